@@ -1,0 +1,59 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { z } from 'zod'
+import type { Logger } from '../../db/log.ts'
+import type { Actor, Tenant } from '../../db/tenancy.ts'
+import type { AppDeps } from '../deps.ts'
+import type { Caller, Scope } from './scopes.ts'
+
+/**
+ * One operation of the gateway: its one definition, from which routing, authorization, validation, idempotency and
+ * OpenAPI read. To add one: an entry in a file of `api/v1/`, which `route-table.ts` lists.
+ */
+export interface Route<Params = unknown, Query = unknown, Body = unknown> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below /v1, OpenAPI style: `/workflows/{workflow_id}`. Literal segments win over parameters. */
+  path: string
+  /** `any`: every valid key. Several: all are needed. A function where they depend on the path. */
+  scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[])
+  /** OpenAPI: `operationId`, tag and summary; the description says what a caller must know. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  params?: z.ZodType<Params>
+  query?: z.ZodType<Query>
+  body?: z.ZodType<Body>
+  /** In bytes; default 1 MiB. */
+  bodyLimit?: number
+  response: { status: 200 | 201; schema: z.ZodType; description?: string }
+  /** An example body, shown in the reference. */
+  example?: unknown
+  /** Writing operations take an Idempotency-Key; default: every method but GET. */
+  idempotent?: boolean
+  handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
+}
+
+/** What a handler gets: everything checked and typed. It returns the body, or throws AppError. */
+export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
+  params: Params
+  query: Query
+  body: Body
+  caller: Caller
+  actor: Actor
+  headers: IncomingHttpHeaders
+  requestId: string
+  log: Logger
+  deps: AppDeps
+  /** Aborted when the client has gone. */
+  signal: AbortSignal
+  /** A transaction of the caller's organization, acting as the caller. */
+  tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
+  setHeader(name: string, value: string): void
+  /** This answer is not kept for Idempotency-Key (a preview). */
+  doNotStore(): void
+}
+
+/** Gives `handler` the types of the schemas; the table holds them all as `Route`. */
+export function route<Params, Query, Body>(definition: Route<Params, Query, Body>): Route {
+  return definition as unknown as Route
+}

@@ -1,0 +1,78 @@
+import knex, { type Knex } from 'knex'
+import pg from 'pg'
+import { Dialect } from './dialect.ts'
+import { Notifier } from './notify.ts'
+import { type Actor, type Tenant, Wakes } from './tenancy.ts'
+
+// bigint (counts, sizes) fits a double wherever we use it; numeric stays text, for money is never a float.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
+
+/**
+ * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
+ * - `tenant()` is what nearly everything uses: a transaction in which row-level security shows one organization.
+ * - `system` sees every organization. It is for finding out who is asking (a key, a session, a webhook id) and
+ *   for the relay and the sweep, which serve all organizations. It still names the organization wherever it can.
+ */
+export interface Database {
+  readonly system: Knex
+  readonly notifier: Notifier
+  readonly url: string
+  tenant<T>(organizationId: string, actor: Actor, work: (tx: Tenant) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+export interface ConnectOptions {
+  url: string
+  /** Connections of the tenant pool; the system pool takes half as many. Default 10. */
+  poolSize?: number
+  applicationName?: string
+}
+
+export function connect(options: ConnectOptions): Database {
+  const size = options.poolSize ?? 10
+  const app = pool(options, 'agx_app', size)
+  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)))
+  const notifier = new Notifier(system)
+  return {
+    system,
+    notifier,
+    url: options.url,
+    async tenant(organizationId, actor, work) {
+      const wakes = new Wakes()
+      const result = await app.transaction(
+        (trx) =>
+          work({ trx, organizationId, actor, wake: (channel, payload) => wakes.add(channel, payload) }),
+        { userParams: { organizationId } } as Knex.TransactionConfig,
+      )
+      // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
+      for (const [channel, payload] of wakes) notifier.send(channel, payload)
+      return result
+    },
+    async close() {
+      await notifier.close()
+      await Promise.all([app.destroy(), system.destroy()])
+    },
+  }
+}
+
+function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: number): Knex {
+  return knex({
+    client: Dialect as unknown as typeof knex.Client,
+    connection: {
+      connectionString: options.url,
+      application_name: options.applicationName ?? 'agx',
+      statement_timeout: 30_000,
+      idle_in_transaction_session_timeout: 60_000,
+    },
+    pool: {
+      min: 0,
+      max: size,
+      idleTimeoutMillis: 30_000,
+      afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
+        connection.query(`SET ROLE ${role}; SET TIME ZONE 'UTC'`, (error) => done(error, connection))
+      },
+    },
+    acquireConnectionTimeout: 10_000,
+  })
+}

@@ -1,0 +1,140 @@
+import type { Knex } from 'knex'
+import { protect } from './protect.ts'
+
+/** Roles, organizations and their people, keys, limits, idempotency and events. */
+export async function up(knex: Knex): Promise<void> {
+  for (const role of ['agx_app', 'agx_system']) {
+    // Roles belong to the whole server: another database, or another migration at this moment, may have made it.
+    await knex.raw(`
+      do $$ begin
+        create role ${role} nologin;
+      exception when duplicate_object or unique_violation then null;
+      end $$;
+      do $$ begin
+        execute format('grant ${role} to %I', current_user);
+      exception when unique_violation then null;
+      end $$;
+      grant usage on schema public to ${role};
+    `)
+  }
+
+  await knex.raw(`
+    create extension if not exists pg_trgm;
+    create extension if not exists btree_gin;
+    create extension if not exists unaccent;
+
+    create table organizations (
+      id uuid primary key,
+      name text not null,
+      plan text not null check (plan in ('free', 'professional', 'enterprise')),
+      -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days
+      settings jsonb not null default '{}',
+      -- overrides of the plan's limits: requests_per_minute, requests_per_minute_per_key, max_running, ...
+      limits jsonb not null default '{}',
+      created_at timestamptz(3) not null default now()
+    );
+
+    create table users (
+      id uuid primary key,
+      email text not null,
+      name text not null,
+      -- scrypt: "scrypt$N$r$p$salt$hash", base64
+      password_hash text not null,
+      created_at timestamptz(3) not null default now()
+    );
+    create unique index users_email on users (lower(email));
+
+    create table memberships (
+      organization_id uuid not null references organizations on delete cascade,
+      user_id uuid not null references users on delete cascade,
+      role text not null check (role in ('owner', 'admin', 'member')),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, user_id)
+    );
+    create index memberships_user on memberships (user_id);
+
+    create table sessions (
+      -- SHA-256 of the cookie's value
+      token_hash bytea primary key,
+      id uuid not null unique,
+      organization_id uuid not null references organizations on delete cascade,
+      user_id uuid not null references users on delete cascade,
+      csrf_token text not null,
+      created_at timestamptz(3) not null default now(),
+      expires_at timestamptz(3) not null
+    );
+    create index sessions_user on sessions (organization_id, user_id);
+
+    create table api_keys (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      name text not null,
+      -- the first characters, enough to recognise a key by, never enough to use it
+      prefix text not null,
+      hash bytea not null unique,
+      -- the secret that a rotation replaced, valid until previous_expires_at
+      previous_hash bytea unique,
+      previous_expires_at timestamptz(3),
+      scopes text[] not null,
+      ip_allowlist text[] not null default '{}',
+      expires_at timestamptz(3),
+      revoked_at timestamptz(3),
+      last_used_at timestamptz(3),
+      created_by uuid,
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+
+    -- Fixed windows of every kind of limit (requests a minute of a key, webhook calls a month, ...). Unlogged: a
+    -- crash of PostgreSQL forgets what was used of a window, and costs nothing else.
+    create unlogged table limit_windows (
+      organization_id uuid not null,
+      subject text not null,
+      window_start timestamptz not null,
+      used integer not null,
+      primary key (organization_id, subject, window_start)
+    );
+
+    create table idempotency_keys (
+      organization_id uuid not null references organizations on delete cascade,
+      method text not null,
+      path text not null,
+      key text not null,
+      request_hash bytea not null,
+      -- null while the first request is in flight
+      status integer,
+      body text,
+      locked_until timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, method, path, key)
+    );
+    create index idempotency_keys_age on idempotency_keys (created_at);
+
+    create table events (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      name text not null,
+      data jsonb not null,
+      previous jsonb,
+      -- the id of what it is about (a record, a run), for ordering and for the log
+      subject_id uuid,
+      created_at timestamptz(3) not null default now(),
+      -- when the relay made its deliveries; null is the outbox
+      matched_at timestamptz(3),
+      primary key (organization_id, id)
+    );
+    create index events_outbox on events (id) where matched_at is null;
+    create index events_recent on events (organization_id, created_at desc);
+  `)
+  await protect(knex, 'organizations', 'id')
+  for (const table of ['memberships', 'sessions', 'api_keys', 'limit_windows', 'idempotency_keys', 'events'])
+    await protect(knex, table)
+  // Users may belong to several organizations; only the system role, which signs them in, reads them.
+  await knex.raw(
+    'grant select, insert, update, delete on users to agx_system; grant select (id, name) on users to agx_app',
+  )
+}
+
+export async function down(): Promise<void> {
+  throw new Error('There is no way back from the first migration: drop the database.')
+}

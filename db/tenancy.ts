@@ -1,0 +1,40 @@
+import type { Knex } from 'knex'
+
+/** Who makes a change: written into `created_by`, `updated_by` and the history. */
+export interface Actor {
+  type: 'key' | 'user' | 'workflow_run' | 'webhook' | 'system'
+  id: string | null
+}
+
+/** What a committed change may wake up. Polling is the truth; a wake only makes it prompt. */
+export type Channel = 'agx_runs' | 'agx_events' | 'agx_deliveries' | 'agx_run_ended'
+
+/**
+ * A transaction of one organization: the required first argument of every query on tenant data. Every query names
+ * `organizationId` in its `where`; row-level security is the second wall behind it.
+ */
+export interface Tenant {
+  readonly trx: Knex.Transaction
+  readonly organizationId: string
+  readonly actor: Actor
+  /** Sends NOTIFY on this channel once the transaction has committed. */
+  wake(channel: Channel, payload?: string): void
+}
+
+/** The distinct notifications that one transaction asked for. */
+export class Wakes implements Iterable<[Channel, string]> {
+  private readonly payloads = new Map<string, [Channel, string]>()
+
+  add(channel: Channel, payload = ''): void {
+    this.payloads.set(`${channel}:${payload}`, [channel, payload])
+  }
+
+  [Symbol.iterator]() {
+    return this.payloads.values()
+  }
+}
+
+/** Runs `work` in a savepoint: what it wrote is undone when it throws, the transaction goes on. */
+export function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  return tx.trx.transaction((trx) => work({ ...tx, trx }))
+}

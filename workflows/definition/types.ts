@@ -1,0 +1,111 @@
+/**
+ * The shapes that a workflow goes through: a YAML authoring spec is parsed and compiled to a `Definition` (also what
+ * "raw definition" means on the wire), and a definition to a `Plan`, which is all that a run needs.
+ */
+
+/** Milliseconds, wherever a name ends in `_ms`. */
+export interface RetryPolicy {
+  max_attempts: number
+  initial_interval_ms: number
+  backoff: number
+  max_interval_ms: number
+}
+
+export type Trigger =
+  | { type: 'manual' }
+  | { type: 'event'; events: string[]; when?: string }
+  | { type: 'webhook' }
+  | { type: 'schedule'; cron: string; timezone: string }
+
+export interface InputSpec {
+  type: 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+  description?: string
+  required?: boolean
+  default?: unknown
+}
+
+export interface NodeSpec {
+  id: string
+  type: string
+  title?: string
+  config: Record<string, unknown>
+  retry?: Partial<RetryPolicy>
+  /** A duration such as `30s`, `5m`. */
+  timeout?: string
+  /** `fail` (default): an error without a connected `error` handle ends the run. `continue`: it leaves by the first handle. */
+  on_error?: 'fail' | 'continue'
+  /** A placeholder; where it renders false the node is skipped. */
+  when?: string
+  /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first taken. */
+  join?: 'all' | 'any'
+}
+
+export interface Edge {
+  from: string
+  handle: string
+  to: string
+}
+
+export interface Definition {
+  name: string
+  description?: string
+  trigger: Trigger
+  inputs: Record<string, InputSpec>
+  /** In order: the first is where a run starts. */
+  nodes: NodeSpec[]
+  edges: Edge[]
+  /** What the run answers with; values are placeholders. */
+  outputs: Record<string, unknown>
+  settings: { concurrency?: number; timeout?: string }
+}
+
+export type EffectClass = 'pure' | 'read' | 'write' | 'external'
+
+/** A node as the interpreter needs it: everything that can be known before a run is known. */
+export interface PlanNode {
+  id: string
+  type: string
+  title: string
+  effect: EffectClass
+  config: Record<string, unknown>
+  when?: string
+  join: 'all' | 'any'
+  on_error: 'fail' | 'continue'
+  retry: RetryPolicy
+  /** Of one attempt. */
+  timeout_ms: number
+  /** The handles that have edges, with the nodes they lead to. */
+  next: Record<string, string[]>
+  /** The edges that lead here, as `from:handle`. */
+  incoming: string[]
+}
+
+/** `engine` is the version of the interpreter that it was compiled for; it only ever grows. */
+export interface Plan {
+  engine: 1
+  start: string
+  nodes: Record<string, PlanNode>
+  outputs: Record<string, unknown>
+  inputs: Record<string, InputSpec>
+  settings: { concurrency?: number; timeout_ms?: number }
+}
+
+/** One finding of validation. `line` and `column` (from 1) only for YAML. */
+export interface Finding {
+  /** A stable code, such as `unknown_node_type`. */
+  code: string
+  message: string
+  /** JSON Pointer into the spec or definition. */
+  path: string
+  line?: number
+  column?: number
+  node_id?: string
+  hint?: string
+  source?: 'spec' | 'definition'
+}
+
+export interface ValidationResult {
+  valid: boolean
+  errors: Finding[]
+  warnings: Finding[]
+}
