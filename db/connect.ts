@@ -43,7 +43,7 @@ export function connect(options: ConnectOptions): Database {
       const result = await app.transaction(
         (trx) =>
           work({ trx, organizationId, actor, wake: (channel, payload) => wakes.add(channel, payload) }),
-        { userParams: { organizationId } } as Knex.TransactionConfig,
+        { organizationId } as Knex.TransactionConfig,
       )
       // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
       for (const [channel, payload] of wakes) notifier.send(channel, payload)

@@ -18,7 +18,7 @@ const statementNames = new WeakMap<object, Map<string, string>>()
  * same round trip as BEGIN, so that row-level security costs no round trip of its own.
  */
 export class Dialect extends PostgresClient {
-  override transaction(container: unknown, config: unknown, outer: unknown) {
+  override transaction(container: unknown, config: { organizationId?: string } | undefined, outer: unknown) {
     return new TenantTransaction(this, container, config, outer)
   }
 
@@ -42,14 +42,25 @@ export class Dialect extends PostgresClient {
 }
 
 class TenantTransaction extends PostgresTransaction {
+  private readonly organizationId: string | undefined
+
+  constructor(
+    client: unknown,
+    container: unknown,
+    config: { organizationId?: string } | undefined,
+    outer: unknown,
+  ) {
+    super(client, container, config, outer)
+    this.organizationId = config?.organizationId
+  }
+
   override begin(connection: unknown) {
-    const organizationId = this.userParams?.organizationId
-    if (organizationId === undefined) return super.begin(connection)
+    if (this.organizationId === undefined) return super.begin(connection)
     // The simple protocol takes no parameters; the shape is checked so that nothing can be injected.
-    if (!UUID.test(organizationId)) throw new Error('organizationId is not a UUID')
+    if (!UUID.test(this.organizationId)) throw new Error('organizationId is not a UUID')
     return this.query(
       connection,
-      `BEGIN; SELECT set_config('app.organization_id', '${organizationId}', true)`,
+      `BEGIN; SELECT set_config('app.organization_id', '${this.organizationId}', true)`,
     )
   }
 }

@@ -57,3 +57,17 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
 export function route<Params, Query, Body>(definition: Route<Params, Query, Body>): Route {
   return definition as unknown as Route
 }
+
+/** The least role that an operation of the application's own routes (`/app`) needs; `public` needs no session. */
+export type Role = 'public' | 'member' | 'admin' | 'owner'
+
+/** An operation below /app: the same machinery, a session and a role in place of a key and a scope. */
+export interface AppRoute<Params = unknown, Query = unknown, Body = unknown>
+  extends Omit<Route<Params, Query, Body>, 'scope'> {
+  role: Role
+}
+
+/** Gives `handler` the types of the schemas; the table holds them all as `AppRoute`. */
+export function appRoute<Params, Query, Body>(definition: AppRoute<Params, Query, Body>): AppRoute {
+  return definition as unknown as AppRoute
+}
