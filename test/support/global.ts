@@ -1,4 +1,54 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, openSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, startPostgres } from '../../db/embedded.ts'
+import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
+import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
+import { reaper } from './reaper.ts'
+
+const stops: (() => Promise<void>)[] = []
+
 /** Starts what the suite needs, once: PostgreSQL and Temporal, unless the environment names running ones. */
 export async function mochaGlobalSetup(): Promise<void> {
-  if (!process.env.TEST_DATABASE_URL) throw new Error('TEST_DATABASE_URL is not set')
+  await Promise.all([
+    process.env.TEST_DATABASE_URL ? undefined : startTestPostgres(),
+    process.env.TEST_TEMPORAL_ADDRESS ? undefined : startTestTemporal(),
+  ])
+}
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  await Promise.all(stops.map((stop) => stop()))
+}
+
+async function startTestPostgres(): Promise<void> {
+  const folder = temporaryFolder()
+  const server = await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log'), fast: true })
+  // Nothing of it is kept, so it need not shut down in order.
+  const pidFile = join(server.folder, 'postmaster.pid')
+  stops.push(reaper(`kill -QUIT $(head -n 1 '${pidFile}'); sleep 0.2; rm -rf '${server.folder}' '${folder}'`))
+  process.env.TEST_DATABASE_URL = server.url
+}
+
+async function startTestTemporal(): Promise<void> {
+  const progress = (line: string) => process.stdout.write(`${line}\n`)
+  const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
+  const folder = temporaryFolder()
+  const port = await freePort()
+  const log = openSync(join(folder, 'temporal.log'), 'a')
+  const child = spawn(cli, serverArguments({ dbFile: join(folder, 'temporal.db'), port }), {
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  child.unref()
+  stops.push(reaper(`kill -KILL ${child.pid}; rm -rf '${folder}'`))
+  await prepareServer(`127.0.0.1:${port}`, 30_000)
+  process.env.TEST_TEMPORAL_ADDRESS = `127.0.0.1:${port}`
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agx-test-'))
+  // Root hands PostgreSQL to another user, who must get there.
+  chmodSync(folder, 0o755)
+  return folder
 }

@@ -1,0 +1,225 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type Install, install } from './embedded-install.ts'
+import { processIdentity, waitForExit } from './process.ts'
+
+export interface EmbeddedOptions {
+  /** Holds the cluster (`postgres/`), and its port and password (`postgres.json`). Exists already. */
+  dataDir: string
+  logFile: string
+  /** A fixed port. By default one that is free is chosen once, and kept as long as it stays free. */
+  port?: number | undefined
+  /** For tests: nothing survives the machine's crash, many connections. */
+  fast?: boolean
+}
+
+export interface EmbeddedPostgres {
+  url: string
+  port: number
+  /** Where the cluster really is: elsewhere, when PostgreSQL's user cannot reach `dataDir`. */
+  folder: string
+  /** Whether it was still running, left by a start that was killed. */
+  adopted: boolean
+  running(): boolean
+  /** Ends sessions and stops the server, after a checkpoint. */
+  stop(): Promise<void>
+}
+
+/** Starts the PostgreSQL of this data folder, made on first use, or adopts the one that still runs on it. */
+export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const programs = install(join(options.dataDir, 'postgres'))
+  const known = readSettings(options.dataDir)
+  const settings = known ?? makeSettings(options.dataDir)
+  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION')))
+    await initialise(programs, settings.password)
+
+  let server = runningServer(programs.dataDir)
+  const adopted = server !== undefined
+  if (!server) {
+    rmSync(join(programs.dataDir, 'postmaster.pid'), { force: true })
+    const port = options.port ?? (await freePort(settings.port))
+    writeSettings(options.dataDir, { ...settings, port })
+    server = spawnServer(programs, port, options)
+  }
+  const { pid, identity } = server
+  const port = await waitUntilReady(programs.dataDir, pid, identity, options.logFile)
+  const url = `postgres://postgres:${settings.password}@127.0.0.1:${port}/agx`
+  await ensureDatabase(url)
+  return {
+    url,
+    port,
+    folder: programs.dataDir,
+    adopted,
+    running: () => processIdentity(pid) === identity,
+    async stop() {
+      if (processIdentity(pid) !== identity) return
+      process.kill(pid, 'SIGINT')
+      if (!(await waitForExit(pid, identity, 10_000))) process.kill(pid, 'SIGQUIT')
+    },
+  }
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on: `wanted` if that is free. */
+export function freePort(wanted = 0): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error) => (wanted ? resolve(freePort()) : reject(error)))
+    server.listen(wanted, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+interface Settings {
+  password: string
+  port?: number
+}
+
+function readSettings(dataDir: string): Settings | undefined {
+  const file = join(dataDir, 'postgres.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Settings) : undefined
+}
+
+function makeSettings(dataDir: string): Settings {
+  if (existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
+    throw new Error(
+      `DATA_DIR ${dataDir} holds a database but no postgres.json with its password: restore that file`,
+    )
+  const settings = { password: randomBytes(24).toString('base64url') }
+  writeSettings(dataDir, settings)
+  return settings
+}
+
+function writeSettings(dataDir: string, settings: Settings): void {
+  writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })
+}
+
+async function initialise({ initdb, dataDir, runAs }: Install, password: string): Promise<void> {
+  // What may lie here is of an interrupted initdb, or of a data folder that was removed and whose cluster was elsewhere.
+  const orphan = runningServer(dataDir)
+  if (orphan) {
+    process.kill(orphan.pid, 'SIGQUIT')
+    await waitForExit(orphan.pid, orphan.identity, 10_000)
+  }
+  rmSync(dataDir, { recursive: true, force: true })
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const passwordFile = join(tmpdir(), `agx-${randomBytes(8).toString('hex')}`)
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  try {
+    if (runAs.uid !== undefined && runAs.gid !== undefined)
+      for (const path of [dataDir, passwordFile]) chownSync(path, runAs.uid, runAs.gid)
+    execFileSync(
+      initdb,
+      [
+        ...[`--pgdata=${dataDir}`, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+        // Sorting that is the same everywhere, whatever the system's locale.
+        ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+        ...[`--lc-ctype=${utf8Locale()}`, '--no-sync'],
+      ],
+      { ...runAs, cwd: '/', stdio: 'pipe' },
+    )
+  } finally {
+    rmSync(passwordFile, { force: true })
+  }
+}
+
+/** pg_trgm still asks the C library what is a letter, and with LC_CTYPE=C only ASCII is. */
+function utf8Locale(): string {
+  const known = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.split('\n') ?? []
+  return ['C.UTF-8', 'C.utf8', 'en_US.UTF-8', 'en_US.utf8'].find((name) => known.includes(name)) ?? 'C'
+}
+
+interface Server {
+  pid: number
+  identity: string
+}
+
+function runningServer(dataDir: string): Server | undefined {
+  const pid = Number(postmasterFile(dataDir)[0])
+  const identity = pid ? processIdentity(pid) : undefined
+  return identity?.includes(dataDir) ? { pid, identity } : undefined
+}
+
+/** The lines of postmaster.pid: pid, folder, start, port, …, and the state as the eighth. */
+function postmasterFile(dataDir: string): string[] {
+  try {
+    return readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
+  } catch {
+    return []
+  }
+}
+
+function spawnServer({ postgres, dataDir, runAs }: Install, port: number, options: EmbeddedOptions): Server {
+  const flags = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    ...(options.fast && {
+      fsync: 'off',
+      full_page_writes: 'off',
+      synchronous_commit: 'off',
+      max_connections: 300,
+    }),
+  }
+  const log = openSync(options.logFile, 'a')
+  try {
+    const child = spawn(
+      postgres,
+      ['-D', dataDir, '-p', String(port), ...Object.entries(flags).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+      // A process group of its own, so that a terminal's Ctrl-C reaches us first and it last.
+      { ...runAs, cwd: '/', detached: true, stdio: ['ignore', log, log] },
+    )
+    const identity = child.pid && processIdentity(child.pid)
+    if (!child.pid || !identity) throw new Error(`PostgreSQL did not start: ${postgres} cannot be run`)
+    child.unref()
+    return { pid: child.pid, identity }
+  } finally {
+    closeSync(log)
+  }
+}
+
+async function waitUntilReady(
+  dataDir: string,
+  pid: number,
+  identity: string,
+  logFile: string,
+): Promise<number> {
+  const deadline = Date.now() + 60_000
+  for (;;) {
+    const lines = postmasterFile(dataDir)
+    if (lines[0] === String(pid) && lines[7]?.trim() === 'ready') return Number(lines[3])
+    if (processIdentity(pid) !== identity || Date.now() > deadline)
+      throw new Error(`PostgreSQL did not start: ${lastProblem(logFile)}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+function lastProblem(logFile: string): string {
+  const lines = readFileSync(logFile, 'utf8').split('\n')
+  return lines.findLast((line) => /FATAL|ERROR|LOG: {2}could not/.test(line)) ?? `see ${logFile}`
+}
+
+async function ensureDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url.replace(/agx$/, 'postgres') })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = 'agx'")
+    if (!rowCount) await client.query('create database agx')
+  } finally {
+    await client.end()
+  }
+}

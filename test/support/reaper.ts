@@ -1,0 +1,20 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/**
+ * Runs `script` in a shell of its own as soon as this process ends, however it ends, kill -9 included: the shell
+ * waits for its standard input to close. Call the returned function to have it run now, and wait for it.
+ */
+export function reaper(script: string): () => Promise<void> {
+  const shell = spawn('/bin/sh', ['-c', `cat > /dev/null\n${script}`], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const closed = once(shell, 'close')
+  shell.unref()
+  return async () => {
+    shell.ref()
+    shell.stdin.end()
+    await closed
+  }
+}

@@ -1,0 +1,157 @@
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+
+/** The newest release that `go build` can make from its published modules; see temporal-cli/go.mod. */
+const VERSION = '1.5.1'
+const EXE = process.platform === 'win32' ? 'temporal.exe' : 'temporal'
+/** A machine without internet must not wait long before the next way is tried. */
+const CONNECT_TIMEOUT = 5_000
+const STALL_TIMEOUT = 30_000
+
+export interface CliOptions {
+  /** TEMPORAL_CLI_PATH. */
+  path?: string | undefined
+  env: NodeJS.ProcessEnv
+  /** Told what is being done, and how long it may take. */
+  progress(line: string): void
+}
+
+/**
+ * Finds the Temporal CLI, whose `server start-dev` is the development server, or fetches or builds it into the
+ * user's cache. Throws an error that names all five ways when none works.
+ * @returns its path.
+ */
+export async function findTemporalCli({ path, env, progress }: CliOptions): Promise<string> {
+  if (path !== undefined) {
+    if (existsSync(path)) return path
+    throw new Error(`TEMPORAL_CLI_PATH ${path} does not exist`)
+  }
+  const onPath = findOnPath('temporal', env)
+  if (onPath) return onPath
+  const folder = join(cacheFolder(env), 'agx', `temporal-cli-${VERSION}-${process.platform}-${process.arch}`)
+  const cached = join(folder, EXE)
+  if (existsSync(cached)) return cached
+
+  mkdirSync(folder, { recursive: true })
+  const work = mkdtempSync(join(folder, 'making-'))
+  try {
+    const made = join(work, EXE)
+    const downloaded = await attempt(() => download(work, made, progress))
+    const built = downloaded === undefined ? undefined : await attempt(() => build(made, env, progress))
+    if (built !== undefined) throw new Error(allFailed(cached, downloaded!, built))
+    // Renamed only when whole: another process may look for it at this moment.
+    renameSync(made, cached)
+    return cached
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** @returns what went wrong, or undefined. */
+async function attempt(way: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await way()
+    return undefined
+  } catch (error) {
+    const { message, cause } = error as Error
+    return cause instanceof Error ? `${message}: ${cause.message}` : message
+  }
+}
+
+function allFailed(cached: string, download: string, build: string): string {
+  return [
+    'The Temporal development server could not be found, fetched or built. Any one of these five helps:',
+    '  1. set TEMPORAL_CLI_PATH to a Temporal CLI (https://docs.temporal.io/cli)',
+    '  2. put `temporal` on PATH',
+    `  3. put it at ${cached}`,
+    `  4. let this machine reach https://temporal.download (${download})`,
+    `  5. install Go 1.25 or later and let it reach a module proxy (${build})`,
+    'Or set TEMPORAL_ADDRESS to a Temporal server that runs already.',
+  ].join('\n')
+}
+
+function findOnPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
+  const exe = process.platform === 'win32' ? `${program}.exe` : program
+  return (env.PATH ?? '')
+    .split(delimiter)
+    .filter(Boolean)
+    .map((folder) => join(folder, exe))
+    .find(existsSync)
+}
+
+function cacheFolder(env: NodeJS.ProcessEnv): string {
+  if (env.XDG_CACHE_HOME) return env.XDG_CACHE_HOME
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches')
+  if (process.platform === 'win32' && env.LOCALAPPDATA) return env.LOCALAPPDATA
+  return join(homedir(), '.cache')
+}
+
+/** From the place where Temporal's SDKs get it, which answers with the archive for this platform. */
+async function download(work: string, made: string, progress: (line: string) => void): Promise<void> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch
+  const url = `https://temporal.download/cli/v${VERSION}?platform=${platform}&arch=${arch}&format=tar.gz`
+  const answer = await fetch(url, { signal: AbortSignal.timeout(CONNECT_TIMEOUT) })
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
+  const info = (await answer.json()) as { archiveUrl: string; fileToExtract: string }
+  progress(`downloading the Temporal CLI ${VERSION} (about 60 MB, once)`)
+
+  const archive = join(work, 'archive.tar.gz')
+  const stalled = new AbortController()
+  let timer = setTimeout(() => stalled.abort(), STALL_TIMEOUT)
+  const response = await fetch(info.archiveUrl, { signal: stalled.signal })
+  if (!response.ok || !response.body) throw new Error(`${info.archiveUrl} answered ${response.status}`)
+  const body = Readable.fromWeb(response.body).on('data', () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => stalled.abort(), STALL_TIMEOUT)
+  })
+  await pipeline(body, createWriteStream(archive)).finally(() => clearTimeout(timer))
+  const unpacked = spawnSync('tar', ['-xzf', archive, '-C', work, info.fileToExtract], { encoding: 'utf8' })
+  if (unpacked.status !== 0) throw new Error(`tar failed: ${unpacked.stderr ?? unpacked.error?.message}`)
+  if (join(work, info.fileToExtract) !== made) copyFileSync(join(work, info.fileToExtract), made)
+}
+
+async function build(made: string, env: NodeJS.ProcessEnv, progress: (line: string) => void): Promise<void> {
+  if (!findOnPath('go', env)) throw new Error('no `go` on PATH')
+  progress(`building the Temporal CLI ${VERSION} with Go (two to five minutes, once)`)
+  const started = Date.now()
+  const ticker = setInterval(
+    () => progress(`still building the Temporal CLI, ${Math.round((Date.now() - started) / 1000)} s so far`),
+    15_000,
+  )
+  const args = [
+    'build',
+    '-trimpath',
+    '-ldflags',
+    '-s -w',
+    '-o',
+    made,
+    'github.com/temporalio/cli/cmd/temporal',
+  ]
+  const child = spawn('go', args, {
+    cwd: fileURLToPath(new URL('temporal-cli/', import.meta.url)),
+    env: { ...env, CGO_ENABLED: '0' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let problem = ''
+  child.stderr.on('data', (chunk) => {
+    problem = `${problem}${chunk}`.slice(-2_000)
+  })
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve)).finally(
+    () => clearInterval(ticker),
+  )
+  if (code !== 0) throw new Error(`go build failed: ${problem.trim().split('\n').at(-1)}`)
+}

@@ -1,0 +1,80 @@
+import { Connection } from '@temporalio/client'
+import { msToTs } from '@temporalio/common/lib/time.js'
+
+/** What runs and deliveries are found by in the Temporal UI. */
+const SEARCH_ATTRIBUTES = [
+  'AgxOrganization',
+  'AgxWorkflow',
+  'AgxRecord',
+  'AgxEndpoint',
+  'AgxTrigger',
+  'AgxState',
+]
+
+/**
+ * The defaults of the development server cost 50 ms a hop and stalls of seconds; with these a hop takes under 10 ms.
+ * Its one database is SQLite: WAL with synchronous=normal is safe against the process's death.
+ */
+const DYNAMIC_CONFIG = {
+  'history.transferProcessorMaxPollRPS': 10_000,
+  'history.timerProcessorMaxPollRPS': 10_000,
+  'history.timerProcessorMaxTimeShift': '10ms',
+  'matching.numTaskqueueReadPartitions': 1,
+  'matching.numTaskqueueWritePartitions': 1,
+  'matching.useNewMatcher': true,
+  'matching.enableFairness': true,
+  'system.enableActivityEagerExecution': true,
+}
+
+/** Closed runs stay in the Temporal UI for this long; the default of 24 hours loses yesterday's. */
+const RETENTION = msToTs('30 days')
+
+export interface ServerOptions {
+  dbFile: string
+  port: number
+  /** Without one the UI is not started. */
+  uiPort?: number
+}
+
+/** The arguments of the Temporal CLI that start the development server. */
+export function serverArguments({ dbFile, port, uiPort }: ServerOptions): string[] {
+  return [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--db-filename', dbFile],
+    ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...['--log-level', 'error', '--log-format', 'json'],
+    ...['journal_mode=wal', 'synchronous=normal'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
+    ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => [
+      '--dynamic-config-value',
+      `${key}=${JSON.stringify(value)}`,
+    ]),
+    ...SEARCH_ATTRIBUTES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+  ]
+}
+
+/** Waits until the server at `address` serves its default namespace, and has it keep closed runs for 30 days. */
+export async function prepareServer(address: string, milliseconds: number): Promise<void> {
+  const deadline = Date.now() + milliseconds
+  for (;;) {
+    try {
+      const connection = await Connection.connect({ address, connectTimeout: 1_000 })
+      try {
+        await keepClosedRuns(connection)
+        return
+      } finally {
+        await connection.close()
+      }
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+async function keepClosedRuns({ workflowService }: Connection): Promise<void> {
+  const { config } = await workflowService.describeNamespace({ namespace: 'default' })
+  if (String(config?.workflowExecutionRetentionTtl?.seconds) === String(RETENTION.seconds)) return
+  await workflowService.updateNamespace({
+    namespace: 'default',
+    config: { workflowExecutionRetentionTtl: RETENTION },
+  })
+}
