@@ -112,9 +112,14 @@ export async function getKey(tx: Tenant, id: string): Promise<Key> {
 export async function updateKey(
   tx: Tenant,
   id: string,
-  patch: { name?: string; scopes?: readonly string[]; ip_allowlist?: string[]; expires_at?: Date | null },
+  patch: {
+    name?: string | undefined
+    scopes?: readonly string[] | undefined
+    ip_allowlist?: string[] | undefined
+    expires_at?: Date | null | undefined
+  },
 ): Promise<Key> {
-  if (Object.keys(patch).length === 0) return getKey(tx, id)
+  if (Object.values(patch).every((value) => value === undefined)) return getKey(tx, id)
   const [row] = await tx
     .trx('api_keys')
     .where({ organization_id: tx.organizationId, id })

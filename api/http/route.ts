@@ -48,6 +48,14 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   signal: AbortSignal
   /** A transaction of the caller's organization, acting as the caller. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
+  /**
+   * Under an Idempotency-Key the whole request is one transaction, which ends when the handler returns. A handler that
+   * waits for others to act on what it wrote (a run's end) must call this first: it commits, keeping `answer` for a
+   * retry until the handler's own answer replaces it. Without a key everything is committed already.
+   */
+  commit(answer: unknown): Promise<void>
+  /** The client's address, behind TRUSTED_PROXIES. */
+  clientIp: string
   setHeader(name: string, value: string): void
   /** This answer is not kept for Idempotency-Key (a preview). */
   doNotStore(): void

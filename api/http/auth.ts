@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http'
+import type { Knex } from 'knex'
+import { AppError } from '../../db/errors.ts'
+import { findKeyHolder, type KeyHolder, noteKeyUse } from '../../db/keys.ts'
+import type { AppDeps } from '../deps.ts'
+import { clientIp, ipMatches } from './client-ip.ts'
+import type { Caller, Scope } from './scopes.ts'
+
+/** A caller by key, with what its organization and plan allow. */
+export interface KeyCaller extends Caller {
+  type: 'key'
+  limits: KeyHolder['limits']
+}
+
+const BEARER = /^Bearer +(agx_[0-9A-Za-z]+) *$/i
+
+/** Who calls /v1: one indexed round trip at every request. Throws unauthorized; the reason is nobody's business. */
+export async function authenticateKey(request: IncomingMessage, deps: AppDeps): Promise<KeyCaller> {
+  const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
+  const holder = key ? await findKeyHolder(deps.db.system, key) : undefined
+  if (!holder || !isAllowedFrom(request, holder, deps))
+    throw new AppError('unauthorized', 'missing or invalid API key')
+  if (holder.note_use) void noteUse(deps.db.system, holder)
+  return {
+    type: 'key',
+    id: holder.id,
+    name: holder.name,
+    organization: {
+      id: holder.organization_id,
+      name: holder.organization_name,
+      plan: holder.plan,
+      currency: holder.settings.currency ?? 'USD',
+      timezone: holder.settings.timezone ?? 'UTC',
+    },
+    scopes: new Set(holder.scopes as Scope[]),
+    limits: holder.limits,
+  }
+}
+
+function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDeps): boolean {
+  return (
+    holder.ip_allowlist.length === 0 ||
+    ipMatches(clientIp(request, deps.config.TRUSTED_PROXIES), holder.ip_allowlist)
+  )
+}
+
+/** Beside the request, not in it: a use that goes unnoted hurts nobody. */
+const noteUse = (system: Knex, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})

@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { AppError, type Issue } from '../../db/errors.ts'
+
+export const MAX_BODY = 1024 * 1024
+const MAX_DEPTH = 64
+
+/** The bytes of a request's body. Throws payload_too_large past `limit` bytes, without reading on. */
+export async function readBody(request: IncomingMessage, limit = MAX_BODY): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  const chunks: Buffer[] = []
+  let size = 0
+  return new Promise((resolve, reject) => {
+    const stop = (error: Error) => {
+      request.off('data', onData)
+      request.pause()
+      reject(error)
+    }
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) return stop(tooLarge(limit))
+      chunks.push(chunk)
+    }
+    request.on('data', onData)
+    request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    request.once('error', reject)
+    request.once('aborted', () => reject(new AppError('invalid_request', 'the request ended early')))
+  })
+}
+
+/** Throws unsupported_media_type unless a body that is there is declared as JSON in UTF-8. */
+export function requireJson(request: IncomingMessage): void {
+  const type = request.headers['content-type'] ?? ''
+  const [essence = '', ...parameters] = type.toLowerCase().split(';')
+  const json = /^application\/(json|[\w.+-]+\+json)$/.test(essence.trim())
+  const charset = parameters.map((p) => /^charset="?([^"]+)"?$/.exec(p.trim())?.[1]).find(Boolean)
+  if (!json || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8'))
+    throw new AppError('unsupported_media_type', 'the body must be JSON', {
+      hint: 'send Content-Type: application/json',
+    })
+  if (request.headers['content-encoding'] && request.headers['content-encoding'] !== 'identity')
+    throw new AppError('unsupported_media_type', 'compressed bodies are not accepted')
+}
+
+/** Throws invalid_request with the position of what is wrong; also for nesting deeper than 64. */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
+  const text = bytes.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text)
+    if (depthExceeds(value, MAX_DEPTH))
+      throw new AppError('invalid_request', `the body is nested deeper than ${MAX_DEPTH} levels`)
+    return value
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw new AppError('invalid_request', `the body is not valid JSON${position(error, text)}`)
+  }
+}
+
+function depthExceeds(value: unknown, left: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (left === 0) return true
+  for (const member of Object.values(value)) if (depthExceeds(member, left - 1)) return true
+  return false
+}
+
+function position(error: unknown, text: string): string {
+  const message = (error as Error).message
+  const at = message.includes('end of JSON')
+    ? text.length
+    : Number(/position (\d+)/.exec(message)?.[1] ?? NaN)
+  if (Number.isNaN(at)) return ''
+  const before = text.slice(0, at).split('\n')
+  return ` at line ${before.length}, column ${before.at(-1)!.length + 1}`
+}
+
+/** Text that PostgreSQL cannot hold (NUL) or that is no text (half a surrogate pair). */
+const NOT_TEXT = /\0|\p{Surrogate}/u
+/** What JSON text must contain for its value to hold such text, or a key that reaches for a prototype. */
+const SUSPECT = /\\u(0000|d[89a-f])|__proto__|\\u005f/i
+
+/** Issues of text and keys that no schema should have to think of; `part` is `body` or `query`. */
+export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
+  if (typeof value === 'string')
+    return NOT_TEXT.test(value)
+      ? [{ loc, msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }]
+      : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === '__proto__' || NOT_TEXT.test(key)
+      ? [{ loc: [...loc, key], msg: 'this key is not allowed', type: 'invalid_key' }]
+      : unsafeText(member, [...loc, Array.isArray(value) ? Number(key) : key]),
+  )
+}
+
+/** Whether the bytes of a body are worth a walk with `unsafeText`. */
+export const isSuspect = (bytes: Buffer) => SUSPECT.test(bytes.toString('latin1'))
+
+const tooLarge = (limit: number) =>
+  new AppError('payload_too_large', `the body is larger than ${limit.toLocaleString('en')} bytes`)

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http'
+import ipaddr from 'ipaddr.js'
+
+/**
+ * The address a request comes from: the socket's, or, behind `trustedProxies` proxies, the entry of X-Forwarded-For
+ * that the outermost of them wrote. Counted from the right, for everything further left is the client's own invention.
+ * IPv4 in IPv6 is given as IPv4.
+ */
+export function clientIp(request: IncomingMessage, trustedProxies: number): string {
+  const socket = request.socket.remoteAddress ?? ''
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean)
+  const hops = [...forwarded, socket]
+  const address = hops[Math.max(0, hops.length - 1 - trustedProxies)]!
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
+}
+
+/** Whether `address` is one of `list`: single addresses and CIDR ranges. */
+export function ipMatches(address: string, list: readonly string[]): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const ip = ipaddr.process(address)
+  return list.some((entry) => {
+    const range = parseRange(entry)
+    return range !== undefined && range[0].kind() === ip.kind() && ip.match(range)
+  })
+}
+
+/** Whether `entry` is an address or a CIDR range. */
+export const isIpOrRange = (entry: string) => parseRange(entry) !== undefined
+
+function parseRange(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
+  if (ipaddr.isValidCIDR(entry)) return ipaddr.parseCIDR(entry)
+  if (!/^[0-9]+(\.[0-9]+){3}$|:/.test(entry) || !ipaddr.isValid(entry)) return undefined
+  const ip = ipaddr.process(entry)
+  return [ip, ip.kind() === 'ipv4' ? 32 : 128]
+}

@@ -1,0 +1,56 @@
+import type Koa from 'koa'
+import { AppError, type ErrorType } from '../../db/errors.ts'
+import type { Logger } from '../../db/log.ts'
+
+/** The one place that turns an error into a status. */
+export const STATUS: Record<ErrorType, number> = {
+  unauthorized: 401,
+  insufficient_scope: 403,
+  not_found: 404,
+  invalid_request: 400,
+  ambiguous_name: 400,
+  workflow_invalid: 400,
+  idempotency_conflict: 409,
+  version_conflict: 412,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  validation_error: 422,
+  rate_limited: 429,
+  quota_exceeded: 429,
+  plan_limit: 403,
+  method_not_allowed: 405,
+  internal_error: 500,
+  unavailable: 503,
+}
+
+/** The error envelope, and beside it the framework validation shape of a 422. */
+export function errorBody(error: AppError, requestId: string): object {
+  const { issues, retry_after: _, ...details } = error.details
+  const body = { error: { type: error.type, message: error.message, request_id: requestId, ...details } }
+  return issues ? { ...body, detail: issues } : body
+}
+
+/** Answers with an error. What is not an AppError is logged whole, and told to nobody. */
+export function answerError(ctx: Koa.Context, error: unknown, requestId: string, log: Logger): void {
+  const known = error instanceof AppError ? error : classify(error)
+  if (known !== error) log.error({ err: error, request_id: requestId }, 'request failed')
+  if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
+  if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
+  // What is left of a body that was refused unread would be read for nothing: the connection ends instead.
+  if (known.type === 'payload_too_large') ctx.set('Connection', 'close')
+  ctx.status = STATUS[known.type]
+  ctx.body = errorBody(known, requestId)
+}
+
+/** SQLSTATE classes (and socket errors) that say the database is not there, rather than that we are wrong. */
+const DATABASE_AWAY = /^(08|53|57P)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
+const STATEMENT_TIMEOUT = '57014'
+
+function classify(error: unknown): AppError {
+  const { name, code } = (error ?? {}) as { name?: string; code?: unknown }
+  const away = name === 'KnexTimeoutError' || (typeof code === 'string' && DATABASE_AWAY.test(code))
+  if (away || code === STATEMENT_TIMEOUT)
+    return new AppError('unavailable', 'the service is busy or starting: try again', { retry_after: 1 })
+  return new AppError('internal_error', 'something went wrong on our side')
+}

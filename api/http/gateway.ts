@@ -1,0 +1,165 @@
+import type Koa from 'koa'
+import { z } from 'zod'
+import { AppError, type Issue, invalid, notFound } from '../../db/errors.ts'
+import type { AppDeps } from '../deps.ts'
+import { isSuspect, parseJson, readBody, requireJson, unsafeText } from './body.ts'
+import { Exchange } from './exchange.ts'
+import { idempotencyKey, runOnce } from './idempotency.ts'
+import type { AppRoute, Route } from './route.ts'
+import { type Match, Router } from './router.ts'
+import type { Caller } from './scopes.ts'
+import { check, strict } from './validate.ts'
+
+/** What differs between /v1 (keys and scopes) and /app (sessions and roles). */
+export interface Realm<R extends Route | AppRoute> {
+  /** The common beginning of all its paths. */
+  prefix: string
+  routes: readonly R[]
+  /** Throws if a route says nothing about who may use it: such a process must not start. */
+  inspect(route: R): void
+  /** Who calls; undefined only where the route found lets anyone in. Throws unauthorized. */
+  authenticate(ctx: Koa.Context, route: R | undefined): Promise<Caller | undefined>
+  /** Counts the request against the caller's limits. Throws rate_limited. */
+  limit?(ctx: Koa.Context, caller: Caller): Promise<void>
+  /** Throws insufficient_scope. */
+  authorize(ctx: Koa.Context, route: R, params: unknown, caller: Caller | undefined): void
+}
+
+/** A route with everything about it that can be known at start. */
+interface Operation<R> {
+  route: R
+  params: z.ZodType | undefined
+  query: z.ZodType
+  body: z.ZodType | undefined
+  idempotent: boolean
+}
+
+/**
+ * What answers every request of a realm. Read `handle` from top to bottom: it is the order of checks that the
+ * interface promises.
+ */
+export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: Realm<R>) {
+  const router = new Router<Operation<R>>()
+  for (const route of realm.routes) {
+    realm.inspect(route)
+    router.add(route.method, route.path, compile(route))
+  }
+
+  return async function handle(ctx: Koa.Context, path: string, search: string): Promise<void> {
+    const match = router.match(ctx.method, path.slice(realm.prefix.length))
+
+    const caller = await realm.authenticate(ctx, match?.found ? match.value.route : undefined)
+    if (caller) {
+      ctx.state.organization = caller.organization.id
+      await realm.limit?.(ctx, caller)
+    }
+    const { operation, params, unknownId } = find(ctx, match)
+    ctx.state.route = realm.prefix + operation.route.path
+    realm.authorize(ctx, operation.route, params, caller)
+
+    const key = operation.idempotent ? idempotencyKey(ctx.req) : undefined
+    const bytes = ctx.method === 'GET' || ctx.method === 'HEAD' ? undefined : await readJson(ctx, operation)
+    const body = bytes && parseJson(bytes)
+
+    const request = new Exchange(ctx, deps, caller, params)
+    const execute = () => {
+      Object.assign(request, checked(operation, search, body, bytes))
+      if (unknownId) throw notFound(unknownId)
+      return operation.route.handler(request)
+    }
+    const { status } = operation.route.response
+    const answer = key
+      ? await runOnce(request, { method: ctx.method, path, key, bytes }, status, execute)
+      : { status, body: JSON.stringify(await execute()) }
+
+    ctx.status = answer.status
+    ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
+    ctx.body = answer.body
+  }
+}
+
+function compile<R extends Route | AppRoute>(route: R): Operation<R> {
+  return {
+    route,
+    params: route.params,
+    query: strict(route.query ?? z.object({})),
+    body: route.body && strict(route.body),
+    idempotent: route.idempotent ?? route.method !== 'GET',
+  }
+}
+
+/**
+ * The operation and its path parameters. Throws not_found or method_not_allowed. An ill-formed id is only noted: it is
+ * answered when a well-formed, unknown one would be.
+ */
+function find<R extends Route | AppRoute>(ctx: Koa.Context, match: Match<Operation<R>> | undefined) {
+  if (!match) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+  if (!match.found) {
+    const allowed = match.allowed.join(', ')
+    ctx.set('Allow', allowed)
+    throw new AppError('method_not_allowed', `${ctx.method} is not possible here`, {
+      hint: `allowed: ${allowed}`,
+    })
+  }
+  const operation = match.value
+  const parsed = operation.params?.safeParse(match.params)
+  if (!parsed || parsed.success)
+    return { operation, params: parsed ? parsed.data : match.params, unknownId: undefined }
+  const names = parsed.error.issues.map((issue) => String(issue.path[0]))
+  const other = parsed.error.issues.find((issue) => !String(issue.path[0]).endsWith('_id'))
+  if (other) throw notFound(String(other.path[0]), hintOf(other))
+  return {
+    operation,
+    params: match.params,
+    unknownId: names[0]!.replace(/_id$/, '').replace(/^entity$/, 'record'),
+  }
+}
+
+const hintOf = (issue: z.core.$ZodIssue) =>
+  issue.code === 'invalid_value' ? `one of ${issue.values.join(', ')}` : undefined
+
+/** The raw body, read also where the operation takes none: then it must be empty. */
+async function readJson(
+  ctx: Koa.Context,
+  operation: Operation<Route | AppRoute>,
+): Promise<Buffer | undefined> {
+  const bytes = await readBody(ctx.req, operation.route.bodyLimit)
+  if (bytes.length === 0) return undefined
+  requireJson(ctx.req)
+  return bytes
+}
+
+const NO_BODY = z.strictObject({}).optional()
+
+/** Query and body as the handler gets them. Throws validation_error with all issues of both. */
+function checked(
+  operation: Operation<Route | AppRoute>,
+  search: string,
+  body: unknown,
+  bytes: Buffer | undefined,
+) {
+  const issues: Issue[] = []
+  const rawQuery = parseQuery(search)
+  issues.push(...unsafeText(rawQuery, ['query']))
+  if (bytes && isSuspect(bytes)) issues.push(...unsafeText(body, ['body']))
+  if (issues.length > 0) throw invalid(issues)
+
+  const query = check(operation.query, rawQuery, 'query')
+  const parsed =
+    operation.route.method === 'GET' ? { value: undefined } : check(operation.body ?? NO_BODY, body, 'body')
+  if ('issues' in query) issues.push(...query.issues)
+  if ('issues' in parsed) issues.push(...parsed.issues)
+  if ('issues' in query || 'issues' in parsed) throw invalid(issues)
+  return { query: query.value, body: parsed.value }
+}
+
+/** Parameters by name; one that is repeated is a list. */
+function parseQuery(search: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
+  if (search === '') return query
+  for (const [name, value] of new URLSearchParams(search)) {
+    const before = query[name]
+    query[name] = before === undefined ? value : [before, value].flat()
+  }
+  return query
+}

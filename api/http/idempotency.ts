@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { AppError, invalid } from '../../db/errors.ts'
+import { claimIdempotencyKey, type StoredAnswer, storeAnswer } from '../../db/idempotency.ts'
+import { errorBody, STATUS } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+
+const MAX_LENGTH = 255
+
+/** The request's Idempotency-Key. Throws validation_error for one that is empty or too long. */
+export function idempotencyKey(request: IncomingMessage): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || key.length === 0 || key.length > MAX_LENGTH)
+    throw invalid([
+      {
+        loc: ['header', 'Idempotency-Key'],
+        msg: `must have 1 to ${MAX_LENGTH} characters`,
+        type: 'invalid_length',
+      },
+    ])
+  return key
+}
+
+interface Keyed {
+  method: string
+  path: string
+  key: string
+  bytes: Buffer | undefined
+}
+
+/**
+ * Executes a request that carries an Idempotency-Key, or answers what it was answered before.
+ *
+ * The claim of the key, everything that the handler does and the stored answer are one transaction: a process that
+ * dies at any point leaves all of it or nothing, so a retry neither doubles the effect nor finds the key locked. A
+ * handler that must wait for others to see its effect ends that transaction with `request.commit(answer)`.
+ */
+export async function runOnce(
+  request: Exchange,
+  keyed: Keyed,
+  status: number,
+  execute: () => Promise<unknown>,
+): Promise<StoredAnswer> {
+  const { db } = request.deps
+  const { organization } = request.caller
+  const identity = {
+    ...keyed,
+    hash: createHash('sha256')
+      .update(keyed.bytes ?? '')
+      .digest(),
+  }
+  const early = deferred<unknown>()
+  const committed = deferred<void>()
+  // Awaited only by a handler that commits early.
+  committed.promise.catch(() => {})
+  request.commitEarly = (answer) => {
+    early.resolve(answer)
+    return committed.promise
+  }
+
+  let replayed: StoredAnswer | undefined
+  let handling: Promise<unknown> | undefined
+  try {
+    await db.tenant(organization.id, request.actor, async (tx) => {
+      replayed = await claimIdempotencyKey(tx, identity)
+      if (replayed) return
+      request.transaction = tx
+      handling = execute()
+      const first = await Promise.race([early.promise, handling])
+      if (request.stored) await storeAnswer(tx, identity, { status, body: JSON.stringify(first) })
+    })
+  } catch (error) {
+    committed.reject(error)
+    if (isStorable(error)) {
+      const body = JSON.stringify(errorBody(error, request.requestId))
+      await db.tenant(organization.id, request.actor, (tx) =>
+        storeAnswer(tx, identity, { status: STATUS[error.type], body }),
+      )
+    }
+    throw error
+  } finally {
+    request.transaction = undefined
+    request.commitEarly = undefined
+  }
+  if (replayed) {
+    request.setHeader('Idempotency-Replayed', 'true')
+    return replayed
+  }
+
+  committed.resolve()
+  const answer = { status, body: JSON.stringify(await handling) }
+  if (early.settled && request.stored)
+    await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
+  return answer
+}
+
+/** What the handler found wrong is an answer like any other; what never got that far, or may pass, is not. */
+function isStorable(error: unknown): error is AppError {
+  if (!(error instanceof AppError)) return false
+  const status = STATUS[error.type]
+  return status < 500 && status !== 429 && status !== 422 && error.type !== 'idempotency_conflict'
+}
+
+function deferred<T>() {
+  let settled = false
+  let resolve!: (value: T) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = (value) => {
+      settled = true
+      onResolve(value)
+    }
+    reject = onReject
+  })
+  return {
+    promise,
+    resolve,
+    reject,
+    get settled() {
+      return settled
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { Issue } from '../../db/errors.ts'
+import { redactText } from '../../db/log.ts'
+
+const MAX_INPUT = 200
+const SECRET_NAME = /secret|password|token|key|authorization|credential/i
+
+/** The same schema, refusing keys that it does not know; one that says itself what to do with them stays as it is. */
+export function strict(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema
+}
+
+export type Checked = { value: unknown } | { issues: Issue[] }
+
+/** Parses one part of a request, finding everything that is wrong at once. */
+export function check(schema: z.ZodType, value: unknown, part: 'body' | 'query' | 'path'): Checked {
+  const parsed = schema.safeParse(value, { reportInput: true })
+  return parsed.success ? { value: parsed.data } : { issues: toIssues(parsed.error, part) }
+}
+
+/** zod's issues in the framework validation shape; what is echoed is short and never a secret. */
+export function toIssues(error: z.ZodError, part: string): Issue[] {
+  return error.issues.flatMap((issue): Issue[] => {
+    const loc = [part, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))]
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({
+        loc: [...loc, key],
+        msg: part === 'query' ? 'unknown parameter' : 'unknown field',
+        type: 'unrecognized_key',
+      }))
+    if (issue.code === 'invalid_type' && issue.input === undefined)
+      return [{ loc, msg: 'required', type: 'missing' }]
+    const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
+    return [{ loc, msg: issue.message, type, ...echo(loc, issue.input) }]
+  })
+}
+
+/** Objects and arrays are not echoed: a secret may be anywhere in them. */
+function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
+  if (input === undefined || typeof input === 'object' || loc.some((step) => SECRET_NAME.test(String(step))))
+    return {}
+  return { input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT) : input }
+}

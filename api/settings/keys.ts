@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { countKeys, createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from '../../db/keys.ts'
+import { isIpOrRange } from '../http/client-ip.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { SCOPES } from '../http/scopes.ts'
+
+const params = z.object({ key_id: z.uuid() })
+
+const values = {
+  name: z.string().trim().min(1).max(100),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .transform((scopes) => [...new Set(scopes)])
+    .meta({
+      description:
+        'workflows:author and workflows:run reach further than they look: a workflow acts for the organization, not for the key that starts it.',
+    }),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .transform((text) => new Date(text))
+    .refine((date) => date > new Date(), 'must be in the future')
+    .nullable(),
+  ip_allowlist: z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
+}
+
+const keySchema = z.object({
+  object: z.literal('key'),
+  id: z.uuid(),
+  name: z.string(),
+  prefix: z.string(),
+  scopes: z.array(z.string()),
+  ip_allowlist: z.array(z.string()),
+  expires_at: z.iso.datetime().nullable(),
+  revoked_at: z.iso.datetime().nullable(),
+  last_used_at: z.iso.datetime().nullable(),
+  created_at: z.iso.datetime(),
+})
+const withSecret = keySchema.extend({
+  key: z.string().meta({ description: 'The secret. Shown this once, kept as a hash only.' }),
+})
+
+export const keyRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/keys',
+    role: 'admin',
+    id: 'listKeys',
+    tag: 'Keys',
+    summary: 'List keys',
+    query: z.strictObject({
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      offset: z.coerce.number().int().min(0).default(0),
+    }),
+    response: { status: 200, schema: z.object({ object: z.literal('list'), data: z.array(keySchema) }) },
+    handler: ({ query, tenant }) =>
+      tenant(async (tx) => {
+        const data = await listKeys(tx, query)
+        const total = await countKeys(tx)
+        return {
+          object: 'list',
+          data,
+          ...query,
+          has_more: query.offset + data.length < total,
+          next_cursor: null,
+          total,
+          total_is_estimate: false,
+        }
+      }),
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/keys',
+    role: 'admin',
+    id: 'createKey',
+    tag: 'Keys',
+    summary: 'Create a key',
+    description: 'The answer holds the secret, which is never shown again.',
+    // A stored answer would keep the secret readable.
+    idempotent: false,
+    body: z.strictObject({
+      name: values.name,
+      scopes: values.scopes,
+      expires_at: values.expires_at.default(null),
+      ip_allowlist: values.ip_allowlist.default([]),
+    }),
+    response: { status: 201, schema: withSecret },
+    example: { name: 'Website', scopes: ['contacts:write', 'workflows:run'] },
+    handler: ({ body, tenant }) => tenant((tx) => createKey(tx, body)),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/keys/{key_id}',
+    role: 'admin',
+    id: 'getKey',
+    tag: 'Keys',
+    summary: 'Get a key',
+    params,
+    response: { status: 200, schema: keySchema },
+    handler: ({ params, tenant }) => tenant((tx) => getKey(tx, params.key_id)),
+  }),
+  appRoute({
+    method: 'PATCH',
+    path: '/keys/{key_id}',
+    role: 'admin',
+    id: 'updateKey',
+    tag: 'Keys',
+    summary: 'Change a key',
+    description: 'Holds from the next request on.',
+    params,
+    body: z.strictObject(values).partial(),
+    response: { status: 200, schema: keySchema },
+    handler: ({ params, body, tenant }) => tenant((tx) => updateKey(tx, params.key_id, body)),
+  }),
+  appRoute({
+    method: 'DELETE',
+    path: '/keys/{key_id}',
+    role: 'admin',
+    id: 'revokeKey',
+    tag: 'Keys',
+    summary: 'Revoke a key',
+    description: 'At once, for all who use it. It stays in the list.',
+    params,
+    response: { status: 200, schema: keySchema.extend({ deleted: z.literal(true) }) },
+    handler: ({ params, tenant }) =>
+      tenant(async (tx) => ({ ...(await revokeKey(tx, params.key_id)), deleted: true })),
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/keys/{key_id}/rotate',
+    role: 'admin',
+    id: 'rotateKey',
+    tag: 'Keys',
+    summary: 'Give a key a new secret',
+    description: 'The old secret ends at once, or after the overlap.',
+    params,
+    idempotent: false,
+    body: z.strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0) }).prefault({}),
+    response: { status: 200, schema: withSecret },
+    handler: ({ params, body, tenant }) => tenant((tx) => rotateKey(tx, params.key_id, body.overlap_hours)),
+  }),
+]

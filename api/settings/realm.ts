@@ -1,0 +1,47 @@
+import { timingSafeEqual } from 'node:crypto'
+import type Koa from 'koa'
+import { AppError } from '../../db/errors.ts'
+import { findSession, type Session } from '../../db/users.ts'
+import type { AppDeps } from '../deps.ts'
+import type { Realm } from '../http/gateway.ts'
+import type { AppRoute, Role } from '../http/route.ts'
+import { sessionToken } from './cookie.ts'
+import { appRoutes } from './route-table.ts'
+import { isSession, toCaller } from './session-caller.ts'
+
+const RANK: Record<Role, number> = { public: 0, member: 1, admin: 2, owner: 3 }
+
+/** /app: the application's own routes, for people: sessions, roles and CSRF tokens. */
+export function appRealm(deps: AppDeps): Realm<AppRoute> {
+  return {
+    prefix: '/app',
+    routes: appRoutes,
+    inspect(route) {
+      if (RANK[route.role] === undefined)
+        throw new Error(`${route.method} /app${route.path} does not say which role it needs`)
+    },
+    async authenticate(ctx, route) {
+      if (route?.role === 'public') return undefined
+      const token = sessionToken(ctx.req.headers.cookie)
+      const session = token ? await findSession(deps.db.system, token) : undefined
+      // A key is never a way in here, not even beside a session.
+      if (!session || ctx.req.headers.authorization) throw new AppError('unauthorized', 'sign in first')
+      return toCaller(session)
+    },
+    authorize(ctx, route, _params, caller) {
+      if (!isSession(caller)) return
+      if (RANK[caller.session.role] < RANK[route.role])
+        throw new AppError('insufficient_scope', `this needs the role ${route.role}`)
+      if (route.method !== 'GET' && !hasCsrfToken(ctx, caller.session))
+        throw new AppError('insufficient_scope', 'the X-CSRF-Token header is missing or wrong', {
+          hint: 'send the csrf_token that GET /app/session gives',
+        })
+    },
+  }
+}
+
+function hasCsrfToken(ctx: Koa.Context, session: Session): boolean {
+  const given = Buffer.from(ctx.get('X-CSRF-Token'))
+  const expected = Buffer.from(session.csrf_token)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}

@@ -1,0 +1,6 @@
+import type { AppRoute } from '../http/route.ts'
+import { keyRoutes } from './keys.ts'
+import { sessionRoutes } from './session.ts'
+
+/** Every operation of /app. A new resource: a file beside this one and a line here. */
+export const appRoutes: AppRoute[] = [...sessionRoutes, ...keyRoutes]

@@ -1,0 +1,34 @@
+import type { Session } from '../../db/users.ts'
+import type { Caller } from '../http/scopes.ts'
+
+/** A caller by session. */
+export interface SessionCaller extends Caller {
+  type: 'user'
+  session: Session
+}
+
+export function toCaller(session: Session): SessionCaller {
+  return {
+    type: 'user',
+    id: session.user_id,
+    name: session.user_name,
+    organization: {
+      id: session.organization_id,
+      name: session.organization_name,
+      plan: session.plan,
+      currency: session.settings.currency ?? 'USD',
+      timezone: session.settings.timezone ?? 'UTC',
+    },
+    // Roles rule here, not scopes.
+    scopes: new Set(),
+    session,
+  }
+}
+
+export const isSession = (caller: Caller | undefined): caller is SessionCaller => caller?.type === 'user'
+
+/** The session of a request to a route that is not public. */
+export function sessionOf(caller: Caller): Session {
+  if (!isSession(caller)) throw new Error('this route is for sessions')
+  return caller.session
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { AppError } from '../../db/errors.ts'
+import { takeFromWindow, windowAt } from '../../db/limits.ts'
+import { findSession, type Session, signIn, signOut } from '../../db/users.ts'
+import type { AppDeps } from '../deps.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { sessionCookie } from './cookie.ts'
+import { sessionOf } from './session-caller.ts'
+
+const sessionSchema = z.object({
+  object: z.literal('session'),
+  id: z.uuid(),
+  expires_at: z.iso.datetime(),
+  csrf_token: z.string().meta({ description: 'Send it as X-CSRF-Token with every write' }),
+  role: z.enum(['owner', 'admin', 'member']),
+  user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }),
+  organization: z.object({ id: z.uuid(), name: z.string(), plan: z.string() }),
+})
+
+export const sessionRoutes: AppRoute[] = [
+  appRoute({
+    method: 'POST',
+    path: '/session',
+    role: 'public',
+    id: 'signIn',
+    tag: 'Session',
+    summary: 'Sign in',
+    description: 'Sets the session cookie. Guessing is slowed down by address and by email.',
+    idempotent: false,
+    body: z.strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) }),
+    response: { status: 201, schema: sessionSchema },
+    async handler(request) {
+      const { body, deps } = request
+      await slowDown(deps, `address ${request.clientIp}`, 30)
+      await slowDown(deps, `email ${body.email.toLowerCase()}`, 10)
+      const signedIn = await signIn(deps.db.system, body.email, body.password)
+      const session = signedIn && (await findSession(deps.db.system, signedIn.token))
+      if (!session) throw new AppError('unauthorized', 'wrong email or password')
+      request.setHeader('Set-Cookie', sessionCookie(signedIn.token, session.expires_at, isSecure(deps)))
+      return present(session)
+    },
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/session',
+    role: 'member',
+    id: 'getSession',
+    tag: 'Session',
+    summary: 'Who is signed in',
+    response: { status: 200, schema: sessionSchema },
+    handler: async ({ caller }) => present(sessionOf(caller)),
+  }),
+  appRoute({
+    method: 'DELETE',
+    path: '/session',
+    role: 'member',
+    id: 'signOut',
+    tag: 'Session',
+    summary: 'Sign out',
+    idempotent: false,
+    response: {
+      status: 200,
+      schema: z.object({ object: z.literal('session'), id: z.uuid(), deleted: z.literal(true) }),
+    },
+    async handler(request) {
+      const { deps, caller } = request
+      const { id } = sessionOf(caller)
+      await signOut(deps.db.system, caller.organization.id, id)
+      request.setHeader('Set-Cookie', sessionCookie('', new Date(0), isSecure(deps)))
+      return { object: 'session', id, deleted: true }
+    },
+  }),
+]
+
+const present = (session: Session) => ({
+  object: 'session',
+  id: session.id,
+  expires_at: session.expires_at,
+  csrf_token: session.csrf_token,
+  role: session.role,
+  user: { id: session.user_id, name: session.user_name, email: session.email },
+  organization: { id: session.organization_id, name: session.organization_name, plan: session.plan },
+})
+
+const isSecure = (deps: AppDeps) => deps.config.PUBLIC_URL?.startsWith('https:') ?? false
+
+/** Attempts belong to no organization yet. */
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+const FIVE_MINUTES = 300
+
+/** Counts a sign-in, before the password is looked at: that is what costs. Throws rate_limited. */
+async function slowDown(deps: AppDeps, who: string, limit: number): Promise<void> {
+  const rule = { organizationId: NOBODY, subject: `sign-in ${who}`, limit, period: FIVE_MINUTES }
+  const { granted } = await takeFromWindow(deps.db.system, rule)
+  if (granted > 0) return
+  const { end } = windowAt(FIVE_MINUTES, Date.now())
+  throw new AppError('rate_limited', 'too many attempts to sign in', {
+    retry_after: Math.max(1, Math.ceil((end - Date.now()) / 1000)),
+  })
+}

@@ -1,0 +1,37 @@
+import { AppError } from '../../db/errors.ts'
+import { LimitWindows } from '../../db/limits.ts'
+import type { AppDeps } from '../deps.ts'
+import { authenticateKey, type KeyCaller } from '../http/auth.ts'
+import type { Realm } from '../http/gateway.ts'
+import { limitRate } from '../http/rate-limit.ts'
+import type { Route } from '../http/route.ts'
+import { allows, SCOPES, type Scope } from '../http/scopes.ts'
+import { routes } from './route-table.ts'
+
+/** /v1: keys, their scopes (default deny) and their limits. */
+export function v1Realm(deps: AppDeps): Realm<Route> {
+  const windows = new LimitWindows(deps.db.system)
+  return {
+    prefix: '/v1',
+    routes,
+    inspect(route) {
+      const named = typeof route.scope === 'function' ? [] : [route.scope].flat()
+      const known = named.every((scope) => scope === 'any' || SCOPES.includes(scope))
+      if (!known || (named.length === 0 && typeof route.scope !== 'function'))
+        throw new Error(`${route.method} /v1${route.path} does not say which scope it needs`)
+    },
+    authenticate: (ctx) => authenticateKey(ctx.req, deps),
+    limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),
+    authorize(_ctx, route, params, caller) {
+      for (const scope of neededScopes(route, params))
+        if (!caller || !allows(caller.scopes, scope))
+          throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
+    },
+  }
+}
+
+function neededScopes(route: Route, params: unknown): readonly Scope[] {
+  if (route.scope === 'any') return []
+  if (typeof route.scope === 'function') return route.scope(params)
+  return typeof route.scope === 'string' ? [route.scope] : route.scope
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createApp } from '../../api/app.ts'
+import { readConfig } from '../../api/config.ts'
+import { RunEnds } from '../../api/http/run-ends.ts'
+import { SCOPES } from '../../api/http/scopes.ts'
+import { createKey as insertKey, type KeyWithSecret } from '../../db/keys.ts'
+import { createLogger } from '../../db/log.ts'
+import { Listener } from '../../db/notify.ts'
+import { createOrganization, type TestDatabase, testActor } from './database.ts'
+
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
+  body: any
+}
+
+export interface RequestOptions {
+  /** Sent as JSON; a string or Buffer as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+  /** In place of the key of `startApi`; null sends none. */
+  key?: string | null
+}
+
+/** A running API over a test database, with an organization and a key that may do everything. */
+export interface TestApi {
+  url: string
+  organizationId: string
+  key: string
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** Another key, of the given organization; default: with every scope. */
+export async function createKey(
+  db: TestDatabase,
+  organizationId: string,
+  values: Partial<Parameters<typeof insertKey>[1]> = {},
+): Promise<KeyWithSecret> {
+  return db.tenant(organizationId, testActor, (tx) =>
+    insertKey(tx, { name: 'test', scopes: SCOPES, ...values }),
+  )
+}
+
+/** `env` are settings of the API, as its environment would give them. */
+export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
+  const runEnds = new RunEnds()
+  const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  await listener.start()
+  const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
+  const log = createLogger('api', config.LOG_LEVEL)
+  const app = createApp({ config, db, log, secretsKey: randomBytes(32), runEnds })
+  const server = createServer(app.callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const organizationId = await createOrganization(db)
+  const { key } = await createKey(db, organizationId)
+
+  return {
+    url,
+    organizationId,
+    key,
+    async request(method, path, options = {}) {
+      const bearer = options.key === undefined ? key : options.key
+      const raw = typeof options.body === 'string' || options.body instanceof Uint8Array
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}),
+          ...(options.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...options.headers,
+        },
+        ...(options.body === undefined
+          ? {}
+          : { body: raw ? (options.body as string) : JSON.stringify(options.body) }),
+      })
+      const text = await response.text()
+      const json = response.headers.get('content-type')?.includes('json')
+      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+    },
+    async close() {
+      await listener.close()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
