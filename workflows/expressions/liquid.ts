@@ -1,0 +1,82 @@
+import { Context, type Liquid, toValue, toValueSync, type Value } from 'liquidjs'
+import { NodeError } from '../nodes/define.ts'
+import { createEngine, explain, hasPlaceholder, parseTemplate } from './template.ts'
+
+/** The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`. */
+export type Scope = Record<string, unknown>
+
+export interface RenderLimits {
+  /** What LiquidJS may allocate for one placeholder, in its own units (about characters and elements). */
+  memory: number
+  /** For the whole value. */
+  milliseconds: number
+  /** Of all rendered text together. */
+  characters: number
+}
+
+const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 1_000, characters: 4_000_000 }
+
+/**
+ * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
+ * its type; in a longer text, null is empty and objects and lists are written as JSON. What comes out is never
+ * looked at again, so that a record's own `{{ … }}` stays text. Keys are left as they are.
+ * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
+ */
+export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
+  const rendering = { engine: createEngine(), scope, limits: { ...DEFAULTS, ...limits } }
+  const budget = { until: Date.now() + rendering.limits.milliseconds, characters: rendering.limits.characters }
+  return renderDeep(value, '', rendering, budget)
+}
+
+interface Rendering {
+  engine: Liquid
+  scope: Scope
+  limits: RenderLimits
+}
+
+interface Budget {
+  until: number
+  characters: number
+}
+
+function renderDeep(value: unknown, path: string, rendering: Rendering, budget: Budget): unknown {
+  if (typeof value === 'string')
+    return hasPlaceholder(value) ? renderText(value, path, rendering, budget) : value
+  if (Array.isArray(value))
+    return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering, budget))
+  if (typeof value !== 'object' || value === null) return value
+  // fromEntries defines keys, where assigning would call the setter of `__proto__`.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      renderDeep(item, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, rendering, budget),
+    ]),
+  )
+}
+
+function renderText(text: string, path: string, rendering: Rendering, budget: Budget): unknown {
+  try {
+    if (Date.now() > budget.until) throw new Error('rendering takes too long')
+    const { parts } = parseTemplate(text, rendering.engine)
+    const only = parts.length === 1 ? parts[0] : undefined
+    if (only && typeof only !== 'string') return evaluate(only, rendering)
+    const rendered = parts
+      .map((part) => (typeof part === 'string' ? part : textOf(evaluate(part, rendering))))
+      .join('')
+    budget.characters -= rendered.length
+    if (budget.characters < 0) throw new Error('the rendered text is too large')
+    return rendered
+  } catch (error) {
+    throw new NodeError('placeholder_error', `${text.slice(0, 200)}: ${explain(error)}`, { details: { path } })
+  }
+}
+
+function evaluate(expression: Value, { engine, scope, limits }: Rendering): unknown {
+  const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
+  return toValue(toValueSync(expression.value(context, false))) ?? null
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,57 @@
+import { type Token, TypeGuards } from 'liquidjs'
+import { createEngine, hasPlaceholder, parseTemplate } from './template.ts'
+
+/** What a placeholder reads: its segments up to the first that is only known when it runs. */
+export interface Reference {
+  /** `['nodes', 'find', 'output', 'id']` */
+  path: (string | number)[]
+  /** Whether the path goes on with something computed, as in `nodes[inputs.which]`. */
+  dynamic: boolean
+  /** Whether its value is the whole string's, unfiltered, so that its type is the string's type. */
+  whole: boolean
+  /** Whether a `default` filter stands right behind it, so that it may be missing. */
+  optional: boolean
+}
+
+/** Every reference in a string, those inside brackets and filter arguments too. Throws TemplateError. */
+export function references(text: string): Reference[] {
+  if (!hasPlaceholder(text)) return []
+  const { parts } = parseTemplate(text, createEngine())
+  const found: Reference[] = []
+  for (const part of parts) {
+    if (typeof part === 'string') continue
+    const whole = parts.length === 1 && part.filters.length === 0 && part.initial.postfix.length === 1
+    const optional = part.filters[0]?.name === 'default'
+    for (const token of part.initial.postfix) collect(token, { whole, optional }, found)
+    for (const filter of part.filters)
+      for (const argument of filter.args)
+        collect(Array.isArray(argument) ? argument[1] : argument, { whole: false, optional: false }, found)
+  }
+  return found
+}
+
+function collect(
+  token: Token | undefined,
+  traits: { whole: boolean; optional: boolean },
+  found: Reference[],
+): void {
+  if (!token) return
+  const inner = { whole: false, optional: traits.optional }
+  if (TypeGuards.isRangeToken(token)) {
+    collect(token.lhs, inner, found)
+    collect(token.rhs, inner, found)
+  }
+  if (!TypeGuards.isPropertyAccessToken(token)) return
+  const path: (string | number)[] = []
+  let dynamic = false
+  // `"text".size` reads a literal: there is no root to check.
+  if (token.variable) collect(token.variable, inner, found)
+  for (const segment of token.props) {
+    const known =
+      TypeGuards.isWordToken(segment) || TypeGuards.isQuotedToken(segment) || TypeGuards.isNumberToken(segment)
+    if (!known) collect(segment, inner, found)
+    if (known && !dynamic) path.push(segment.content)
+    else dynamic = true
+  }
+  if (!token.variable) found.push({ path, dynamic, ...traits })
+}

@@ -1,0 +1,106 @@
+import { type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
+
+/** A string with placeholders, parsed: literal text and output expressions in turn. */
+export interface Template {
+  engine: Liquid
+  parts: (string | Value)[]
+}
+
+/** Why a template does not parse; `message` is for the author of the workflow. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+}
+
+/**
+ * Filters whose cost the memory limit bounds, and that neither parse expressions of their own (`where_exp`), draw
+ * lots (`sample`) nor run patterns whose time is not linear (`strip_html`).
+ */
+export const FILTERS = [
+  ...['abs', 'at_least', 'at_most', 'ceil', 'divided_by', 'floor', 'minus', 'modulo', 'plus', 'round', 'times'],
+  ...['append', 'capitalize', 'downcase', 'escape', 'escape_once', 'lstrip', 'newline_to_br', 'prepend', 'remove'],
+  ...['remove_first', 'remove_last', 'replace', 'replace_first', 'replace_last', 'rstrip', 'slice', 'split'],
+  ...['strip', 'strip_newlines', 'squish', 'truncate', 'truncatewords', 'upcase', 'number_of_words', 'slugify'],
+  ...['cgi_escape', 'uri_escape', 'url_decode', 'url_encode', 'xml_escape', 'base64_decode', 'base64_encode'],
+  ...['compact', 'concat', 'find', 'find_index', 'first', 'group_by', 'has', 'join', 'last', 'map', 'pop', 'push'],
+  ...['reject', 'reverse', 'shift', 'size', 'sort', 'sort_natural', 'sum', 'uniq', 'unshift', 'where'],
+  ...['array_to_sentence_string', 'date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string'],
+  ...['date_to_long_string', 'default', 'json', 'sha256', 'to_integer'],
+]
+
+const MAX_TEMPLATE_LENGTH = 65_536
+/** LiquidJS parses nested brackets by recursion. */
+const MAX_BRACKETS = 50
+
+/** Whether a string holds anything that is not literal text. */
+export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
+
+/**
+ * A Liquid engine that knows output expressions only. It is cheap to make; make one for each call of a public
+ * function, so that nothing is shared between organizations.
+ */
+export function createEngine(): Liquid {
+  const engine = new Liquid({
+    strictVariables: true,
+    strictFilters: true,
+    ownPropertyOnly: true,
+    // Without it `{{ inputs.name | default: "x" }}` would fail where the default is meant to help.
+    lenientIf: true,
+    locale: 'en',
+    timezoneOffset: 0,
+    parseLimit: MAX_TEMPLATE_LENGTH,
+    templates: {},
+  })
+  for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
+  for (const name of Object.keys(engine.filters))
+    if (!FILTERS.includes(name)) delete (engine.filters as Record<string, FilterImplOptions>)[name]
+  return engine
+}
+
+/** Parses a template. Throws TemplateError. */
+export function parseTemplate(text: string, engine: Liquid): Template {
+  if (!hasPlaceholder(text)) return { engine, parts: [text] }
+  if (text.length > MAX_TEMPLATE_LENGTH)
+    throw new TemplateError(`a text with placeholders may have ${MAX_TEMPLATE_LENGTH} characters at most`)
+  if (bracketDepth(text) > MAX_BRACKETS) throw new TemplateError('brackets are nested too deeply')
+  try {
+    const parts = engine.parse(text).map((part) => {
+      if (part instanceof Output) return checked(part.value)
+      if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
+      throw new TemplateError('tags such as {% if %} are not available: use {{ … }} only')
+    })
+    return { engine, parts: parts.filter((part) => part !== '') }
+  } catch (error) {
+    throw new TemplateError(explain(error))
+  }
+}
+
+/** What went wrong, in the words of an author: without LiquidJS's positions, which count from the text's start. */
+export function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const plain = message.replace(/, line:\d+, col:\d+$/, '')
+  const tag = /^tag "(.*)" not found$/.exec(plain)
+  if (tag) return `tags such as {% ${tag[1]} %} are not available: use {{ … }} only`
+  if (/memory alloc limit/.test(plain)) return 'the result is too large'
+  return plain
+}
+
+/** LiquidJS takes `{{ a b }}` for an expression and answers b: one value must remain once operators had theirs. */
+function checked(value: Value): Value {
+  let values = 0
+  for (const token of value.initial.postfix) {
+    if (!TypeGuards.isOperatorToken(token)) values += 1
+    else if (token.operator !== 'not') values -= 1
+  }
+  if (values !== 1) throw new TemplateError('between two values there must be an operator or a filter')
+  return value
+}
+
+function bracketDepth(text: string): number {
+  let depth = 0
+  let deepest = 0
+  for (const character of text) {
+    if (character === '[' || character === '(') deepest = Math.max(deepest, ++depth)
+    else if (character === ']' || character === ')') depth = Math.max(0, depth - 1)
+  }
+  return deepest
+}
