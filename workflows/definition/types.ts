@@ -11,6 +11,14 @@ export interface RetryPolicy {
   max_interval_ms: number
 }
 
+/** As authored: intervals are durations such as `5s`. What is absent has a default. */
+export interface RetrySpec {
+  max_attempts?: number
+  initial_interval?: string
+  backoff?: number
+  max_interval?: string
+}
+
 export type Trigger =
   | { type: 'manual' }
   | { type: 'event'; events: string[]; when?: string }
@@ -29,7 +37,7 @@ export interface NodeSpec {
   type: string
   title?: string
   config: Record<string, unknown>
-  retry?: Partial<RetryPolicy>
+  retry?: RetrySpec
   /** A duration such as `30s`, `5m`. */
   timeout?: string
   /** `fail` (default): an error without a connected `error` handle ends the run. `continue`: it leaves by the first handle. */

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { defineNode, type HttpRequest, type HttpResponse, NodeError } from './define.ts'
+
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+
+export const apiRequest = defineNode({
+  type: 'api_request',
+  category: 'integration',
+  title: 'API request',
+  description:
+    'Calls a URL. An answer that is not expected fails the node; 408, 429 and 5xx are retried as `retry` says. Writing methods carry an Idempotency-Key that is the same for every attempt.',
+  effect: 'external',
+  config: z.strictObject({
+    method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
+    url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
+    headers: z.record(z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name'), scalar).default({}),
+    query: z.record(z.string(), scalar).default({}).describe('Added to the URL, encoded.'),
+    body: z
+      .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])
+      .optional()
+      .describe('An object or a list is sent as JSON.'),
+    expected_statuses: z
+      .array(z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be such as 2xx')]))
+      .min(1)
+      .default(['2xx'])
+      .describe('Statuses, or classes such as 2xx, that count as success.'),
+    follow_redirects: z.boolean().default(true),
+  }),
+  output: z.strictObject({
+    status: z.int(),
+    headers: z.record(z.string(), z.string()),
+    body: z.unknown().describe('Parsed where the answer says JSON, else text.'),
+  }),
+  handles: () => [{ name: 'success', description: 'The status is an expected one.' }],
+  example: {
+    config: {
+      method: 'POST',
+      url: 'https://api.example.com/leads',
+      body: { email: '{{ trigger.record.email }}' },
+    },
+    inputs: { trigger: { record: { email: 'ada@example.com' } } },
+    output: { status: 201, headers: { 'content-type': 'application/json' }, body: { id: 7 } },
+  },
+  async run({ method, url, headers, query, body, expected_statuses, follow_redirects }, ctx) {
+    const sent = texts(headers)
+    const named = Object.keys(sent).some((name) => name.toLowerCase() === 'idempotency-key')
+    if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
+    const request: HttpRequest = { method, url, headers: sent, query: texts(query), follow_redirects }
+    const response = await ctx.http(body === undefined ? request : { ...request, body })
+    if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
+    return { output: { status: response.status, headers: response.headers, body: response.body } }
+  },
+})
+
+const texts = (values: Record<string, string | number | boolean>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
+
+const fits = (status: number, expected: number | string) =>
+  typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
+
+/** Only a head of the body is kept: errors are stored and shown. */
+function unexpected({ status, body }: HttpResponse): NodeError {
+  const text = typeof body === 'string' ? body : JSON.stringify(body ?? null)
+  return new NodeError('unexpected_status', `the server answered ${status}`, {
+    retryable: status >= 500 || status === 429 || status === 408,
+    details: { status, body: text.slice(0, 2000) },
+  })
+}

@@ -1,0 +1,120 @@
+export const OPERATORS = [
+  ...([
+    'eq',
+    'ne',
+    'gt',
+    'gte',
+    'lt',
+    'lte',
+    'contains',
+    'not_contains',
+    'starts_with',
+    'ends_with',
+  ] as const),
+  ...(['in', 'not_in', 'is_empty', 'is_not_empty'] as const),
+] as const
+
+export type Operator = (typeof OPERATORS)[number]
+
+/** Operators that look at the left side alone. */
+export const UNARY: ReadonlySet<Operator> = new Set<Operator>(['is_empty', 'is_not_empty'])
+
+/**
+ * Compares as the record filters do: text without regard to case, numbers (also as text, for money is text) as
+ * numbers, times as times. Nothing is greater or less than an empty value.
+ */
+export function compare(left: unknown, operator: Operator, right: unknown): boolean {
+  switch (operator) {
+    case 'eq':
+      return equal(left, right)
+    case 'ne':
+      return !equal(left, right)
+    case 'gt':
+      return order(left, right) > 0
+    case 'gte':
+      return order(left, right) >= 0
+    case 'lt':
+      return order(left, right) < 0
+    case 'lte':
+      return order(left, right) <= 0
+    case 'contains':
+      return contains(left, right)
+    case 'not_contains':
+      return !contains(left, right)
+    case 'starts_with':
+      return text(left).startsWith(text(right))
+    case 'ends_with':
+      return text(left).endsWith(text(right))
+    case 'in':
+      return list(right).some((item) => equal(left, item))
+    case 'not_in':
+      return !list(right).some((item) => equal(left, item))
+    case 'is_empty':
+      return isEmpty(left)
+    case 'is_not_empty':
+      return !isEmpty(left)
+  }
+}
+
+/** Equality of `eq`, `in` and of a switch's cases. */
+export function equal(left: unknown, right: unknown): boolean {
+  if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right)
+  if (typeof left === 'object' || typeof right === 'object') return canonical(left) === canonical(right)
+  const numbers = [number(left), number(right)] as const
+  if (numbers[0] !== undefined && numbers[1] !== undefined) return numbers[0] === numbers[1]
+  return text(left) === text(right)
+}
+
+/** Below, equal or above zero; NaN where the two have no order. */
+function order(left: unknown, right: unknown): number {
+  if (isEmpty(left) || isEmpty(right)) return Number.NaN
+  for (const read of [number, time]) {
+    const [a, b] = [read(left), read(right)]
+    if (a !== undefined && b !== undefined) return a - b
+  }
+  if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
+  const [a, b] = [text(left), text(right)]
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function contains(left: unknown, right: unknown): boolean {
+  if (Array.isArray(left)) return left.some((item) => equal(item, right))
+  return !isNothing(left) && text(left).includes(text(right))
+}
+
+const list = (value: unknown) => (Array.isArray(value) ? value : [value])
+
+const isNothing = (value: unknown) => value === null || value === undefined
+
+function isEmpty(value: unknown): boolean {
+  if (isNothing(value)) return true
+  if (typeof value === 'string') return value.trim() === ''
+  return typeof value === 'object' && Object.keys(value as object).length === 0
+}
+
+function text(value: unknown): string {
+  if (isNothing(value)) return ''
+  return (typeof value === 'object' ? canonical(value) : String(value)).toLowerCase()
+}
+
+function number(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/.test(value)
+    ? Number(value)
+    : undefined
+}
+
+function time(value: unknown): number | undefined {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d([T ]|$)/.test(value)) return undefined
+  const milliseconds = Date.parse(value)
+  return Number.isNaN(milliseconds) ? undefined : milliseconds
+}
+
+/** JSON with sorted keys: two objects are equal where these are. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { compare, OPERATORS, UNARY } from './compare.ts'
+import { defineNode } from './define.ts'
+
+const test = z
+  .strictObject({
+    left: z.unknown().describe('Usually a placeholder: `{{ nodes.find.output.email }}`.'),
+    operator: z.enum(OPERATORS),
+    right: z.unknown().optional().describe('What to compare with; a list for `in` and `not_in`.'),
+  })
+  .refine((value) => value.left !== undefined, { path: ['left'], message: 'is required' })
+  .refine((value) => UNARY.has(value.operator) || value.right !== undefined, {
+    path: ['right'],
+    message: 'is required for this operator',
+  })
+
+export const condition = defineNode({
+  type: 'condition',
+  category: 'flow',
+  title: 'Condition',
+  description:
+    'Leaves by `true` where all (or any) of the conditions hold, by `false` where not. Text compares without regard to case; numbers, also those written as text, compare as numbers.',
+  effect: 'pure',
+  config: z.strictObject({
+    match: z.enum(['all', 'any']).default('all'),
+    conditions: z.array(test).min(1).max(50),
+  }),
+  output: z.strictObject({ result: z.boolean() }),
+  handles: () => [
+    { name: 'true', description: 'The conditions hold.' },
+    { name: 'false', description: 'They do not.' },
+  ],
+  example: {
+    config: { conditions: [{ left: '{{ trigger.record.lead_status }}', operator: 'eq', right: 'new' }] },
+    inputs: { trigger: { record: { lead_status: 'new' } } },
+    output: { result: true },
+    handle: 'true',
+  },
+  run({ match, conditions }) {
+    const holds = ({ left, operator, right }: (typeof conditions)[number]) => compare(left, operator, right)
+    const result = match === 'all' ? conditions.every(holds) : conditions.some(holds)
+    return { output: { result }, handle: String(result) }
+  },
+})

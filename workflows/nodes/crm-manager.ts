@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { defineNode, type RecordEffects } from './define.ts'
+
+const entity = z.string().min(1).describe('A kind of record: contacts, companies, …')
+const id = z.uuid().describe("The record's id.")
+const fields = z.record(z.string(), z.unknown()).describe('Field values, as POST /v1/objects takes them.')
+const target = entity.describe('The kind at the other end of the link.')
+const limit = z.int().min(1).max(200)
+
+const READS = new Set(['get', 'search', 'list_related'])
+
+const operations = z.discriminatedUnion('operation', [
+  z.strictObject({ operation: z.literal('create'), entity, fields }),
+  z.strictObject({ operation: z.literal('get'), entity, id }),
+  z.strictObject({
+    operation: z.literal('search'),
+    entity,
+    filters: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('As in lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
+    match: z.enum(['all', 'any']).optional(),
+    q: z.string().optional().describe('Words that must all occur somewhere in the record.'),
+    sort: z.string().optional(),
+    order: z.enum(['asc', 'desc']).optional(),
+    limit: limit.optional(),
+  }),
+  z.strictObject({ operation: z.literal('update'), entity, id, fields }),
+  z.strictObject({
+    operation: z.literal('upsert'),
+    entity,
+    by: z.string().min(1).describe('The field that tells whether it exists: email, domain or external_id.'),
+    fields,
+  }),
+  z.strictObject({ operation: z.literal('delete'), entity, id }),
+  z.strictObject({
+    operation: z.literal('link'),
+    entity,
+    id,
+    target,
+    target_id: id,
+    properties: z.record(z.string(), z.unknown()).optional(),
+  }),
+  z.strictObject({ operation: z.literal('unlink'), entity, id, target, target_id: id }),
+  z.strictObject({ operation: z.literal('list_related'), entity, id, target, limit: limit.optional() }),
+])
+
+export const crmManager = defineNode({
+  type: 'crm_manager',
+  category: 'records',
+  title: 'CRM records',
+  description:
+    'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`.',
+  effect: (config) =>
+    typeof config.operation === 'string' && READS.has(config.operation) ? 'read' : 'write',
+  config: operations,
+  output: z.record(z.string(), z.unknown()),
+  handles: () => [{ name: 'success', description: 'It is done.' }],
+  example: {
+    config: {
+      operation: 'upsert',
+      entity: 'contacts',
+      by: 'email',
+      fields: { email: '{{ inputs.email }}', first_name: 'Ada' },
+    },
+    inputs: { inputs: { email: 'ada@example.com' } },
+    output: {
+      record: {
+        id: '019a0000-0000-7000-8000-000000000001',
+        object: 'contact',
+        email: 'ada@example.com',
+        first_name: 'Ada',
+      },
+      created: true,
+    },
+  },
+  async run(config, { records }) {
+    return { output: await operate(config, records) }
+  },
+})
+
+async function operate(
+  config: z.output<typeof operations>,
+  records: RecordEffects,
+): Promise<Record<string, unknown>> {
+  switch (config.operation) {
+    case 'create':
+      return records.create(config.entity, config.fields)
+    case 'get':
+      return records.get(config.entity, config.id)
+    case 'search': {
+      const { operation: _, entity: kind, ...query } = config
+      const given = Object.entries(query).filter(([, value]) => value !== undefined)
+      return records.search(kind, Object.fromEntries(given))
+    }
+    case 'update':
+      return records.update(config.entity, config.id, config.fields)
+    case 'upsert':
+      return records.upsert(config.entity, config.by, config.fields)
+    case 'delete':
+      return records.delete(config.entity, config.id)
+    case 'link':
+      return records.link(config.entity, config.id, config.target, config.target_id, config.properties)
+    case 'unlink':
+      return records.unlink(config.entity, config.id, config.target, config.target_id)
+    case 'list_related':
+      return records.listRelated(config.entity, config.id, config.target, config.limit)
+  }
+}

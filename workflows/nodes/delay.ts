@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { parseDuration } from '../definition/duration.ts'
+import { defineNode } from './define.ts'
+import { duration } from './fields.ts'
+
+export const delay = defineNode({
+  type: 'delay',
+  category: 'time',
+  title: 'Delay',
+  description:
+    'Waits for a while, then goes on. The wait is durable: restarts of the service do not shorten it.',
+  effect: 'pure',
+  config: z.strictObject({ for: duration('1ms', '365d').describe('How long to wait.') }),
+  output: z.strictObject({ until: z.iso.datetime().describe('When the wait ends.') }),
+  handles: () => [{ name: 'success', description: 'The time is over.' }],
+  example: { config: { for: '5m' }, output: { until: '2026-01-01T00:05:00.000Z' } },
+  run(config, ctx) {
+    const until = new Date(ctx.now.getTime() + parseDuration(config.for)!)
+    return { wait_until: until, output: { until: until.toISOString() } }
+  },
+})

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { EVENT_NAME, isServiceEvent } from '../events.ts'
+import { defineNode } from './define.ts'
+
+export const emitEvent = defineNode({
+  type: 'emit_event',
+  category: 'events',
+  title: 'Emit event',
+  description:
+    'Raises an event of your own, such as `invoice.paid`, which outgoing webhooks deliver. Names that the service itself raises are refused.',
+  effect: 'write',
+  config: z.strictObject({
+    event: z
+      .string()
+      .regex(EVENT_NAME, 'must be <entity>.<action> in lower case, such as invoice.paid')
+      .refine((name) => !isServiceEvent(name), 'is raised by the service itself: choose another name'),
+    data: z.record(z.string(), z.unknown()).default({}).describe('What receivers get as `data`.'),
+  }),
+  output: z.strictObject({ event_id: z.string(), event: z.string() }),
+  handles: () => [{ name: 'success', description: 'The event is written; deliveries follow.' }],
+  example: {
+    config: { event: 'invoice.paid', data: { id: '{{ inputs.invoice }}', amount: '120.00' } },
+    inputs: { inputs: { invoice: 'INV-7' } },
+    output: { event_id: '019a0000-0000-7000-8000-000000000001', event: 'invoice.paid' },
+  },
+  run: async ({ event, data }, ctx) => ({ output: { event_id: await ctx.emit(event, data), event } }),
+})

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { defineNode } from './define.ts'
+
+export const setFields = defineNode({
+  type: 'set_fields',
+  category: 'data',
+  title: 'Set fields',
+  description:
+    'Names values for the nodes that follow. Its output is what `fields` says, placeholders filled in.',
+  effect: 'pure',
+  config: z.strictObject({
+    fields: z.record(z.string(), z.unknown()).describe('The output, field by field.'),
+  }),
+  output: z.record(z.string(), z.unknown()),
+  handles: () => [{ name: 'success', description: 'The fields are set.' }],
+  example: {
+    config: { fields: { full_name: '{{ trigger.record.first_name }} {{ trigger.record.last_name }}' } },
+    inputs: { trigger: { record: { first_name: 'Ada', last_name: 'Lovelace' } } },
+    output: { full_name: 'Ada Lovelace' },
+  },
+  run: ({ fields }) => ({ output: fields }),
+})

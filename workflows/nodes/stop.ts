@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { defineNode } from './define.ts'
+
+export const stop = defineNode({
+  type: 'stop',
+  category: 'flow',
+  title: 'Stop',
+  description:
+    'Ends the run here, as completed or as failed, and cancels what is still going in other branches.',
+  effect: 'pure',
+  config: z.strictObject({
+    status: z.enum(['completed', 'failed']).default('completed'),
+    message: z.string().max(2000).optional().describe('Why; shown on the run.'),
+  }),
+  output: z.strictObject({ status: z.enum(['completed', 'failed']), message: z.string().optional() }),
+  handles: () => [],
+  fallible: false,
+  example: {
+    config: { status: 'failed', message: 'No email for {{ inputs.name }}' },
+    inputs: { inputs: { name: 'Ada' } },
+    output: { status: 'failed', message: 'No email for Ada' },
+  },
+  run({ status, message }) {
+    const end = message === undefined ? { status } : { status, message }
+    return { end, output: end }
+  },
+})
