@@ -27,6 +27,8 @@ export interface CliOptions {
   env: NodeJS.ProcessEnv
   /** Told what is being done, and how long it may take. */
   progress(line: string): void
+  /** Ends a download or a build. */
+  signal?: AbortSignal
 }
 
 /**
@@ -34,7 +36,8 @@ export interface CliOptions {
  * user's cache. Throws an error that names all five ways when none works.
  * @returns its path.
  */
-export async function findTemporalCli({ path, env, progress }: CliOptions): Promise<string> {
+export async function findTemporalCli(options: CliOptions): Promise<string> {
+  const { path, env } = options
   if (path !== undefined) {
     if (existsSync(path)) return path
     throw new Error(`TEMPORAL_CLI_PATH ${path} does not exist`)
@@ -49,8 +52,8 @@ export async function findTemporalCli({ path, env, progress }: CliOptions): Prom
   const work = mkdtempSync(join(folder, 'making-'))
   try {
     const made = join(work, EXE)
-    const downloaded = await attempt(() => download(work, made, progress))
-    const built = downloaded === undefined ? undefined : await attempt(() => build(made, env, progress))
+    const downloaded = await attempt(() => download(work, made, options))
+    const built = downloaded === undefined ? undefined : await attempt(() => build(made, options))
     if (built !== undefined) throw new Error(allFailed(cached, downloaded!, built))
     // Renamed only when whole: another process may look for it at this moment.
     renameSync(made, cached)
@@ -100,7 +103,7 @@ function cacheFolder(env: NodeJS.ProcessEnv): string {
 }
 
 /** From the place where Temporal's SDKs get it, which answers with the archive for this platform. */
-async function download(work: string, made: string, progress: (line: string) => void): Promise<void> {
+async function download(work: string, made: string, { progress, signal }: CliOptions): Promise<void> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const arch = process.arch === 'x64' ? 'amd64' : process.arch
   const url = `https://temporal.download/cli/v${VERSION}?platform=${platform}&arch=${arch}&format=tar.gz`
@@ -111,6 +114,7 @@ async function download(work: string, made: string, progress: (line: string) => 
 
   const archive = join(work, 'archive.tar.gz')
   const stalled = new AbortController()
+  signal?.addEventListener('abort', () => stalled.abort())
   let timer = setTimeout(() => stalled.abort(), STALL_TIMEOUT)
   const response = await fetch(info.archiveUrl, { signal: stalled.signal })
   if (!response.ok || !response.body) throw new Error(`${info.archiveUrl} answered ${response.status}`)
@@ -124,7 +128,7 @@ async function download(work: string, made: string, progress: (line: string) => 
   if (join(work, info.fileToExtract) !== made) copyFileSync(join(work, info.fileToExtract), made)
 }
 
-async function build(made: string, env: NodeJS.ProcessEnv, progress: (line: string) => void): Promise<void> {
+async function build(made: string, { env, progress, signal }: CliOptions): Promise<void> {
   if (!findOnPath('go', env)) throw new Error('no `go` on PATH')
   progress(`building the Temporal CLI ${VERSION} with Go (two to five minutes, once)`)
   const started = Date.now()
@@ -144,6 +148,7 @@ async function build(made: string, env: NodeJS.ProcessEnv, progress: (line: stri
   const child = spawn('go', args, {
     cwd: fileURLToPath(new URL('temporal-cli/', import.meta.url)),
     env: { ...env, CGO_ENABLED: '0' },
+    ...(signal && { signal }),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let problem = ''

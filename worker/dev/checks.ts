@@ -1,0 +1,75 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Connection } from '@temporalio/client'
+import { loadClientConnectConfig } from '@temporalio/envconfig'
+import pg from 'pg'
+import { ConfigError } from '../../db/config.ts'
+import { redactText } from '../../db/log.ts'
+
+const TIMEOUT = 5_000
+
+/** Each throws ConfigError: one line that names the setting and says what to do. */
+
+export function checkDataDir(folder: string): void {
+  const probe = join(folder, `.probe-${process.pid}`)
+  try {
+    mkdirSync(join(folder, 'logs'), { recursive: true })
+    writeFileSync(probe, '')
+    rmSync(probe)
+  } catch (error) {
+    throw new ConfigError(
+      `DATA_DIR ${folder} cannot be written (${code(error)}): set DATA_DIR to another folder`,
+    )
+  }
+}
+
+export async function checkPort(setting: string, port: number, host: string): Promise<void> {
+  const server = createServer()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, host, resolve)
+    })
+  } catch (error) {
+    if (code(error) === 'EADDRINUSE')
+      throw new ConfigError(
+        `${setting} ${port} is in use by another program: stop it, or set ${setting} to another port`,
+      )
+    throw new ConfigError(
+      `${setting} ${port} cannot be listened on (${code(error)}): set ${setting} to another`,
+    )
+  } finally {
+    server.close()
+  }
+}
+
+export async function checkDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: TIMEOUT })
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new ConfigError(`DATABASE_URL cannot be used: ${redactText(reason(error))}`)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** With the TEMPORAL_* variables that every process here reads (address, namespace, TLS, API key). */
+export async function checkTemporal(address: string): Promise<void> {
+  try {
+    const { connectionOptions } = loadClientConnectConfig()
+    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT })
+    await connection.close()
+  } catch (error) {
+    throw new ConfigError(`TEMPORAL_ADDRESS ${address} cannot be reached: ${reason(error)}`)
+  }
+}
+
+const code = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
+
+function reason(error: unknown): string {
+  // Node tries each address of a name, and tells of the failures as one error without a message.
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  return first instanceof Error ? first.message.split('\n')[0]! : String(first)
+}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A log that has grown past this is set aside at the next start. */
+const MAX_LOG_BYTES = 20_000_000
+const STOP_MILLISECONDS = 5_000
+const MAX_DELAY = 30_000
+
+/** One part of the stack that runs until it is stopped. */
+export interface Part {
+  name: string
+  stop(): Promise<void>
+}
+
+export interface Child extends Part {
+  /** Fulfils with the reason when the process ends before `ready` was called. */
+  diedEarly: Promise<string>
+  ready(): void
+}
+
+export interface ChildOptions {
+  name: string
+  command: string
+  args: string[]
+  env: NodeJS.ProcessEnv
+  cwd: string
+  logFile: string
+  spawned(pid: number): void
+  say(line: string): void
+}
+
+/** Runs a process and, once it has been ready, starts it again whenever it ends, more slowly each time. */
+export function startChild(options: ChildOptions): Child {
+  const { name, logFile, say } = options
+  rotate(logFile)
+  let stopping = false
+  let wasReady = false
+  let failures = 0
+  let died: (reason: string) => void
+  const diedEarly = new Promise<string>((resolve) => {
+    died = resolve
+  })
+  let process = run()
+  return {
+    name,
+    diedEarly,
+    ready() {
+      wasReady = true
+    },
+    async stop() {
+      stopping = true
+      await stopProcess(process)
+    },
+  }
+
+  function run(): ChildProcess {
+    const log = openSync(logFile, 'a')
+    // A process group of its own: a terminal's Ctrl-C reaches only us, and we stop the parts in order.
+    const child = spawn(options.command, options.args, {
+      cwd: options.cwd,
+      env: options.env,
+      detached: true,
+      stdio: ['ignore', log, log],
+    })
+    closeSync(log)
+    const started = Date.now()
+    let ended = false
+    const onEnd = (how: string) => {
+      if (ended) return
+      ended = true
+      if (!stopping) void restart(how, Date.now() - started)
+    }
+    child.on('error', (error) => onEnd(error.message))
+    child.on('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`))
+    if (child.pid) options.spawned(child.pid)
+    return child
+  }
+
+  async function restart(how: string, lived: number): Promise<void> {
+    if (!wasReady) return died(`${name} ended (${how}): ${lastLine(logFile)}`)
+    failures = lived > 60_000 ? 0 : failures + 1
+    const delay = Math.min(MAX_DELAY, 250 * 2 ** failures)
+    say(`${name} ended (${how}), starting it again in ${delay / 1000} s; its log: ${logFile}`)
+    await sleep(delay, undefined, { ref: false })
+    if (!stopping) process = run()
+  }
+}
+
+async function stopProcess(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null || !process.pid) return
+  const exited = new Promise((resolve) => process.once('exit', resolve))
+  process.kill('SIGTERM')
+  const timer = setTimeout(() => process.kill('SIGKILL'), STOP_MILLISECONDS)
+  await exited
+  clearTimeout(timer)
+}
+
+function rotate(file: string): void {
+  if (existsSync(file) && statSync(file).size > MAX_LOG_BYTES) renameSync(file, `${file}.1`)
+}
+
+/** Why it ended, as far as its log's last lines tell: an error's line, else the last; of a JSON line, its message. */
+function lastLine(file: string): string {
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n').slice(-20)
+  const line = lines.findLast((candidate) => /error|cannot|refused/i.test(candidate)) ?? lines.at(-1)
+  try {
+    return (JSON.parse(line!) as { msg?: string }).msg ?? line!
+  } catch {
+    return line || `see ${file}`
+  }
+}

@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type EmbeddedPostgres, startPostgres } from '../../db/embedded.ts'
+import { type Child, type Part, startChild } from './child.ts'
+import type { StartConfig } from './config.ts'
+import type { ProcessRecord } from './leftovers.ts'
+import { announced, say } from './say.ts'
+import { findTemporalCli } from './temporal-cli.ts'
+import { prepareServer, serverArguments } from './temporal-server.ts'
+
+/** Api and worker compile on the way; a small machine is slow at it. */
+const READY_MILLISECONDS = 60_000
+const POSTGRES_CHECK_MILLISECONDS = 1_000
+
+/** What is shared while the stack is up. */
+export interface Stack {
+  config: StartConfig
+  env: NodeJS.ProcessEnv
+  record: ProcessRecord
+  /** In the order of their start: they are stopped from the end. */
+  parts: Part[]
+  signal: AbortSignal
+}
+
+export const logFile = (config: StartConfig, name: string) => join(config.DATA_DIR, 'logs', `${name}.log`)
+
+/** @returns the database's URL. */
+export async function startEmbeddedPostgres({ config, parts }: Stack): Promise<string> {
+  const options = {
+    dataDir: config.DATA_DIR,
+    logFile: logFile(config, 'postgres'),
+    port: config.POSTGRES_PORT,
+  }
+  let server = await announced('starting PostgreSQL', startPostgres(options))
+  if (server.adopted) say('PostgreSQL was still running, and goes on')
+  if (!server.folder.startsWith(config.DATA_DIR))
+    say(`the user of PostgreSQL cannot reach DATA_DIR: its data is in ${server.folder}`)
+  let restarting: Promise<EmbeddedPostgres> | undefined
+  const watch = setInterval(() => {
+    if (server.running() || restarting) return
+    say(`postgres ended, starting it again; its log: ${options.logFile}`)
+    restarting = startPostgres({ ...options, port: server.port })
+    restarting.then(
+      (again) => {
+        server = again
+        restarting = undefined
+      },
+      (error: Error) => {
+        say(error.message)
+        restarting = undefined
+      },
+    )
+  }, POSTGRES_CHECK_MILLISECONDS)
+  parts.push({
+    name: 'postgres',
+    async stop() {
+      clearInterval(watch)
+      await restarting?.catch(() => {})
+      await server.stop()
+    },
+  })
+  return server.url
+}
+
+/** @returns the server's address. */
+export async function startEmbeddedTemporal(stack: Stack): Promise<string> {
+  const { config, env, signal } = stack
+  const cli = await findTemporalCli({ path: config.TEMPORAL_CLI_PATH, env, progress: say, signal })
+  const address = `127.0.0.1:${config.TEMPORAL_PORT}`
+  const args = serverArguments({
+    dbFile: join(config.DATA_DIR, 'temporal.db'),
+    port: config.TEMPORAL_PORT,
+    uiPort: config.TEMPORAL_UI_PORT,
+  })
+  const child = start(stack, 'temporal', cli, args, env)
+  await announced('starting Temporal', untilReady(child, prepareServer(address, READY_MILLISECONDS)))
+  return address
+}
+
+/** Starts `api/main.ts` or `worker/main.ts`, and waits until it says that it is ready. */
+export async function startProcess(
+  stack: Stack,
+  name: 'api' | 'worker',
+  port: number,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const child = start(stack, name, process.execPath, ['--import', 'tsx', `${name}/main.ts`], env)
+  const url = `http://${stack.config.HOST === '0.0.0.0' ? '127.0.0.1' : stack.config.HOST}:${port}/readyz`
+  await announced(`starting ${name}`, untilReady(child, pollReady(url, stack.signal)))
+}
+
+function start(stack: Stack, name: string, command: string, args: string[], env: NodeJS.ProcessEnv): Child {
+  const child = startChild({
+    name,
+    command,
+    args,
+    env,
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    logFile: logFile(stack.config, name),
+    spawned: (pid) => stack.record.add(name, pid),
+    say,
+  })
+  stack.parts.push(child)
+  return child
+}
+
+async function untilReady(child: Child, ready: Promise<void>): Promise<void> {
+  const death = await Promise.race([ready, child.diedEarly])
+  if (death !== undefined) throw new Error(death)
+  child.ready()
+}
+
+async function pollReady(url: string, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + READY_MILLISECONDS
+  let answer = 'no answer'
+  while (Date.now() < deadline) {
+    signal.throwIfAborted()
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(2_000) })
+      if (response.ok) return
+      answer = `${response.status} ${await response.text()}`
+    } catch {}
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`${url} did not get ready: ${answer}`)
+}
