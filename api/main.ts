@@ -1,0 +1,58 @@
+import { createServer, type Server } from 'node:http'
+import { ConfigError, secretsKey } from '../db/config.ts'
+import { connect } from '../db/connect.ts'
+import { createLogger, redactText } from '../db/log.ts'
+import { Listener } from '../db/notify.ts'
+import { createApp } from './app.ts'
+import { type ApiConfig, readConfig } from './config.ts'
+import { RunEnds } from './http/run-ends.ts'
+
+/** The API process: reads its settings, builds what it needs, serves until it is told to stop. */
+async function main(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = createLogger('api', config.LOG_LEVEL)
+  const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
+  const runEnds = new RunEnds()
+  const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  await listener.start()
+  const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds })
+  const server = createServer(app.callback())
+  await listen(server, config)
+  log.info({ host: config.HOST, port: config.PORT }, 'listening')
+
+  const stop = async (signal: string) => {
+    log.info({ signal }, 'stopping')
+    // A second signal does not wait for requests.
+    process.once(signal, () => process.exit(1))
+    await close(server)
+    await listener.close()
+    await db.close()
+  }
+  process.once('SIGTERM', stop)
+  process.once('SIGINT', stop)
+}
+
+function listen(server: Server, { HOST, PORT }: ApiConfig): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason =
+        error.code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${error.code})`
+      reject(new ConfigError(`PORT ${PORT} ${reason} on HOST ${HOST}: set another`))
+    })
+    server.listen(PORT, HOST, resolve)
+  })
+}
+
+/** Requests under way are finished; connections that idle are ended. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+}
+
+main().catch((error: Error) => {
+  const line = error instanceof ConfigError ? error.message : redactText(error.stack ?? String(error))
+  process.stderr.write(`agx api: ${line}\n`)
+  process.exit(1)
+})
