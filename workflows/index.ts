@@ -1,0 +1,3 @@
+/** The workflow types: all that the bundler sees, so nothing here may reach zod, yaml, LiquidJS or Node. */
+export { run } from './run.ts'
+export { testNode } from './test-node.ts'

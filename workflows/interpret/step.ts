@@ -1,0 +1,68 @@
+import type { Plan, PlanNode } from '../definition/types.ts'
+
+/**
+ * The rules of the graph, pure. An edge is open until the node it comes from has settled, then it is taken (the node
+ * left by its handle) or dead. A node starts when its edges allow it and is skipped when all of them are dead, which
+ * makes its own edges dead (dead-path elimination).
+ */
+
+export type NodeStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'skipped' | 'cancelled'
+
+/** `handle` is what a settled node left by; null: by none, so all its edges are dead. */
+export interface NodeState {
+  status: NodeStatus
+  handle: string | null
+}
+
+/** By node id; a node that is not in it has not been reached. */
+export type NodeStates = ReadonlyMap<string, NodeState>
+
+export interface Step {
+  /** May start now, in the order of the plan. */
+  ready: string[]
+  /** Will never start. */
+  skipped: string[]
+}
+
+/** What follows from `states`. With nothing ready and nothing open the run has ended. */
+export function step(plan: Plan, states: NodeStates): Step {
+  const known = new Map(states)
+  const skipped: string[] = []
+  const unreached = Object.values(plan.nodes).filter((node) => !known.has(node.id))
+  // A skipped node may skip those before it in the plan's order too, hence until nothing changes.
+  for (let changed = true; changed; ) {
+    changed = false
+    for (const node of unreached) {
+      if (known.has(node.id) || verdict(plan, node, known) !== 'skip') continue
+      known.set(node.id, { status: 'skipped', handle: null })
+      skipped.push(node.id)
+      changed = true
+    }
+  }
+  const ready = unreached.filter((node) => !known.has(node.id) && verdict(plan, node, known) === 'start')
+  return { ready: ready.map((node) => node.id), skipped }
+}
+
+/** The handle that a failed node leaves by: its error handle where that leads somewhere; null fails the run. */
+export function errorHandle(node: PlanNode, firstHandle: string): string | null {
+  if (node.next.error?.length) return 'error'
+  return node.on_error === 'continue' ? firstHandle : null
+}
+
+export const isOpen = (state: NodeState): boolean => state.status === 'running' || state.status === 'waiting'
+
+function verdict(plan: Plan, node: PlanNode, states: NodeStates): 'start' | 'skip' | 'wait' {
+  if (node.id === plan.start) return 'start'
+  const edges = node.incoming.map((edge) => edgeState(edge, states))
+  const taken = edges.includes('taken')
+  const open = edges.includes('open')
+  if (taken && (node.join === 'any' || !open)) return 'start'
+  return open ? 'wait' : 'skip'
+}
+
+function edgeState(edge: string, states: NodeStates): 'open' | 'taken' | 'dead' {
+  const colon = edge.indexOf(':')
+  const from = states.get(edge.slice(0, colon))
+  if (!from || isOpen(from)) return 'open'
+  return from.handle === edge.slice(colon + 1) ? 'taken' : 'dead'
+}

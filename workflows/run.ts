@@ -1,0 +1,131 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  sleep,
+} from '@temporalio/workflow'
+import type {
+  Command,
+  EndStatus,
+  Happened,
+  NodeInput,
+  RunInput,
+  SegmentAnswer,
+  SegmentInput,
+} from './protocol.ts'
+
+/**
+ * A run: a small durable loop. Each turn is one segment, one transaction of the local activity `advance`, which runs
+ * every light node that is ready and answers with what to wait for. Nothing here throws but the cancellation at the
+ * end: a branch that fails settles into what happened, and the end is recorded whatever was cancelled.
+ */
+export async function run(input: RunInput): Promise<{ status: EndStatus }> {
+  const inbox: Happened[] = []
+  CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+  const status = await CancellationScope.nonCancellable(() => loop(input, inbox))
+  if (status === 'cancelled') throw new CancelledFailure('the run was cancelled')
+  return { status }
+}
+
+async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
+  const { organization_id, run_id } = input
+  const branches = new CancellationScope()
+  const open = new Map<string, string>()
+  let ready = input.starts_with
+
+  for (let segment = 0; ; segment++) {
+    const happened = inbox.splice(0)
+    const answer = await advance(ready, { organization_id, run_id, segment, happened })
+    setCurrentDetails(answer.details)
+    for (const one of happened) if ('node' in one) open.delete(one.node)
+
+    if (answer.timeout_ms !== undefined) {
+      const timeout = { type: 'timer', title: 'Time limit of the workflow', ms: answer.timeout_ms } as const
+      launch(branches, inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
+    }
+    let more = false
+    for (const command of answer.commands) {
+      if (command.type === 'end') {
+        branches.cancel()
+        return command.status
+      }
+      if (command.type === 'continue') more = true
+      else {
+        open.set(command.node, command.title)
+        if (command.type === 'timer')
+          launch(branches, inbox, { type: 'timer', node: command.node }, () =>
+            sleep(command.ms, { summary: command.title }),
+          )
+        else
+          launch(branches, inbox, { type: 'settled', node: command.node }, () =>
+            external(command, { organization_id, run_id, node: command.node }),
+          )
+      }
+    }
+    if (!more) await condition(() => inbox.length > 0)
+    const settled = inbox.map((one) => ('node' in one ? `after ${open.get(one.node) ?? one.node}` : one.type))
+    ready = settled.join(', ') || 'the next nodes'
+  }
+}
+
+/** Waits beside the loop; however it ends, something happened, unless the run ended first. */
+function launch(
+  branches: CancellationScope,
+  inbox: Happened[],
+  then: Happened,
+  wait: () => Promise<unknown>,
+): void {
+  branches.run(wait).then(
+    () => inbox.push(then),
+    (error: unknown) => {
+      if (!branches.consideredCancelled) inbox.push(failure(then, error))
+    },
+  )
+}
+
+function failure(then: Happened, error: unknown): Happened {
+  if (!('node' in then)) return then
+  const cause = error instanceof ActivityFailure ? error.cause : error
+  const code = cause instanceof ApplicationFailure && cause.type ? cause.type : 'activity_failed'
+  const message = cause instanceof Error ? cause.message : 'The activity failed.'
+  return { type: 'failed', node: then.node, code, message: message.slice(0, 1_000) }
+}
+
+/**
+ * Retried for as long as it takes: a database that is away holds the run up, and never fails it. So it has no
+ * schedule-to-close timeout and no last attempt; what can never succeed, `advance` itself turns into an end.
+ */
+function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
+  const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '10 seconds' },
+    localRetryThreshold: '20 seconds',
+    summary: summary.slice(0, 200),
+  })
+  return advance(input)
+}
+
+/** Attempts that a dying worker may cost without counting as attempts of the node. */
+const SPARE_ATTEMPTS = 5
+
+function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
+  const { retry } = command
+  const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
+    // The activity ends its attempts itself, and says why; this is for one that hangs.
+    startToCloseTimeout: command.timeout_ms + 10_000,
+    heartbeatTimeout: '10 seconds',
+    retry: {
+      maximumAttempts: Math.max(1, retry.max_attempts) + SPARE_ATTEMPTS,
+      initialInterval: Math.max(1, retry.initial_interval_ms),
+      backoffCoefficient: Math.max(1, retry.backoff),
+      maximumInterval: Math.max(1, retry.initial_interval_ms, retry.max_interval_ms),
+    },
+    summary: command.title.slice(0, 200),
+  })
+  return activities[command.node_type]!(input)
+}

@@ -1,0 +1,12 @@
+import { proxyActivities } from '@temporalio/workflow'
+import type { EndStatus, NodeTestInput } from './protocol.ts'
+
+/** The test of one node, outside of any workflow. The activity records whatever comes of it; it is tried once. */
+export async function testNode(input: NodeTestInput): Promise<{ status: EndStatus }> {
+  const { testOneNode } = proxyActivities<{ testOneNode(input: NodeTestInput): Promise<EndStatus> }>({
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '10 seconds',
+    retry: { maximumAttempts: 1 },
+  })
+  return { status: await testOneNode(input) }
+}
