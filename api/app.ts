@@ -1,12 +1,10 @@
-import Koa from 'koa'
+import type Koa from 'koa'
 import { AppError } from '../db/errors.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness } from './health.ts'
-import { answerError } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
-import { requestId } from './http/request-id.ts'
-import { logRequest } from './http/request-log.ts'
+import { serve } from './http/serve.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
 import { v1Realm } from './v1/realm.ts'
@@ -19,39 +17,29 @@ export function createApp(deps: AppDeps): Koa {
   const reference = createReference(deps, routes, appRoutes)
   const ready = createReadiness(deps)
 
-  async function dispatch(ctx: Koa.Context, path: string, search: string): Promise<void> {
-    if (path.startsWith('/v1/')) return v1(ctx, path, search)
-    if (path.startsWith('/app/')) return settings(ctx, path, search)
-    if (path === '/openapi.json') return reference.json(ctx)
-    if (path === '/docs') return reference.page(ctx)
-    if (path === '/healthz') return answer(ctx, 200, { status: 'alive' })
-    if (path === '/readyz') {
+  const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
+    '/openapi.json': reference.json,
+    '/docs': reference.page,
+    '/healthz': (ctx) => {
+      ctx.body = { status: 'alive' }
+    },
+    '/readyz': async (ctx) => {
       const readiness = await ready()
-      return answer(ctx, readiness.status === 'ready' ? 200 : 503, readiness)
-    }
-    throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+      ctx.status = readiness.status === 'ready' ? 200 : 503
+      ctx.body = readiness
+    },
   }
 
-  const app = new Koa()
-  app.on('error', (error) => deps.log.debug({ err: error }, 'connection broke'))
-  app.use(async (ctx) => {
-    const started = performance.now()
-    const id = requestId(ctx.req.headers['x-request-id'])
-    ctx.state.requestId = id
-    ctx.res.setHeader('X-Request-Id', id)
-    const url = ctx.req.url ?? '/'
-    const mark = url.indexOf('?')
-    try {
-      await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
-    } catch (error) {
-      answerError(ctx, error, id, deps.log)
+  return serve(deps.log, (ctx, path, search) => {
+    if (path.startsWith('/v1/')) return v1(ctx, path, search)
+    if (path.startsWith('/app/')) return settings(ctx, path, search)
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined
+    if (!page) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      ctx.set('Allow', 'GET')
+      throw new AppError('method_not_allowed', `${ctx.method} is not possible here`)
     }
-    logRequest(deps.log, ctx, started)
+    ctx.state.route = path
+    return page(ctx)
   })
-  return app
-}
-
-function answer(ctx: Koa.Context, status: number, body: object): void {
-  ctx.status = status
-  ctx.body = body
 }

@@ -32,7 +32,7 @@ async function look({ db, log }: AppDeps): Promise<Readiness> {
       return 'ok'
     } catch (error) {
       // Why is for the log, not for whoever asks.
-      log.warn({ err: error, check: name }, 'not ready')
+      log.warn({ check: name, reason: String(error) }, 'not ready')
       return 'failed'
     }
   }

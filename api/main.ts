@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { ConfigError, secretsKey } from '../db/config.ts'
-import { connect } from '../db/connect.ts'
+import { connect, type Database } from '../db/connect.ts'
 import { createLogger, redactText } from '../db/log.ts'
 import { Listener } from '../db/notify.ts'
 import { createApp } from './app.ts'
@@ -12,6 +12,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = createLogger('api', config.LOG_LEVEL)
   const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
+  await requireDatabase(db)
   const runEnds = new RunEnds()
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
@@ -30,6 +31,13 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+}
+
+/** A wrong DATABASE_URL is told now, and not by the first request. */
+async function requireDatabase(db: Database): Promise<void> {
+  await db.system.raw('select 1').catch((error: Error) => {
+    throw new ConfigError(`DATABASE_URL cannot be used: ${redactText(error.message)}`)
+  })
 }
 
 function listen(server: Server, { HOST, PORT }: ApiConfig): Promise<void> {

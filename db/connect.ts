@@ -74,5 +74,7 @@ function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: num
       },
     },
     acquireConnectionTimeout: 10_000,
+    // Knex would print what it also throws, past our own log.
+    log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })
 }

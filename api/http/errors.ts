@@ -34,13 +34,20 @@ export function errorBody(error: AppError, requestId: string): object {
 /** Answers with an error. What is not an AppError is logged whole, and told to nobody. */
 export function answerError(ctx: Koa.Context, error: unknown, requestId: string, log: Logger): void {
   const known = error instanceof AppError ? error : classify(error)
-  if (known !== error) log.error({ err: error, request_id: requestId }, 'request failed')
+  if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')
   if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
   if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
   // What is left of a body that was refused unread would be read for nothing: the connection ends instead.
   if (known.type === 'payload_too_large') ctx.set('Connection', 'close')
   ctx.status = STATUS[known.type]
   ctx.body = errorBody(known, requestId)
+}
+
+/** PostgreSQL's other members (detail, where) hold values of the row. */
+function forLog(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name, message, stack } = error
+  return { name, message, stack, code: (error as NodeJS.ErrnoException).code }
 }
 
 /** SQLSTATE classes (and socket errors) that say the database is not there, rather than that we are wrong. */

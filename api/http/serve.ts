@@ -1,0 +1,42 @@
+import Koa from 'koa'
+import type { Logger } from '../../db/log.ts'
+import { answerError } from './errors.ts'
+import { requestId } from './request-id.ts'
+
+/** Answers one request, given its path and query string as they came; throws AppError. */
+export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
+
+/** What every request gets, whoever answers it: an id, the error envelope, and one line in the log. */
+export function serve(log: Logger, dispatch: Dispatch): Koa {
+  const app = new Koa()
+  app.on('error', (error) => log.debug({ reason: String(error) }, 'connection broke'))
+  app.use(async (ctx) => {
+    const started = performance.now()
+    const id = requestId(ctx.req.headers['x-request-id'])
+    ctx.state.requestId = id
+    ctx.res.setHeader('X-Request-Id', id)
+    const url = ctx.req.url ?? '/'
+    const mark = url.indexOf('?')
+    try {
+      await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
+    } catch (error) {
+      answerError(ctx, error, id, log)
+    }
+    logRequest(log, ctx, performance.now() - started)
+  })
+  return app
+}
+
+/** The route, not the path or query: those hold ids and what people search for. */
+function logRequest(log: Logger, ctx: Koa.Context, milliseconds: number): void {
+  const line = {
+    request_id: ctx.state.requestId,
+    organization: ctx.state.organization,
+    method: ctx.method,
+    route: ctx.state.route,
+    status: ctx.status,
+    ms: Math.round(milliseconds * 10) / 10,
+  }
+  if (ctx.status >= 500) log.warn(line, 'request')
+  else log.info(line, 'request')
+}
