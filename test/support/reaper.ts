@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 
 /**
  * Runs `script` in a shell of its own as soon as this process ends, however it ends, kill -9 included: the shell
@@ -12,9 +13,12 @@ export function reaper(script: string): () => Promise<void> {
   })
   const closed = once(shell, 'close')
   shell.unref()
+  // It is a socket, though its type does not say so; left alone it would keep this process from ending by itself.
+  const stdin = shell.stdin as Socket
+  stdin.unref()
   return async () => {
     shell.ref()
-    shell.stdin.end()
+    stdin.end()
     await closed
   }
 }

@@ -5,7 +5,6 @@ import { type Child, type Part, startChild } from './child.ts'
 import type { StartConfig } from './config.ts'
 import type { ProcessRecord } from './leftovers.ts'
 import { announced, say } from './say.ts'
-import { findTemporalCli } from './temporal-cli.ts'
 import { prepareServer, serverArguments } from './temporal-server.ts'
 
 /** Api and worker compile on the way; a small machine is slow at it. */
@@ -17,6 +16,8 @@ export interface Stack {
   config: StartConfig
   env: NodeJS.ProcessEnv
   record: ProcessRecord
+  /** Absent when a Temporal server of one's own is used. */
+  temporalCli: string | undefined
   /** In the order of their start: they are stopped from the end. */
   parts: Part[]
   signal: AbortSignal
@@ -63,9 +64,8 @@ export async function startEmbeddedPostgres({ config, parts }: Stack): Promise<s
 }
 
 /** @returns the server's address. */
-export async function startEmbeddedTemporal(stack: Stack): Promise<string> {
-  const { config, env, signal } = stack
-  const cli = await findTemporalCli({ path: config.TEMPORAL_CLI_PATH, env, progress: say, signal })
+export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<string> {
+  const { config, env } = stack
   const address = `127.0.0.1:${config.TEMPORAL_PORT}`
   const args = serverArguments({
     dbFile: join(config.DATA_DIR, 'temporal.db'),

@@ -8,6 +8,7 @@ import { readConfig, type StartConfig } from './config.ts'
 import { ProcessRecord } from './leftovers.ts'
 import { type Stack, startEmbeddedPostgres, startEmbeddedTemporal, startProcess } from './parts.ts'
 import { announced, say } from './say.ts'
+import { findTemporalCli } from './temporal-cli.ts'
 
 /**
  * `npm start`: the whole stack on one machine. PostgreSQL and Temporal (unless the environment names running ones),
@@ -51,18 +52,21 @@ async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Sta
     await checkPort('TEMPORAL_UI_PORT', config.TEMPORAL_UI_PORT, '127.0.0.1')
   }
   if (config.DATABASE_URL) await checkDatabase(config.DATABASE_URL)
-  return { config, env, record, parts: [], signal }
+  const temporalCli = config.TEMPORAL_ADDRESS
+    ? undefined
+    : await findTemporalCli({ path: config.TEMPORAL_CLI_PATH, env, progress: say, signal })
+  return { config, env, record, temporalCli, parts: [], signal }
 }
 
 /** @returns the box to print. */
 async function start(stack: Stack): Promise<string> {
-  const { config, env, signal } = stack
+  const { config, env, temporalCli, signal } = stack
   const postgres = (async () => {
     const url = config.DATABASE_URL ?? (await startEmbeddedPostgres(stack))
     await announced('migrating the database', migrate(url))
     return url
   })()
-  const temporal = config.TEMPORAL_ADDRESS ?? startEmbeddedTemporal(stack)
+  const temporal = temporalCli ? startEmbeddedTemporal(stack, temporalCli) : config.TEMPORAL_ADDRESS!
   // Both have to settle, even when one fails: what was started must be known to be stopped.
   const settled = await Promise.allSettled([postgres, temporal])
   for (const result of settled) if (result.status === 'rejected') throw result.reason

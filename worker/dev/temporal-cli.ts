@@ -13,6 +13,7 @@ import { delimiter, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
+import { ConfigError } from '../../db/config.ts'
 
 /** The newest release that `go build` can make from its published modules; see temporal-cli/go.mod. */
 const VERSION = '1.5.1'
@@ -33,14 +34,14 @@ export interface CliOptions {
 
 /**
  * Finds the Temporal CLI, whose `server start-dev` is the development server, or fetches or builds it into the
- * user's cache. Throws an error that names all five ways when none works.
+ * user's cache. Throws a ConfigError that names all five ways when none works.
  * @returns its path.
  */
 export async function findTemporalCli(options: CliOptions): Promise<string> {
   const { path, env } = options
   if (path !== undefined) {
     if (existsSync(path)) return path
-    throw new Error(`TEMPORAL_CLI_PATH ${path} does not exist`)
+    throw new ConfigError(`TEMPORAL_CLI_PATH ${path} does not exist`)
   }
   const onPath = findOnPath('temporal', env)
   if (onPath) return onPath
@@ -54,7 +55,7 @@ export async function findTemporalCli(options: CliOptions): Promise<string> {
     const made = join(work, EXE)
     const downloaded = await attempt(() => download(work, made, options))
     const built = downloaded === undefined ? undefined : await attempt(() => build(made, options))
-    if (built !== undefined) throw new Error(allFailed(cached, downloaded!, built))
+    if (built !== undefined) throw new ConfigError(allFailed(cached, downloaded!, built))
     // Renamed only when whole: another process may look for it at this moment.
     renameSync(made, cached)
     return cached

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../db/embedded.ts'
+import { reaper } from './reaper.ts'
+
+/** The processes of a running stack. */
+export type ProcessName = 'supervisor' | 'api' | 'worker' | 'temporal' | 'postgres'
+
+/** A whole stack, started as `npm start` starts it, on free ports and with a data folder of its own. */
+export interface TestStack {
+  /** Without a slash at the end, as the others. */
+  apiUrl: string
+  workerUrl: string
+  temporalAddress: string
+  temporalUiUrl: string
+  databaseUrl: string
+  dataDir: string
+  /** A key that may do everything. */
+  key: string
+  owner: { email: string; password: string }
+  /** What the supervisor printed so far. */
+  output(): string
+  pid(name: ProcessName): number
+  /** Sends a signal to one process, SIGKILL unless told otherwise; all but the supervisor are then started again. */
+  kill(name: ProcessName, signal?: NodeJS.Signals): void
+  /** The supervisor's exit code or signal. */
+  exited: Promise<number | NodeJS.Signals>
+  /** Ends it by a signal, SIGTERM unless told otherwise, and waits. The data folder goes with the test process. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
+}
+
+export interface StackOptions {
+  /** Settings beside those that make it free-standing. */
+  env?: Record<string, string>
+  /** An earlier stack that has ended, to start again on its data and ports. */
+  previous?: TestStack
+}
+
+const START_MILLISECONDS = 90_000
+
+/** Resolves when the box is printed: everything is ready. Throws with all that was printed when it ends before. */
+export async function startStack({ env = {}, previous }: StackOptions = {}): Promise<TestStack> {
+  const dataDir = previous?.dataDir ?? temporaryFolder()
+  const ports = previous ? portsOf(previous) : await freePorts()
+  const supervisor = spawnSupervisor({ DATA_DIR: dataDir, ...ports, ...env })
+  const reap = reaper(cleanUp(supervisor.pid, dataDir))
+  const deadline = setTimeout(() => supervisor.process.kill('SIGTERM'), START_MILLISECONDS)
+  const ended = await Promise.race([supervisor.printed('agx is ready'), supervisor.exited])
+  clearTimeout(deadline)
+  if (ended !== undefined) {
+    await reap()
+    throw new Error(`the stack ended (${ended}):\n${supervisor.output()}`)
+  }
+  const pid = (name: ProcessName) => (name === 'supervisor' ? supervisor.pid : pidOf(name, dataDir))
+  return {
+    apiUrl: `http://localhost:${ports.PORT}`,
+    workerUrl: `http://localhost:${ports.WORKER_PORT}`,
+    temporalAddress: `127.0.0.1:${ports.TEMPORAL_PORT}`,
+    temporalUiUrl: `http://localhost:${ports.TEMPORAL_UI_PORT}`,
+    databaseUrl: env.DATABASE_URL ?? databaseUrl(dataDir),
+    dataDir,
+    ...(previous ? { key: previous.key, owner: previous.owner } : secrets(supervisor.output())),
+    output: supervisor.output,
+    pid,
+    kill: (name, signal = 'SIGKILL') => process.kill(pid(name), signal),
+    exited: supervisor.exited,
+    stop(signal = 'SIGTERM') {
+      supervisor.process.kill(signal)
+      return supervisor.exited
+    },
+  }
+}
+
+/** The supervisor alone, for starts that are meant to fail: nothing is waited for. */
+export function spawnSupervisor(settings: Record<string, string>) {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TEST_|TEMPORAL_|BOOTSTRAP_|DATABASE_|DATA_DIR|PORT|NODE_V8_COVERAGE)/.test(name),
+  )
+  const cli = process.env.TEMPORAL_CLI_PATH ? { TEMPORAL_CLI_PATH: process.env.TEMPORAL_CLI_PATH } : {}
+  const child = spawn(process.execPath, ['--import', 'tsx', 'worker/dev/start.ts'], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    env: { ...Object.fromEntries(kept), ...cli, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  const exited = once(child, 'close').then(
+    ([code, signal]: (number | NodeJS.Signals)[]) => (code ?? signal) as number | NodeJS.Signals,
+  )
+  return {
+    process: child,
+    pid: child.pid!,
+    exited,
+    output: () => output,
+    async printed(text: string): Promise<undefined> {
+      while (!output.includes(text)) await once(child.stdout, 'data')
+    },
+  }
+}
+
+/** What the box of a first start shows once. */
+function secrets(output: string): Pick<TestStack, 'key' | 'owner'> {
+  const key = /Demo key +(agx_\S+)/.exec(output)
+  const owner = /Owner +(\S+), password (\S+)/.exec(output)
+  if (!key || !owner) throw new Error(`no demo key or owner in the box:\n${output}`)
+  return { key: key[1]!, owner: { email: owner[1]!, password: owner[2]! } }
+}
+
+function pidOf(name: Exclude<ProcessName, 'supervisor'>, dataDir: string): number {
+  if (name === 'postgres')
+    return Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
+  const entries = JSON.parse(readFileSync(join(dataDir, 'processes.json'), 'utf8')) as {
+    name: string
+    pid: number
+  }[]
+  return entries.find((entry) => entry.name === name)!.pid
+}
+
+function databaseUrl(dataDir: string): string {
+  const { password, port } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8'))
+  return `postgres://postgres:${password}@127.0.0.1:${port}/agx`
+}
+
+async function freePorts() {
+  const [api, worker, temporal, ui] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  return {
+    PORT: String(api),
+    WORKER_PORT: String(worker),
+    TEMPORAL_PORT: String(temporal),
+    TEMPORAL_UI_PORT: String(ui),
+  }
+}
+
+function portsOf(stack: TestStack) {
+  const port = (url: string) => url.split(':').at(-1)!
+  return {
+    PORT: port(stack.apiUrl),
+    WORKER_PORT: port(stack.workerUrl),
+    TEMPORAL_PORT: port(stack.temporalAddress),
+    TEMPORAL_UI_PORT: port(stack.temporalUiUrl),
+  }
+}
+
+/** Ends the supervisor, then whatever it could not, then removes the data: for a test process that was killed. */
+function cleanUp(supervisor: number, dataDir: string): string {
+  return `
+    kill -TERM ${supervisor}
+    for i in $(seq 150); do kill -0 ${supervisor} || break; sleep 0.1; done
+    kill -KILL $(grep '"pid"' '${dataDir}/processes.json' | tr -dc '0-9\\n')
+    kill -QUIT $(head -n 1 '${dataDir}/postgres/postmaster.pid')
+    sleep 0.3
+    rm -rf '${dataDir}'`
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agx-stack-'))
+  // Root hands PostgreSQL to another user, who must get there.
+  chmodSync(folder, 0o755)
+  return folder
+}

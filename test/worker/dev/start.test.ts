@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../../db/embedded.ts'
+import { processIdentity } from '../../../db/process.ts'
+import { type ProcessName, spawnSupervisor, startStack, type TestStack } from '../../support/stack.ts'
+
+const PARTS: ProcessName[] = ['supervisor', 'api', 'worker', 'temporal', 'postgres']
+
+describe('npm start', function () {
+  this.timeout(60_000)
+  let stack: TestStack
+  let pids: number[]
+  let contact: string
+
+  const remember = () => {
+    pids = PARTS.map((name) => stack.pid(name))
+  }
+  const allGone = () => assert.deepEqual(pids.map(processIdentity).filter(Boolean), [], 'processes are left')
+
+  before(async () => {
+    stack = await startStack()
+    remember()
+  })
+  after(() => stack?.stop())
+
+  it('prints a curl line that works when pasted', () => {
+    const line = /curl .*/.exec(stack.output())![0]
+    const me = JSON.parse(execFileSync('/bin/sh', ['-c', `${line} --silent --fail`], { encoding: 'utf8' }))
+    assert.equal(me.organization.name, 'Demo')
+  })
+
+  it('prints where the API reference and the Temporal UI are', async () => {
+    for (const url of stack.output().match(/http:\S+(?=\n)/g)!) {
+      const response = await fetch(url, { headers: { authorization: `Bearer ${stack.key}` } })
+      assert.ok(response.status < 500, `${url} answers ${response.status}`)
+    }
+    assert.match(stack.output(), new RegExp(`Temporal UI +${stack.temporalUiUrl}`))
+  })
+
+  it('shows an owner who can sign in', async () => {
+    const response = await post('/app/session', stack.owner)
+    assert.equal(response.status, 201)
+  })
+
+  it('refuses a second start on the same data folder', async () => {
+    const second = spawnSupervisor({ DATA_DIR: stack.dataDir })
+    assert.equal(await second.exited, 1)
+    assert.match(second.output(), /^DATA_DIR is in use by another agx \(process \d+\)/)
+  })
+
+  it('starts a part again that was killed', async () => {
+    for (const name of ['api', 'worker', 'temporal', 'postgres'] as const) stack.kill(name)
+    await eventually(async () => {
+      for (const url of [stack.apiUrl, stack.workerUrl]) assert.ok((await fetch(`${url}/readyz`)).ok)
+      for (const name of PARTS) assert.ok(processIdentity(stack.pid(name)), `${name} does not run`)
+    })
+    remember()
+  })
+
+  it('stops every process on Ctrl-C, within a few seconds', async () => {
+    const made = await post('/v1/objects/contacts', { email: 'kept@example.com' })
+    contact = ((await made.json()) as { id: string }).id
+    const started = Date.now()
+    assert.equal(await stack.stop('SIGINT'), 0)
+    assert.ok(Date.now() - started < 6_000, `it took ${Date.now() - started} ms`)
+    allGone()
+  })
+
+  it('keeps all data, is ready within ten seconds and shows no secret at the second start', async () => {
+    const started = Date.now()
+    stack = await startStack({ previous: stack })
+    assert.ok(Date.now() - started < 10_000, `it took ${Date.now() - started} ms`)
+    assert.doesNotMatch(stack.output(), /agx_|password/)
+    assert.equal((await get(`/v1/objects/contacts/${contact}`)).status, 200)
+    remember()
+  })
+
+  it('takes over what kill -9 of the supervisor left running', async () => {
+    stack.kill('supervisor')
+    await stack.exited
+    assert.equal(pids.map(processIdentity).filter(Boolean).length, PARTS.length - 1)
+    stack = await startStack({ previous: stack })
+    assert.match(stack.output(), /ended what a killed start had left: .*PostgreSQL was still running/s)
+    assert.equal((await get(`/v1/objects/contacts/${contact}`)).status, 200)
+    assert.equal(stack.pid('postgres'), pids[PARTS.indexOf('postgres')])
+    for (const name of ['api', 'worker', 'temporal'] as const)
+      assert.equal(processIdentity(pids[PARTS.indexOf(name)]!), undefined, `the old ${name} is left`)
+    remember()
+  })
+
+  it('stops every process on SIGTERM', async () => {
+    assert.equal(await stack.stop('SIGTERM'), 0)
+    allGone()
+  })
+
+  const get = (path: string) =>
+    fetch(stack.apiUrl + path, { headers: { authorization: `Bearer ${stack.key}` } })
+
+  const post = (path: string, body: object) =>
+    fetch(stack.apiUrl + path, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(path.startsWith('/v1') && { authorization: `Bearer ${stack.key}` }),
+      },
+      body: JSON.stringify(body),
+    })
+})
+
+describe('npm start with a setting that cannot work says so in one line', function () {
+  this.timeout(20_000)
+  const dataDir = mkdtempSync(join(tmpdir(), 'agx-refused-'))
+  after(() => rmSync(dataDir, { recursive: true }))
+
+  const refused = async (settings: Record<string, string>, line: RegExp) => {
+    const supervisor = spawnSupervisor({ DATA_DIR: dataDir, ...settings })
+    assert.equal(await supervisor.exited, 1)
+    assert.match(supervisor.output(), line)
+    assert.equal(supervisor.output().trim().split('\n').length, 1, supervisor.output())
+  }
+
+  for (const setting of ['PORT', 'WORKER_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'])
+    it(`a ${setting} in use`, async () => {
+      const taken = await listening()
+      await refused(
+        { ...(await otherPorts()), [setting]: String(port(taken)) },
+        new RegExp(`^${setting} \\d+ is in use`),
+      )
+      taken.close()
+    })
+
+  it('a data folder that cannot be written', () =>
+    refused({ DATA_DIR: '/dev/null/agx' }, /^DATA_DIR \/dev\/null\/agx cannot be written \(ENOTDIR\)/))
+
+  it('a database that does not answer', async () =>
+    refused(
+      { ...(await otherPorts()), DATABASE_URL: 'postgres://agx:secret-word@127.0.0.1:1/agx' },
+      /^DATABASE_URL cannot be used: connect ECONNREFUSED(?!.*secret-word)/,
+    ))
+
+  it('a database that does not exist', async () => {
+    const url = new URL(process.env.TEST_DATABASE_URL!)
+    url.pathname = '/nowhere'
+    await refused(
+      { ...(await otherPorts()), DATABASE_URL: url.href },
+      /^DATABASE_URL cannot be used: database "nowhere" does not exist/,
+    )
+  })
+
+  it('a database URL that is none', () =>
+    refused({ DATABASE_URL: 'mysql://x' }, /^DATABASE_URL must look like postgres:/))
+
+  it('a Temporal that cannot be reached', async () =>
+    refused(
+      { ...(await otherPorts()), TEMPORAL_ADDRESS: '127.0.0.1:1' },
+      /^TEMPORAL_ADDRESS 127.0.0.1:1 cannot be reached/,
+    ))
+
+  it('a Temporal CLI that does not exist', async () =>
+    refused(
+      { ...(await otherPorts()), TEMPORAL_CLI_PATH: '/nowhere/temporal' },
+      /^TEMPORAL_CLI_PATH \/nowhere\/temporal does not exist/,
+    ))
+
+  it('production without a database of its own', () =>
+    refused(
+      { NODE_ENV: 'production', SECRETS_KEY: Buffer.alloc(32).toString('base64') },
+      /^DATABASE_URL is missing: in production/,
+    ))
+})
+
+async function eventually(check: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    try {
+      return await check()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+}
+
+async function listening(): Promise<Server> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
+
+const port = (server: Server) => (server.address() as { port: number }).port
+
+async function otherPorts() {
+  const [api, worker, temporal, ui] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  return {
+    PORT: String(api),
+    WORKER_PORT: String(worker),
+    TEMPORAL_PORT: String(temporal),
+    TEMPORAL_UI_PORT: String(ui),
+  }
+}
