@@ -1,9 +1,13 @@
 import type { Knex } from 'knex'
 import * as foundation from './0001_foundation.ts'
+import * as workflows from './0003_workflows.ts'
 import * as runs from './0004_runs.ts'
+import * as incoming from './0005_incoming.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0001_foundation', foundation],
+  ['0003_workflows', workflows],
   ['0004_runs', runs],
+  ['0005_incoming', incoming],
 ]
