@@ -28,7 +28,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   response: { status: 200 | 201; schema: z.ZodType; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
-  /** Writing operations take an Idempotency-Key; default: every method but GET. */
+  /**
+   * Writing operations take an Idempotency-Key; default: every method but GET. False where the answer holds a secret,
+   * for answers are stored as they are.
+   */
   idempotent?: boolean
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
 }
