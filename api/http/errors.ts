@@ -52,11 +52,17 @@ function forLog(error: unknown): object {
 
 /** SQLSTATE classes (and socket errors) that say the database is not there, rather than that we are wrong. */
 const DATABASE_AWAY = /^(08|53|57P)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
+/** What pg says without a code when a connection ends under a statement. */
+const CONNECTION_LOST = /Connection terminated|is not queryable/
 const STATEMENT_TIMEOUT = '57014'
 
 function classify(error: unknown): AppError {
-  const { name, code } = (error ?? {}) as { name?: string; code?: unknown }
-  const away = name === 'KnexTimeoutError' || (typeof code === 'string' && DATABASE_AWAY.test(code))
+  const {
+    name,
+    message = '',
+    code = '',
+  } = (error ?? {}) as { name?: string; message?: string; code?: string }
+  const away = name === 'KnexTimeoutError' || DATABASE_AWAY.test(code) || CONNECTION_LOST.test(message)
   if (away || code === STATEMENT_TIMEOUT)
     return new AppError('unavailable', 'the service is busy or starting: try again', { retry_after: 1 })
   return new AppError('internal_error', 'something went wrong on our side')

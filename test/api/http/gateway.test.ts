@@ -329,6 +329,24 @@ describe('the gateway', () => {
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
     })
+    it('leaves neither an effect nor a locked key when the process dies in between', async () => {
+      const headers = { 'Idempotency-Key': 'dies' }
+      const before = await effects()
+      const first = post({ name: 'abc' }, headers, 'slow')
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      // To PostgreSQL, a process that died is a connection that ended.
+      await db.system.transaction(async (trx) => {
+        await trx.raw('reset role')
+        await trx.raw(
+          "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
+        )
+      })
+      release()
+      assert.equal((await first).status, 503)
+      assert.equal(await effects(), before)
+      assert.equal((await post({ name: 'abc' }, headers)).status, 201)
+      assert.equal(await effects(), before + 1)
+    })
     it('keeps no preview', async () => {
       const headers = { 'Idempotency-Key': 'preview' }
       await post({ name: 'abc' }, headers, 'preview')
