@@ -1,0 +1,106 @@
+import { activityInfo } from '@temporalio/activity'
+import type { Database } from '../db/connect.ts'
+import { insertEvents, type NewEvent } from '../db/events.ts'
+import type { Logger } from '../db/log.ts'
+import { lockRun, type RunState, recordSegment, rewind } from '../db/run-state.ts'
+import type { Tenant } from '../db/tenancy.ts'
+import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
+import type { RecordsOf } from './context.ts'
+import { isBadValue } from './execute.ts'
+import type { Plans } from './plans.ts'
+import { runEvent } from './run-event.ts'
+import { Segment } from './segment.ts'
+
+export interface AdvanceDeps {
+  db: Database
+  log: Logger
+  plans: Plans
+  records: RecordsOf
+}
+
+/**
+ * One segment of a run, as one transaction: what happened is applied, every light node that is ready runs, and node
+ * rows, records, events and the answer are committed together. Done again, it answers what it answered.
+ */
+export function createAdvance(deps: AdvanceDeps) {
+  return async function advance(input: SegmentInput): Promise<SegmentAnswer> {
+    const temporalRunId = activityInfo().workflowExecution?.runId ?? ''
+    const log = deps.log.child({ organization_id: input.organization_id, run_id: input.run_id })
+    const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
+      deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
+    try {
+      return await transact((tx) => oneSegment(tx, deps, input, temporalRunId))
+    } catch (error) {
+      // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
+      if (!isBadValue(error)) throw error
+      log.error({ err: error }, 'a segment could not be recorded')
+      return await transact((tx) => endReduced(tx, input, temporalRunId))
+    }
+  }
+}
+
+async function oneSegment(
+  tx: Tenant,
+  { plans, records }: AdvanceDeps,
+  input: SegmentInput,
+  temporalRunId: string,
+): Promise<SegmentAnswer> {
+  const state = await load(tx, input, temporalRunId)
+  if ('commands' in state) return state
+  const { run } = state
+  const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
+  const segment = new Segment(tx, plan, state, input, records)
+  await segment.perform()
+  const { answer, nodes, end } = segment.result()
+  await recordSegment(tx, run.id, {
+    temporal_run_id: temporalRunId,
+    segment: input.segment,
+    answer,
+    nodes,
+    ...(end ? { end } : {}),
+  })
+  const events: NewEvent[] = []
+  if (input.segment === 0) events.push(runEvent(run, 'running'))
+  if (end && end.status !== 'cancelled') events.push(runEvent(run, end.status, end))
+  await insertEvents(tx, events)
+  return answer
+}
+
+/** The run's state; or an answer, where there is nothing to do. */
+async function load(
+  tx: Tenant,
+  { run_id, segment }: SegmentInput,
+  temporalRunId: string,
+): Promise<RunState | SegmentAnswer> {
+  const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
+  if (!state) return ended('lost', 'The run is not on record any more.')
+  if (state.answer) return state.answer
+  const { status, temporal_run_id: owner } = state.run
+  if (owner !== null && owner !== temporalRunId) {
+    await rewind(tx, run_id, segment)
+    const again = await lockRun(tx, run_id, undefined)
+    return again ?? ended('lost', 'The run is not on record any more.')
+  }
+  if (status !== 'queued' && status !== 'running') return ended(status, 'The run had ended.')
+  return state
+}
+
+const ended = (status: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost', details: string) =>
+  ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
+
+async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {
+  const state = await load(tx, input, temporalRunId)
+  if ('commands' in state) return state
+  const answer = ended('failed', 'The run failed: what it did could not be recorded.')
+  const error = { code: 'not_recordable', message: 'The database refused what the run did.' }
+  const end = { status: 'failed', outputs: undefined, error } as const
+  await recordSegment(tx, input.run_id, {
+    temporal_run_id: temporalRunId,
+    segment: input.segment,
+    answer,
+    nodes: [],
+    end,
+  })
+  await insertEvents(tx, [runEvent(state.run, 'failed', end)])
+  return answer
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { AppError } from '../db/errors.ts'
+import type { RunError } from '../db/run-state.ts'
+import { render, type Scope } from '../workflows/expressions/liquid.ts'
+import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
+import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
+
+/** How the try of one node ended. `input` is its config as rendered, where it got that far. */
+export type Outcome =
+  | { status: 'completed'; input: unknown; output: unknown; handle: string }
+  | { status: 'waiting'; input: unknown; output: unknown; handle: string; wait_until: Date }
+  | {
+      status: 'ended'
+      input: unknown
+      output: unknown
+      end: { status: 'completed' | 'failed'; message?: string }
+    }
+  | { status: 'failed'; input: unknown; error: RunError; retryable: boolean }
+
+/** Of an output, as JSON. */
+const MAX_OUTPUT = 1024 * 1024
+
+/**
+ * Renders a node's config and runs it. What its author can act on comes back as `failed`; what may pass (a lost
+ * connection, a deadlock) is thrown.
+ */
+export async function execute(
+  node: { type: string; config: Record<string, unknown> },
+  scope: Scope,
+  context: NodeContext,
+): Promise<Outcome> {
+  let input: unknown = null
+  try {
+    const type = typeOf(node.type)
+    input = clean(render(node.config, scope))
+    const config = type.config.parse(input)
+    const result = await type.run(config, context)
+    const output = clean(result.output)
+    if ('end' in result) return { status: 'ended', input, output, end: result.end }
+    const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('wait_until' in result)
+      return { status: 'waiting', input, output, handle, wait_until: result.wait_until }
+    return { status: 'completed', input, output, handle }
+  } catch (error) {
+    return { status: 'failed', input, ...explain(error) }
+  }
+}
+
+export function typeOf(name: string): NodeType {
+  const type = findNodeType(name)
+  if (!type) throw new NodeError('unknown_node_type', `There is no node type ${name}.`)
+  return type
+}
+
+export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
+  handlesOf(type, config)[0]?.name ?? 'success'
+
+/** What PostgreSQL refuses for the value's sake (22) or a constraint's (23). */
+export const isBadValue = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
+
+function sqlState(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+/** Rethrows what may pass. */
+function explain(error: unknown): { error: RunError; retryable: boolean } {
+  if (error instanceof NodeError) {
+    const { code, message, details, retryable } = error
+    return { error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) }, retryable }
+  }
+  if (error instanceof z.ZodError) {
+    const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
+    return { error: { code: 'config_invalid', message: message.slice(0, 2_000) }, retryable: false }
+  }
+  if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
+  if (isBadValue(error))
+    return { error: { code: 'value_refused', message: 'The database refused a value.' }, retryable: false }
+  if (error instanceof TypeError || error instanceof RangeError)
+    return { error: { code: 'internal_error', message: 'The node failed unexpectedly.' }, retryable: false }
+  throw error
+}
+
+function fromAppError(error: AppError): RunError {
+  const { issues } = error.details
+  return {
+    code: error.type,
+    message: error.message,
+    ...(issues ? { details: { issues: issues.map(({ loc, msg, type }) => ({ loc, msg, type })) } } : {}),
+  }
+}
+
+/** A value that jsonb takes: no NUL and no half surrogate pairs. Throws `output_too_large`. */
+function clean(value: unknown): unknown {
+  const json = JSON.stringify(value ?? null)
+  if (json.length > MAX_OUTPUT)
+    throw new NodeError('output_too_large', `The node's data is larger than ${MAX_OUTPUT / 1024} KiB.`)
+  if (!/\\u0000|\\ud[89a-f]/i.test(json)) return value ?? null
+  const text = (part: string) => part.replaceAll(/\p{Surrogate}/gu, '\uFFFD').replaceAll('\0', '\uFFFD')
+  const copy = (part: unknown): unknown => {
+    if (typeof part === 'string') return text(part)
+    if (Array.isArray(part)) return part.map(copy)
+    if (typeof part !== 'object' || part === null) return part
+    return Object.fromEntries(Object.entries(part).map(([key, item]) => [text(key), copy(item)]))
+  }
+  return copy(JSON.parse(json))
+}

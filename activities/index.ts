@@ -1,0 +1,31 @@
+import type { Database } from '../db/connect.ts'
+import type { Logger } from '../db/log.ts'
+import { nodeTypes } from '../workflows/nodes/index.ts'
+import { createAdvance } from './advance.ts'
+import type { Http, RecordsOf } from './context.ts'
+import { Plans } from './plans.ts'
+import { createRunNode } from './run-node.ts'
+import { createTestNode } from './test-node.ts'
+
+export interface ActivityDeps {
+  db: Database
+  log: Logger
+  /** Calls URLs for external nodes, through the egress guard. */
+  http: Http
+  /** What record nodes do. */
+  records: RecordsOf
+}
+
+/** All activities of runs by name: `advance`, the test of a node, and each node type that is, or may be, external. */
+export function createActivities(dependencies: ActivityDeps) {
+  const deps = { ...dependencies, plans: new Plans() }
+  const runNode = createRunNode(deps)
+  const external = Object.values(nodeTypes).filter(
+    ({ effect }) => effect === 'external' || typeof effect === 'function',
+  )
+  return {
+    ...Object.fromEntries(external.map(({ type }) => [type, runNode])),
+    advance: createAdvance(deps),
+    testOneNode: createTestNode(deps),
+  }
+}

@@ -1,0 +1,139 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
+import type { Database } from '../db/connect.ts'
+import type { Logger } from '../db/log.ts'
+import { lockRun, type RunError, type RunState, updateNode } from '../db/run-state.ts'
+import type { Tenant } from '../db/tenancy.ts'
+import type { PlanNode } from '../workflows/definition/types.ts'
+import type { NodeInput } from '../workflows/protocol.ts'
+import { contextOf, type Http, scopeOf } from './context.ts'
+import { execute, type Outcome } from './execute.ts'
+import type { Plans } from './plans.ts'
+
+const HEARTBEAT_MS = 3_000
+
+export interface RunNodeDeps {
+  db: Database
+  log: Logger
+  plans: Plans
+  http: Http
+}
+
+/**
+ * One attempt of an external node: rendered, run and recorded here; the workflow only learns that it settled. An
+ * attempt that a dying worker took with it is repeated with the same idempotency key and does not count.
+ */
+export function createRunNode(deps: RunNodeDeps) {
+  return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
+    const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
+      deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
+
+    const begun = await transact((tx) => begin(tx, deps.plans, input))
+    if (begun === 'settled') return { status: 'completed' }
+    const { state, node, attempt } = begun
+    const started = performance.now()
+    const outcome = await withHeartbeat((signal) => attemptNode(deps, state, node, attempt, signal))
+
+    const duration = Math.round((performance.now() - started) * 100) / 100
+    const ended = { ended_at: new Date().toISOString(), duration_ms: duration }
+    if (outcome.status === 'failed') {
+      const last = !outcome.retryable || attempt >= node.retry.max_attempts
+      await transact((tx) =>
+        updateNode(tx, input.run_id, input.node, {
+          attempt: last ? attempt : attempt + 1,
+          input: outcome.input,
+          error: outcome.error,
+          ...(last ? { status: 'failed', ...ended } : {}),
+        }),
+      )
+      throw failure(outcome.error, last)
+    }
+    const handle = 'handle' in outcome ? outcome.handle : null
+    await transact((tx) =>
+      updateNode(tx, input.run_id, input.node, {
+        status: 'completed',
+        input: outcome.input,
+        output: outcome.output,
+        handle,
+        error: null,
+        ...ended,
+      }),
+    )
+    return { status: 'completed' }
+  }
+}
+
+interface Begun {
+  state: RunState
+  node: PlanNode
+  attempt: number
+}
+
+async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
+  const state = await lockRun(tx, input.run_id, undefined)
+  if (!state || state.run.status !== 'running')
+    throw failure({ code: 'run_ended', message: 'The run has ended.' }, true)
+  const row = state.nodes.find(({ node_id }) => node_id === input.node)
+  const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)
+  const node = plan.nodes[input.node]
+  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no such node.' }, true)
+  if (row.status === 'failed' && row.error) throw failure(row.error, true)
+  if (row.status !== 'running') return 'settled'
+  return { state, node, attempt: row.attempt }
+}
+
+async function attemptNode(
+  deps: RunNodeDeps,
+  state: RunState,
+  node: PlanNode,
+  attempt: number,
+  cancelled: AbortSignal,
+): Promise<Outcome> {
+  const timeout = AbortSignal.timeout(node.timeout_ms)
+  const signal = AbortSignal.any([timeout, cancelled])
+  const context = contextOf(state, {
+    now: new Date(),
+    node: { id: node.id, attempt },
+    signal,
+    effects: { http: (request) => deps.http(request, { signal, timeoutMs: node.timeout_ms }) },
+  })
+  const work = execute(node, scopeOf(state, state.nodes), context)
+  const outcome = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
+    if (signal.aborted) return undefined
+    deps.log.error({ err: error, run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
+    const message = 'The node failed unexpectedly.'
+    return {
+      status: 'failed',
+      input: null,
+      error: { code: 'internal_error', message },
+      retryable: true,
+    } as const
+  })
+  if (cancelled.aborted) throw new CancelledFailure('the run has ended')
+  if (outcome && !(timeout.aborted && outcome.status === 'failed')) return outcome
+  const message = `It took longer than ${node.timeout_ms} ms.`
+  const input = outcome && 'input' in outcome ? outcome.input : null
+  return { status: 'failed', input, error: { code: 'timeout', message }, retryable: true }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
+}
+
+/** Heartbeats bring cancellations, and tell Temporal soon when this worker has died. */
+async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const context = Context.current()
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS)
+  try {
+    return await work(context.cancellationSignal)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** The message is in the history: errors of nodes hold no secrets. */
+const failure = (error: RunError, last: boolean) =>
+  ApplicationFailure.create({
+    type: error.code,
+    message: error.message.slice(0, 1_000),
+    nonRetryable: last,
+  })

@@ -1,0 +1,260 @@
+import { insertEvents } from '../db/events.ts'
+import type { RunError, RunNode, RunState } from '../db/run-state.ts'
+import { savepoint, type Tenant } from '../db/tenancy.ts'
+import type { Plan, PlanNode } from '../workflows/definition/types.ts'
+import { render } from '../workflows/expressions/liquid.ts'
+import { references } from '../workflows/expressions/references.ts'
+import { errorHandle, isOpen, step } from '../workflows/interpret/step.ts'
+import { NodeError } from '../workflows/nodes/define.ts'
+import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
+import { contextOf, type RecordsOf, scopeOf } from './context.ts'
+import { execute, firstHandle, type Outcome, typeOf } from './execute.ts'
+
+/** A segment goes on in the next after so many nodes or milliseconds, so that it never holds locks for long. */
+const MAX_NODES = 50
+const MAX_MS = 500
+
+type End = { status: EndStatus; outputs: unknown; error: RunError | null }
+
+/** The work of one segment, in memory but for the nodes' own effects. `perform()` once, then `result()`. */
+export class Segment {
+  private readonly now = new Date()
+  private readonly rows: Map<string, RunNode>
+  private readonly changed = new Set<RunNode>()
+  private readonly commands: Command[] = []
+  private readonly ran: string[] = []
+  private end: End | undefined
+  private readonly tx: Tenant
+  private readonly plan: Plan
+  private readonly state: RunState
+  private readonly input: SegmentInput
+  private readonly recordsOf: RecordsOf
+
+  constructor(tx: Tenant, plan: Plan, state: RunState, input: SegmentInput, recordsOf: RecordsOf) {
+    this.recordsOf = recordsOf
+    this.tx = tx
+    this.plan = plan
+    this.state = state
+    this.input = input
+    this.rows = new Map(state.nodes.map((row) => [row.node_id, row]))
+  }
+
+  async perform(): Promise<void> {
+    for (const one of this.input.happened) this.apply(one)
+    const until = Date.now() + MAX_MS
+    for (let count = 0; !this.end; count++) {
+      const { ready, skipped } = step(this.plan, this.rows)
+      for (const id of skipped) this.settle(this.add(this.plan.nodes[id]!), 'skipped', null)
+      const next = ready[0]
+      if (next === undefined) break
+      if (count >= MAX_NODES || Date.now() > until) {
+        this.commands.push({ type: 'continue' })
+        return
+      }
+      await this.start(this.plan.nodes[next]!)
+    }
+    const open = [...this.rows.values()].some(isOpen)
+    if (!this.end && !open) this.complete()
+  }
+
+  result(): { answer: SegmentAnswer; nodes: RunNode[]; end: End | undefined } {
+    const { end } = this
+    if (end) for (const row of this.rows.values()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+    const timeout = this.input.segment === 0 ? this.plan.settings.timeout_ms : undefined
+    const answer: SegmentAnswer = {
+      commands: end ? [{ type: 'end', status: end.status }] : this.commands,
+      nodes: this.ran.slice(0, 100),
+      details: this.details(),
+      ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
+    }
+    return { answer, nodes: [...this.changed], end }
+  }
+
+  private apply(one: Happened): void {
+    if (one.type === 'cancelled')
+      return this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
+    if (one.type === 'timeout')
+      return this.finish('failed', {
+        code: 'timeout',
+        message: 'The run took longer than its workflow allows.',
+      })
+    const row = this.rows.get(one.node)
+    const node = this.plan.nodes[one.node]
+    if (!row || !node || row.settled_segment !== null) return
+    if (one.type === 'timer') this.settle(row, 'completed', row.handle)
+    else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
+    else {
+      const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
+      const reported = one.type === 'failed' ? { code: one.code, message: one.message } : lost
+      this.fail(row, node, row.error ?? reported)
+    }
+  }
+
+  private async start(node: PlanNode): Promise<void> {
+    const row = this.add(node)
+    const scope = scopeOf(this.state, this.rows.values())
+    if (node.when !== undefined) {
+      const wanted = this.truth(node, scope)
+      // It is left out of the flow, which goes on behind it.
+      if (wanted === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
+      if (typeof wanted === 'object') return this.fail(row, node, wanted)
+    }
+    if (node.effect === 'external') {
+      const { id, type, title, timeout_ms, retry } = node
+      this.commands.push({ type: 'external', node: id, node_type: type, title, timeout_ms, retry })
+      this.ran.push(`${id}: started`)
+      return
+    }
+    const started = performance.now()
+    const outcome =
+      node.effect === 'pure'
+        ? await this.execute(node, scope, this.tx)
+        : await this.inSavepoint((tx) => this.execute(node, scope, tx))
+    row.duration_ms = Math.round((performance.now() - started) * 100) / 100
+    this.take(row, node, outcome)
+  }
+
+  private execute(node: PlanNode, scope: Record<string, unknown>, tx: Tenant): Promise<Outcome> {
+    const emit = async (name: string, data: Record<string, unknown>) => {
+      const [id] = await insertEvents(tx, [{ name, data }])
+      return id!
+    }
+    const context = contextOf(this.state, {
+      now: this.now,
+      node: { id: node.id, attempt: 1 },
+      signal: AbortSignal.timeout(node.timeout_ms),
+      effects: {
+        ...(node.effect === 'pure' ? {} : { records: this.recordsOf(tx) }),
+        ...(node.effect === 'write' ? { emit } : {}),
+      },
+    })
+    return execute(node, scope, context)
+  }
+
+  /** A node that failed leaves nothing behind: its savepoint is rolled back. */
+  private async inSavepoint(work: (tx: Tenant) => Promise<Outcome>): Promise<Outcome> {
+    let failed: Outcome | undefined
+    try {
+      return await savepoint(this.tx, async (tx) => {
+        const outcome = await work(tx)
+        if (outcome.status !== 'failed') return outcome
+        failed = outcome
+        throw new Error('rolled back')
+      })
+    } catch (error) {
+      if (failed) return failed
+      throw error
+    }
+  }
+
+  private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
+    row.input = outcome.input
+    if (outcome.status === 'failed') return this.fail(row, node, outcome.error)
+    row.output = outcome.output
+    if (outcome.status === 'completed') return this.settle(row, 'completed', outcome.handle)
+    if (outcome.status === 'ended') {
+      this.settle(row, 'completed', null)
+      const { status, message } = outcome.end
+      if (status === 'completed') return this.complete()
+      return this.finish('failed', {
+        code: 'stopped',
+        message: message ?? 'The workflow stopped itself as failed.',
+        node_id: node.id,
+      })
+    }
+    row.status = 'waiting'
+    row.handle = outcome.handle
+    row.wait_until = outcome.wait_until.toISOString()
+    const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
+    this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
+    this.ran.push(`${node.id}: waiting`)
+  }
+
+  private fail(row: RunNode, node: PlanNode, error: RunError): void {
+    row.error = error
+    const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
+    this.settle(row, 'failed', handle)
+    if (handle === null) this.finish('failed', { ...error, node_id: node.id })
+  }
+
+  private settle(row: RunNode, status: RunNode['status'], handle: string | null): void {
+    row.status = status
+    row.handle = handle
+    row.settled_segment = this.input.segment
+    row.ended_at ??= new Date().toISOString()
+    row.duration_ms ??= Date.parse(row.ended_at) - Date.parse(row.started_at)
+    this.changed.add(row)
+    this.ran.push(`${row.node_id}: ${status}`)
+  }
+
+  private add(node: PlanNode): RunNode {
+    const row: RunNode = {
+      node_id: node.id,
+      node_type: node.type,
+      title: node.title,
+      status: 'running',
+      attempt: 1,
+      input: null,
+      output: null,
+      handle: null,
+      error: null,
+      wait_until: null,
+      segment: this.input.segment,
+      settled_segment: null,
+      position: this.rows.size,
+      started_at: new Date().toISOString(),
+      ended_at: null,
+      duration_ms: null,
+    }
+    this.rows.set(node.id, row)
+    this.changed.add(row)
+    return row
+  }
+
+  /** Whether `when` holds; or why it cannot be told. */
+  private truth(node: PlanNode, scope: Record<string, unknown>): boolean | RunError {
+    try {
+      const value = render(node.when, scope)
+      return !(value === false || value === null || value === '' || value === 'false')
+    } catch (error) {
+      if (error instanceof NodeError) return { code: error.code, message: error.message }
+      throw error
+    }
+  }
+
+  private complete(): void {
+    try {
+      const scope = scopeOf(this.state, this.rows.values())
+      const outputs = Object.entries(this.plan.outputs).map(([name, value]) => [
+        name,
+        this.wasReached(value) ? render(value, scope) : null,
+      ])
+      this.end ??= { status: 'completed', outputs: Object.fromEntries(outputs), error: null }
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      this.finish('failed', { code: error.code, message: `outputs: ${error.message}` })
+    }
+  }
+
+  /** An output of a branch that was not taken is null. */
+  private wasReached(value: unknown): boolean {
+    if (typeof value === 'string')
+      return references(value).every(({ path: [root, id], optional }) => {
+        if (root !== 'nodes' || optional || typeof id !== 'string') return true
+        return this.rows.get(id)?.status === 'completed'
+      })
+    if (typeof value !== 'object' || value === null) return true
+    return Object.values(value).every((item) => this.wasReached(item))
+  }
+
+  private finish(status: 'failed' | 'cancelled', error: RunError): void {
+    this.end ??= { status, outputs: undefined, error }
+  }
+
+  private details(): string {
+    if (this.end) return `**${this.end.status}**${this.end.error ? `: ${this.end.error.message}` : ''}`
+    const open = [...this.rows.values()].filter(isOpen)
+    const lines = open.map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
+    return `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached\n${lines.join('\n')}`
+  }
+}

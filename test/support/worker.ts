@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from '@temporalio/client'
+import { NativeConnection, type Worker } from '@temporalio/worker'
+import { pino } from 'pino'
+import type { Http, RecordsOf } from '../../activities/context.ts'
+import { createActivities } from '../../activities/index.ts'
+import type { Database } from '../../db/connect.ts'
+import { createRun } from '../../db/runs.ts'
+import { createWorkflow } from '../../db/workflows.ts'
+import { compile } from '../../workflows/definition/compile.ts'
+import type { Definition } from '../../workflows/definition/types.ts'
+import { workflowBundle } from '../../worker/bundle.ts'
+import { cancelsQueue } from '../../worker/queues/cancels.ts'
+import { runsQueue } from '../../worker/queues/runs.ts'
+import { Relay } from '../../worker/relay.ts'
+import { createWorkers } from '../../worker/workers.ts'
+import { testActor } from './database.ts'
+
+export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
+
+/** A worker process in miniature: relay and workers on a task queue of their own. */
+export interface TestWorker {
+  client: Client
+  taskQueue: string
+  connection: NativeConnection
+  stop(): Promise<void>
+}
+
+export async function startWorker(
+  db: Database,
+  effects: { http?: Http; records?: RecordsOf } = {},
+  taskQueue = `test-${randomUUID()}`,
+): Promise<TestWorker> {
+  const address = process.env.TEST_TEMPORAL_ADDRESS
+  if (!address) throw new Error('TEST_TEMPORAL_ADDRESS is not set')
+  const connection = await NativeConnection.connect({ address })
+  const client = new Client({ connection })
+  const unused = () => {
+    throw new Error('not part of this test')
+  }
+  const activities = createActivities({
+    db,
+    log: testLog,
+    http: effects.http ?? unused,
+    records: effects.records ?? unused,
+  })
+  const workers = await createWorkers({
+    connection,
+    namespace: 'default',
+    taskQueue,
+    bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
+    activities,
+  })
+  const running = Promise.all(workers.map((worker: Worker) => worker.run()))
+  const relay = new Relay({ db, client, log: testLog, queues: [runsQueue({ taskQueue, log: testLog }), cancelsQueue] })
+  await relay.start()
+  return {
+    client,
+    taskQueue,
+    connection,
+    async stop() {
+      await relay.close()
+      for (const worker of workers) worker.shutdown()
+      await running
+      await connection.close()
+    },
+  }
+}
+
+/** Saves a workflow and queues a run of it. @returns the run's id. */
+export function queueRun(
+  db: Database,
+  organizationId: string,
+  definition: Partial<Definition> & Pick<Definition, 'nodes'>,
+  inputs: Record<string, unknown> = {},
+): Promise<string> {
+  const complete: Definition = {
+    name: 'Test',
+    trigger: { type: 'manual' },
+    inputs: {},
+    edges: [],
+    outputs: {},
+    settings: {},
+    ...definition,
+  }
+  return db.tenant(organizationId, testActor, async (tx) => {
+    const workflow = await createWorkflow(tx, {
+      name: complete.name,
+      description: null,
+      spec: null,
+      definition: complete,
+      plan: compile(complete),
+    })
+    const { id, name } = workflow
+    return createRun(tx, { workflow: { id, version: 1, name }, trigger: { type: 'api' }, inputs })
+  })
+}
+
+export interface EndedRun {
+  id: string
+  status: string
+  outputs: Record<string, unknown> | null
+  error: { code: string; message: string; node_id?: string } | null
+}
+
+/** Polls until the run is in one of `statuses` (default: any end). */
+export async function untilRun(
+  db: Database,
+  id: string,
+  statuses = ['completed', 'failed', 'cancelled', 'terminated', 'lost'],
+  milliseconds = 15_000,
+): Promise<EndedRun> {
+  for (const until = Date.now() + milliseconds; ; ) {
+    const run = await db.system('runs').where({ id }).first()
+    if (run && statuses.includes(run.status)) return run
+    if (Date.now() > until) throw new Error(`run ${id} is still ${run?.status}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+export async function historyOf(client: Client, workflowId: string) {
+  const history = await client.workflow.getHandle(workflowId).fetchHistory()
+  return history.events ?? []
+}

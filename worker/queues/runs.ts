@@ -1,0 +1,186 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client'
+import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common'
+import type { Knex } from 'knex'
+import type { Logger } from '../../db/log.ts'
+import type { RunTrigger } from '../../db/runs.ts'
+import type { run, testNode } from '../../workflows/index.ts'
+import type { NodeTestInput, RunInput } from '../../workflows/protocol.ts'
+import { type Queue, refusal } from '../relay.ts'
+
+/** Runs of one organization that may be running at once, unless its limits say otherwise. */
+const MAX_RUNNING = 1_000
+const LEASE_SECONDS = 30
+
+/** A run that was claimed. */
+export interface RunRow {
+  organization_id: string
+  id: string
+  kind: 'run' | 'node_test'
+  workflow_id: string | null
+  workflow_name: string
+  workflow_version: number | null
+  trigger_type: RunTrigger['type']
+  record_id: string | null
+  starts_with: string | null
+  organization_name: string
+}
+
+export const workflowIdOf = (row: { id: string; kind: string }) =>
+  row.kind === 'run' ? `run:${row.id}` : `node-test:${row.id}`
+
+/** Runs of workflows and tests of nodes. `attributes` turns false where the namespace lacks our search attributes. */
+export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<RunRow> {
+  let attributes = true
+  return {
+    name: 'runs',
+    channel: 'agx_runs',
+    claim,
+    async start(client, row) {
+      try {
+        await startRun(client, row, options.taskQueue, attributes)
+      } catch (error) {
+        if (!attributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
+        options.log.warn(
+          { reason: refusal(error) },
+          'the namespace lacks search attributes (AgxOrganization, …): runs start without them',
+        )
+        attributes = false
+        await startRun(client, row, options.taskQueue, attributes)
+      }
+    },
+    async started(db, rows) {
+      await db('runs')
+        .whereIn(
+          ['organization_id', 'id'],
+          rows.map((row) => [row.organization_id, row.id]),
+        )
+        .andWhere('status', 'queued')
+        .update({ status: 'running', started_at: db.fn.now(), updated_at: db.fn.now(), lease_until: null })
+    },
+    async refused(db, row, reason) {
+      await db('runs')
+        .where({ organization_id: row.organization_id, id: row.id, status: 'queued' })
+        .update({
+          status: 'failed',
+          error: JSON.stringify({ code: 'start_refused', message: reason }),
+          ended_at: db.fn.now(),
+          updated_at: db.fn.now(),
+          lease_until: null,
+        })
+      await db.raw("select pg_notify('agx_run_ended', ?)", [row.id])
+    },
+  }
+}
+
+/**
+ * One relay claims at a time, so that limits hold exactly. The lanes (workflows of an organization) with something
+ * queued are found by skipping through the index; from each come at most as many rows as it has free slots.
+ */
+async function claim(db: Knex, limit: number): Promise<RunRow[]> {
+  return db.transaction(async (trx) => {
+    const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim runs')) as mine")
+    if (!lock.rows[0].mine) return []
+    const { rows } = await trx.raw<{ rows: RunRow[] }>(CLAIM, {
+      limit,
+      lease: LEASE_SECONDS,
+      maxRunning: MAX_RUNNING,
+    })
+    return rows
+  })
+}
+
+const CLAIM = `
+  with recursive lanes as (
+    (select organization_id, lane from runs where status = 'queued' order by organization_id, lane limit 1)
+    union all
+    select next.* from lanes cross join lateral (
+      select r.organization_id, r.lane from runs r
+      where r.status = 'queued' and (r.organization_id, r.lane) > (lanes.organization_id, lanes.lane)
+      order by r.organization_id, r.lane limit 1) next
+  ), busy as materialized (
+    select l.organization_id, l.lane,
+      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
+         and (r.status = 'running')) +
+      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
+         and r.status = 'queued' and r.lease_until > now()) as running
+    from lanes l
+  ), organizations_busy as materialized (
+    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, :maxRunning) -
+      (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
+      (select coalesce(sum(b.running), 0) - coalesce(sum((select count(*) from runs r
+         where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'running')), 0)
+       from busy b where b.organization_id = o.id) as free
+    from organizations o where o.id in (select organization_id from lanes)
+  ), candidates as (
+    select q.organization_id, q.id,
+      row_number() over (partition by q.organization_id order by q.id) as turn
+    from busy b cross join lateral (
+      select r.organization_id, r.id, r.concurrency,
+        row_number() over (order by r.id) as place
+      from runs r
+      where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
+        and (r.lease_until is null or r.lease_until < now())
+      order by r.id limit :limit) q
+    where q.concurrency is null or b.running + q.place <= q.concurrency
+  ), chosen as (
+    select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
+    where c.turn <= o.free order by c.turn, c.id limit :limit
+  )
+  update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
+  from chosen c
+  where r.organization_id = c.organization_id and r.id = c.id and r.status = 'queued'
+  returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
+    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
+
+const ATTRIBUTES = {
+  organization: defineSearchAttributeKey('AgxOrganization', SearchAttributeType.KEYWORD),
+  workflow: defineSearchAttributeKey('AgxWorkflow', SearchAttributeType.KEYWORD),
+  trigger: defineSearchAttributeKey('AgxTrigger', SearchAttributeType.KEYWORD),
+  record: defineSearchAttributeKey('AgxRecord', SearchAttributeType.KEYWORD),
+}
+
+async function startRun(client: Client, row: RunRow, taskQueue: string, attributes: boolean): Promise<void> {
+  const pairs: SearchAttributePair[] = [
+    { key: ATTRIBUTES.organization, value: row.organization_id },
+    { key: ATTRIBUTES.trigger, value: row.trigger_type },
+    ...(row.workflow_id ? [{ key: ATTRIBUTES.workflow, value: row.workflow_id }] : []),
+    ...(row.record_id ? [{ key: ATTRIBUTES.record, value: row.record_id }] : []),
+  ]
+  const options = {
+    taskQueue,
+    workflowId: workflowIdOf(row),
+    requestEagerStart: true,
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    workflowIdConflictPolicy: 'FAIL',
+    staticSummary: `${row.workflow_name} (${row.organization_name})`.slice(0, 200),
+    memo: {
+      organization_id: row.organization_id,
+      run_id: row.id,
+      workflow_id: row.workflow_id,
+      workflow_version: row.workflow_version,
+    },
+    priority: { fairnessKey: row.organization_id },
+    ...(attributes ? { typedSearchAttributes: pairs } : {}),
+  } satisfies Omit<WorkflowStartOptions, 'args'>
+  const { organization_id, id } = row
+  try {
+    if (row.kind === 'run') {
+      const input: RunInput = {
+        engine: 1,
+        organization_id,
+        run_id: id,
+        starts_with: row.starts_with ?? 'Start',
+      }
+      await client.workflow.start<typeof run>('run', { ...options, args: [input] })
+    } else {
+      const input: NodeTestInput = { organization_id, test_id: id }
+      await client.workflow.start<typeof testNode>('testNode', { ...options, args: [input] })
+    }
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+  }
+}

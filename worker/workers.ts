@@ -1,0 +1,38 @@
+import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
+import type { createActivities } from '../activities/index.ts'
+
+export interface WorkersOptions {
+  connection: NativeConnection
+  namespace: string
+  taskQueue: string
+  /** Path of the workflows' bundle. */
+  bundle: string
+  activities: ReturnType<typeof createActivities>
+}
+
+/** Bounded by memory: a cached workflow takes some 60 KiB. */
+const CACHED_WORKFLOWS = 1_000
+
+/** The Temporal workers of this process, one for each task queue. */
+export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+  const { connection, namespace, taskQueue } = options
+  const shared = {
+    connection,
+    namespace,
+    workflowBundle: { codePath: options.bundle },
+    workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
+    activityTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
+    shutdownGraceTime: '10 seconds',
+  } satisfies Partial<WorkerOptions>
+  return Promise.all([
+    Worker.create({
+      ...shared,
+      taskQueue,
+      activities: options.activities,
+      maxConcurrentWorkflowTaskExecutions: 100,
+      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentLocalActivityExecutions: 100,
+      maxCachedWorkflows: CACHED_WORKFLOWS,
+    }),
+  ])
+}
