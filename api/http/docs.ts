@@ -55,10 +55,7 @@ const link = ({ method, operation }: Listed) =>
   `<li><a href="#${html(operation.operationId)}"><b>${method}</b> ${html(operation.summary)}</a></li>`
 
 function section(document: OpenApi, { method, path, operation }: Listed): string {
-  const scopes = operation['x-scopes']
-  const needs = operation['x-role']
-    ? `role: ${operation['x-role']}`
-    : `scope: ${scopes?.length ? scopes.join(', ') : 'any key'}`
+  const needs = needsOf(operation)
   return `<section id="${html(operation.operationId)}">
 <h3>${html(operation.summary)}</h3>
 <p class="call"><b>${method}</b> <code>${html(path)}</code> <span>${html(needs)}</span></p>
@@ -69,6 +66,13 @@ ${Object.entries(operation.responses)
   .map(([status, response]) => answer(document, status, response))
   .join('\n')}
 </section>`
+}
+
+function needsOf(operation: Operation): string {
+  const { 'x-scopes': scopes, 'x-role': role } = operation
+  if (role) return `role: ${role}`
+  if (scopes) return `scope: ${scopes.length > 0 ? scopes.join(', ') : 'any key'}`
+  return 'X-Webhook-Secret'
 }
 
 function parameters({ parameters }: Operation): string {

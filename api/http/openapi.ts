@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MAX_BODY } from './body.ts'
 import { envelopeSchema, errorResponses, responseHeaders } from './openapi-parts.ts'
+import { RECEIVER_PATH, receiverOperation } from './openapi-receiver.ts'
 import type { AppRoute, Route } from './route.ts'
 
 type Json = Record<string, unknown>
@@ -56,6 +57,10 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       'x-role': route.role,
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
+  add(RECEIVER_PATH, 'POST', receiverOperation)
+  const tags = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap((operation) => operation.tags),
+  )
   return {
     openapi: '3.1.0',
     info: {
@@ -65,11 +70,17 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
         'Business records and durable workflows. /v1 takes an API key; /app, for the settings, a session.',
     },
     servers: [{ url }],
-    tags: [...new Set([...v1, ...app].map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(tags)].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key: agx_…' },
+        webhook: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Webhook-Secret',
+          description: 'The secret of one incoming webhook.',
+        },
         session: {
           type: 'apiKey',
           in: 'cookie',

@@ -1,0 +1,79 @@
+/** The one operation outside both tables: it has a shape of its own for errors, and a secret in place of a key. */
+export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
+
+const failure = (description: string, error: string, more: object = {}) => ({
+  description,
+  content: {
+    'application/json': {
+      schema: {
+        type: 'object',
+        required: ['success', 'error', 'message'],
+        properties: {
+          success: { const: false },
+          error: { type: 'string', description: 'A stable code' },
+          message: { type: 'string' },
+          details: {
+            type: 'object',
+            additionalProperties: { type: 'string' },
+            description: 'Field → reason',
+          },
+          retry_after: { type: 'integer', description: 'Seconds' },
+        },
+      },
+      example: { success: false, error, message: description, ...more },
+    },
+  },
+})
+
+export const receiverOperation = {
+  operationId: 'receiveWebhook',
+  tags: ['Incoming webhooks'],
+  summary: 'Receive a payload',
+  description:
+    'Maps the payload onto the target entity, creates or updates the record, and starts the selected workflow. ' +
+    'Also takes application/x-www-form-urlencoded and application/xml.',
+  security: [{ webhook: [] }],
+  parameters: [
+    { name: 'webhook_id', in: 'path' as const, required: true, schema: { type: 'string', format: 'uuid' } },
+  ],
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: { type: 'object' },
+        example: { first_name: 'Ann', email: 'ann@example.com', company: 'Acme' },
+      },
+    },
+  },
+  responses: {
+    '200': {
+      description: 'Done, or skipped as a duplicate',
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            required: ['success', 'message', 'record_id', 'entity', 'action'],
+            properties: {
+              success: { const: true },
+              message: { type: 'string' },
+              record_id: { type: 'string', format: 'uuid' },
+              entity: { enum: ['contact', 'company', 'deal', 'task'] },
+              action: { enum: ['created', 'updated', 'skipped'] },
+            },
+          },
+        },
+      },
+    },
+    '400': failure('The payload cannot be read, or makes no valid record', 'validation_failed', {
+      details: { email: 'Invalid email address' },
+    }),
+    '401': failure('The secret is missing or wrong', 'invalid_secret'),
+    '403': failure('The webhook is inactive, or the address not on its whitelist', 'ip_not_allowed'),
+    '404': failure('There is no such webhook', 'not_found'),
+    '413': failure('The body is too large', 'payload_too_large'),
+    '415': failure('The body is none of JSON, form and XML', 'unsupported_media_type'),
+    '429': failure('The rate limit or the quota is exceeded: wait for Retry-After', 'rate_limited', {
+      retry_after: 30,
+    }),
+  },
+}
