@@ -1,0 +1,173 @@
+import { isServiceEvent } from '../events.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
+import { checkShape } from './config.ts'
+import { didYouMean, type Problem, pointer } from './errors.ts'
+import type { Graph } from './graph.ts'
+import type { Lowered } from './lower.ts'
+import { MISSING_TYPE } from './salvage.ts'
+import type { Definition, NodeSpec } from './types.ts'
+import type { ValidationContext } from './validate.ts'
+
+/** Types and configs, one node at a time. */
+export function checkNodes({ definition, nodePath }: Lowered, context: ValidationContext): Problem[] {
+  return definition.nodes.flatMap((node): Problem[] => {
+    const path = nodePath(node.id)
+    if (node.type === MISSING_TYPE) return []
+    const type = findNodeType(node.type)
+    if (!type)
+      return [
+        {
+          code: 'unknown_node_type',
+          message: `there is no node type ${node.type.slice(0, 100)}`,
+          path: `${path}/type`,
+          node_id: node.id,
+          ...didYouMean(node.type, Object.keys(nodeTypes)),
+        },
+      ]
+    const shape = checkShape(type.config, node.config).flatMap((issue): Problem[] => {
+      const at = `${path}/config${pointer(...issue.path)}`
+      const name = [node.id, ...issue.path.map(String)].join('.')
+      if (!issue.keys)
+        return [{ code: 'invalid_config', message: `${name} ${issue.message}`, path: at, node_id: node.id }]
+      return issue.keys.map((key) => ({
+        code: 'invalid_config',
+        message: `${node.type} has no setting ${key}`,
+        path: `${at}${pointer(key)}`,
+        node_id: node.id,
+        atKey: true,
+      }))
+    })
+    return [...shape, ...(node.type === 'crm_manager' ? checkRecords(node, path, context) : [])]
+  })
+}
+
+/** Edges, reachability and circles. */
+export function checkGraph({ definition, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const problems: Problem[] = []
+  for (const edge of definition.edges) {
+    const where = { path: edgePath(edge), node_id: edge.from }
+    const source = nodes.get(edge.from)
+    for (const id of [edge.from, edge.to])
+      if (!nodes.has(id))
+        problems.push({
+          code: 'missing_target',
+          message: `there is no node ${id.slice(0, 100)}`,
+          ...where,
+          ...didYouMean(id, nodes.keys()),
+        })
+    const type = source && findNodeType(source.type)
+    if (!type) continue
+    const handles = handlesOf(type, source.config).map(({ name }) => name)
+    if (handles.includes(edge.handle)) continue
+    const has = handles.length > 0 ? `has ${handles.join(', ')}` : 'has none: nothing can follow it'
+    problems.push({
+      code: 'unknown_handle',
+      message: `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} ${has}`,
+      ...where,
+      atKey: true,
+      ...didYouMean(edge.handle, handles),
+    })
+  }
+  if (graph.cycle)
+    problems.push({
+      code: 'cycle',
+      message: `these nodes lead back to themselves: ${[...graph.cycle, graph.cycle[0]].join(' → ')}`,
+      path: nodePath(graph.cycle[0]!),
+      node_id: graph.cycle[0]!,
+    })
+  for (const { id } of definition.nodes)
+    if (!graph.reachable.has(id))
+      problems.push({
+        code: 'unreachable_node',
+        message: `nothing leads to ${id}`,
+        path: nodePath(id),
+        node_id: id,
+        hint: `runs start at ${definition.nodes[0]?.id}`,
+      })
+  return problems
+}
+
+/** What works, and is likely not meant. */
+export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
+  const failing = new Set(definition.edges.filter(({ handle }) => handle === 'error').map(({ from }) => from))
+  return definition.nodes.flatMap((node): Problem[] => {
+    const where = { path: nodePath(node.id), node_id: node.id }
+    const type = findNodeType(node.type)
+    if (!type) return []
+    const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
+    const handled = node.retry || node.on_error || failing.has(node.id)
+    const problems: Problem[] = []
+    if (effect === 'external' && !handled)
+      problems.push({
+        code: 'side_effect_without_retry',
+        message: `${node.id} can fail, and says neither how to retry nor what then`,
+        hint: 'give it `retry`, or lead its `error` handle somewhere',
+        ...where,
+      })
+    const only = effect === 'read' || node.type === 'set_fields'
+    if (only && !read.has(node.id))
+      problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
+    return problems
+  })
+}
+
+export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[] {
+  if (trigger.type !== 'event' && trigger.type !== 'schedule') return []
+  const unknown =
+    trigger.type === 'event'
+      ? trigger.events.flatMap((name, index): Problem[] =>
+          isServiceEvent(name) || /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/.test(name)
+            ? []
+            : [
+                {
+                  code: 'unknown_event',
+                  message: `${name.slice(0, 100)} is not the name of an event: <entity>.<action>`,
+                  path: `/trigger/events/${index}`,
+                },
+              ],
+        )
+      : []
+  return [
+    {
+      code: 'trigger_not_available',
+      message: `${trigger.type} triggers cannot start runs yet: use manual or webhook`,
+      path: '/trigger',
+    },
+    ...unknown,
+  ]
+}
+
+function checkRecords(node: NodeSpec, path: string, context: ValidationContext): Problem[] {
+  const { config } = node
+  const problems: Problem[] = []
+  const kind = (member: 'entity' | 'target') => {
+    const name = config[member]
+    if (typeof name !== 'string' || hasPlaceholder(name)) return undefined
+    if (Object.hasOwn(context.entities, name)) return context.entities[name]
+    problems.push({
+      code: 'unknown_entity',
+      message: `there is no kind of record ${name.slice(0, 100)}`,
+      path: `${path}/config/${member}`,
+      node_id: node.id,
+      ...didYouMean(name, Object.keys(context.entities)),
+    })
+    return undefined
+  }
+  const entity = kind('entity')
+  kind('target')
+  const { fields } = config
+  if (entity && typeof fields === 'object' && fields !== null && !Array.isArray(fields))
+    for (const name of Object.keys(fields))
+      if (!entity.writable.includes(name))
+        problems.push({
+          code: 'unknown_field',
+          message: `${String(config.entity)} have no field ${name.slice(0, 100)} that can be set`,
+          path: `${path}/config/fields${pointer(name)}`,
+          node_id: node.id,
+          atKey: true,
+          ...didYouMean(name, entity.writable),
+        })
+  return problems
+}

@@ -1,0 +1,123 @@
+import type { Reference } from '../expressions/references.ts'
+import { references } from '../expressions/references.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { didYouMean, type Problem, pointer } from './errors.ts'
+import type { Graph } from './graph.ts'
+import type { Lowered } from './lower.ts'
+import { knownOutput } from './output-fields.ts'
+import type { NodeSpec } from './types.ts'
+import type { ValidationContext } from './validate.ts'
+
+const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
+/** Why a root that exists in the language has nothing in it here. */
+const NOT_AVAILABLE: Record<string, string> = {
+  secrets: 'there is no store of secrets yet',
+  env: 'there are no settings to read yet',
+  item: 'only inside a loop',
+  index: 'only inside a loop',
+}
+const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
+
+/** Checks every placeholder of nodes and outputs. @returns the problems, and the ids whose result is read. */
+export function checkReferences(
+  lowered: Lowered,
+  graph: Graph,
+  context: ValidationContext,
+): { problems: Problem[]; read: Set<string> } {
+  const { definition } = lowered
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const problems: Problem[] = []
+  const read = new Set<string>()
+
+  const check = (text: string, path: string, reader?: NodeSpec) => {
+    const where = reader ? { path, node_id: reader.id } : { path }
+    try {
+      for (const reference of references(text)) {
+        const [root, name] = reference.path
+        if (root === 'nodes' && typeof name === 'string') read.add(name)
+        const problem = problemOf(reference, reader)
+        if (problem) problems.push({ ...problem, ...where })
+      }
+    } catch (error) {
+      problems.push({ code: 'placeholder_syntax', message: (error as Error).message, ...where })
+    }
+  }
+
+  const problemOf = (
+    reference: Reference,
+    reader: NodeSpec | undefined,
+  ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
+    const [root, name, member, field] = reference.path.map(String)
+    if (root === undefined) return undefined
+    const unavailable = Object.hasOwn(NOT_AVAILABLE, root) ? NOT_AVAILABLE[root] : undefined
+    if (unavailable)
+      return { code: 'root_not_available', message: `${root} is not available: ${unavailable}` }
+    if (!ROOTS.includes(root))
+      return {
+        code: 'unknown_root',
+        message: `${root} is not known: a placeholder starts with ${ROOTS.join(', ')}`,
+        ...didYouMean(root, [...ROOTS, ...nodes.keys()]),
+      }
+    if (name === undefined) return undefined
+    if (root === 'inputs' && !Object.hasOwn(definition.inputs, name))
+      return {
+        code: 'unknown_input',
+        message: `the workflow has no input ${name}`,
+        ...didYouMean(name, Object.keys(definition.inputs)),
+      }
+    if (root !== 'nodes') return undefined
+
+    const node = nodes.get(name)
+    if (!node)
+      return {
+        code: 'unknown_node',
+        message: `there is no node ${name}`,
+        ...didYouMean(name, nodes.keys()),
+      }
+    if (member !== undefined && !NODE_MEMBERS.includes(member))
+      return {
+        code: 'unknown_field',
+        message: `a node has ${NODE_MEMBERS.join(', ')}, not ${member}`,
+        hint: `nodes.${name}.output.${member}`,
+      }
+    const fields = member === 'output' && field !== undefined ? knownOutput(node, context) : undefined
+    if (field !== undefined && fields && !fields.includes(field) && !reference.optional)
+      return {
+        code: 'unknown_field',
+        message: `the output of ${name} has no ${field}`,
+        ...didYouMean(field, fields),
+      }
+    return reader ? orderProblem(name, reader, reference) : undefined
+  }
+
+  const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
+    // In a circle, and for what is never reached, before and after mean nothing; both are reported already.
+    if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
+    if (!graph.upstream(reader.id).has(name))
+      return {
+        code: 'not_upstream' as const,
+        message: `${name} does not come before ${reader.id}, so that its result is never there`,
+      }
+    if (reference.optional || graph.certain(reader.id).has(name)) return undefined
+    return {
+      code: 'maybe_not_upstream' as const,
+      message: `${name} does not come before ${reader.id} on every path`,
+      hint: 'add a default: {{ … | default: "" }}',
+    }
+  }
+
+  for (const node of definition.nodes) {
+    const path = lowered.nodePath(node.id)
+    for (const [text, inner] of strings(node.config)) check(text, `${path}/config${inner}`, node)
+    if (node.when !== undefined) check(node.when, `${path}/when`, node)
+  }
+  for (const [text, inner] of strings(definition.outputs)) check(text, `/outputs${inner}`)
+  return { problems, read }
+}
+
+/** Every string with a placeholder in a value, with its JSON Pointer. */
+function strings(value: unknown, path = ''): [text: string, path: string][] {
+  if (typeof value === 'string') return hasPlaceholder(value) ? [[value, path]] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => strings(item, `${path}${pointer(key)}`))
+}

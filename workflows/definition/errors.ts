@@ -1,0 +1,80 @@
+import type { Finding } from './types.ts'
+
+/** Everything that validation can find. The first group refuses a workflow, the second does not. */
+export type ErrorCode =
+  | 'yaml_syntax'
+  | 'yaml_limit'
+  | 'yaml_alias'
+  | 'duplicate_key'
+  | 'schema'
+  | 'unknown_key'
+  | 'missing_key'
+  | 'unknown_node_type'
+  | 'invalid_config'
+  | 'unknown_handle'
+  | 'missing_target'
+  | 'unreachable_node'
+  | 'cycle'
+  | 'duplicate_node'
+  | 'placeholder_syntax'
+  | 'unknown_root'
+  | 'root_not_available'
+  | 'unknown_node'
+  | 'not_upstream'
+  | 'unknown_input'
+  | 'unknown_field'
+  | 'unknown_entity'
+  | 'unknown_event'
+  | 'type_mismatch'
+  | 'trigger_not_available'
+
+export type WarningCode = 'maybe_not_upstream' | 'side_effect_without_retry' | 'unused_output'
+
+/** A finding before it is known where in the text it is. */
+export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source'> {
+  code: ErrorCode | WarningCode
+  /** Points at the key rather than at its value. */
+  atKey?: boolean
+}
+
+const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
+  'maybe_not_upstream',
+  'side_effect_without_retry',
+  'unused_output',
+])
+
+export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
+
+/** A JSON Pointer. */
+export const pointer = (...segments: PropertyKey[]): string =>
+  segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+/** The name closest to what was written, where it is close enough to be a slip. */
+export function nearest(written: string, names: Iterable<string>): string | undefined {
+  if (written.length > 100) return undefined
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(written.length / 3)) + 1
+  for (const name of names) {
+    const away = distance(written.toLowerCase(), name.toLowerCase())
+    if (away < least) [best, least] = [name, away]
+  }
+  return best
+}
+
+/** A hint where there is a nearest name: spread it into a problem. */
+export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
+  const name = nearest(written, names)
+  return name === undefined ? {} : { hint: `did you mean ${name}?` }
+}
+
+/** Levenshtein's. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    row = next
+  }
+  return row[b.length]!
+}

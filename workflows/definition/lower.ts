@@ -1,0 +1,75 @@
+import { findNodeType, handlesOf } from '../nodes/index.ts'
+import { pointer } from './errors.ts'
+import type { Spec, SpecNode } from './schema.ts'
+import type { Definition, Edge, NodeSpec } from './types.ts'
+
+/** A definition, and where its nodes and edges were written: JSON Pointers into what the author sent. */
+export interface Lowered {
+  definition: Definition
+  nodePath(id: string): string
+  edgePath(edge: Edge): string
+}
+
+/** Turns an authoring spec into a definition: `next` becomes edges. */
+export function lowerSpec(spec: Spec): Lowered {
+  const ids = Object.keys(spec.nodes)
+  const places = new Map<Edge, string>()
+  ids.forEach((id, index) => {
+    for (const [edge, path] of edgesOf(id, spec.nodes[id]!, ids[index + 1])) places.set(edge, path)
+  })
+  return {
+    definition: {
+      ...common(spec),
+      nodes: ids.map((id) => nodeSpec(id, spec.nodes[id]!)),
+      edges: [...places.keys()],
+    },
+    nodePath: (id) => pointer('nodes', id),
+    edgePath: (edge) => places.get(edge) ?? pointer('nodes', edge.from),
+  }
+}
+
+/** The members that both forms share. */
+export function common(
+  spec: Pick<Spec, 'name' | 'description' | 'trigger' | 'inputs' | 'outputs' | 'settings'>,
+) {
+  const { name, description, trigger, inputs, outputs, settings } = spec
+  return given({ name, description, trigger, inputs, outputs, settings }) as Omit<
+    Definition,
+    'nodes' | 'edges'
+  >
+}
+
+export function nodeSpec(id: string, node: Omit<SpecNode, 'next'>): NodeSpec {
+  const { type, title, config, retry, timeout, on_error, when, join } = node
+  return given({ id, type, title, config, retry, timeout, on_error, when, join }) as NodeSpec
+}
+
+/** The handle by which a node leaves where none is named; empty where it has none, or is of an unknown type. */
+export function defaultHandle(type: string, config: Record<string, unknown>): string {
+  const found = findNodeType(type)
+  return found ? (handlesOf(found, config)[0]?.name ?? '') : 'success'
+}
+
+function edgesOf(id: string, node: SpecNode, following: string | undefined): [Edge, string][] {
+  const first = defaultHandle(node.type, node.config)
+  const path = pointer('nodes', id)
+  const { next } = node
+  if (next === undefined)
+    return following === undefined || first === '' ? [] : [[{ from: id, handle: first, to: following }, path]]
+  if (typeof next === 'string' || Array.isArray(next)) return leading(id, first, next, `${path}/next`)
+  return Object.entries(next).flatMap(([handle, to]) =>
+    leading(id, handle, to, `${path}/next${pointer(handle)}`),
+  )
+}
+
+function leading(from: string, handle: string, to: string | string[], path: string): [Edge, string][] {
+  const all = Array.isArray(to)
+    ? to.map((id, index) => [id, `${path}/${index}`] as const)
+    : [[to, path] as const]
+  return all.filter(([id]) => id !== 'end').map(([id, place]) => [{ from, handle, to: id }, place])
+}
+
+/** Without the members that are undefined. */
+function given<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
+}

@@ -1,0 +1,156 @@
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  type ParsedNode,
+  parseDocument,
+} from 'yaml'
+import { type Problem, pointer } from './errors.ts'
+
+const MAX_BYTES = 262_144
+/** `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
+const MAX_DEPTH = 100
+const MAX_ENTRIES = 10_000
+
+export interface Position {
+  line: number
+  column: number
+}
+
+/** A text as plain JSON values, and where each of them stands. */
+export interface ParsedYaml {
+  value: unknown
+  problems: (Problem & Partial<Position>)[]
+  /** Of the value at a JSON Pointer, or of its key; of the nearest parent where there is no such value. From 1. */
+  locate(path: string, atKey?: boolean): Position
+}
+
+/** Parses one YAML document without aliases or tags. Never throws; with problems, `value` may be incomplete. */
+export function parseYaml(text: string): ParsedYaml {
+  const limit = beyondLimits(text)
+  const start = { line: 1, column: 1 }
+  if (limit)
+    return {
+      value: undefined,
+      problems: [{ code: 'yaml_limit', message: limit, path: '' }],
+      locate: () => start,
+    }
+
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'silent' })
+  const syntax = [...document.errors, ...document.warnings].map((error) => ({
+    code: 'yaml_syntax' as const,
+    message: error.message.split(' at line ')[0]!.split('\n')[0]!,
+    path: '',
+    line: error.linePos?.[0].line ?? 1,
+    column: error.linePos?.[0].col ?? 1,
+  }))
+  const reading: Reading = { places: new Map(), problems: [], entries: 0 }
+  const value = document.contents && syntax.length === 0 ? read(document.contents, '', reading) : undefined
+  if (reading.entries > MAX_ENTRIES)
+    reading.problems = [
+      { code: 'yaml_limit', message: `a spec may have ${MAX_ENTRIES} values at most`, path: '' },
+    ]
+
+  const at = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
+  return {
+    value,
+    problems: [...syntax, ...reading.problems],
+    locate(path, atKey = false) {
+      for (let up = path; ; up = up.slice(0, up.lastIndexOf('/'))) {
+        const place = reading.places.get(up)
+        if (place) return at((atKey && up === path ? place.key : undefined) ?? place.value)
+        if (up === '') return start
+      }
+    },
+  }
+}
+
+interface Reading {
+  places: Map<string, { key?: number; value: number }>
+  problems: (Problem & Partial<Position>)[]
+  entries: number
+}
+
+function read(node: ParsedNode | null, path: string, reading: Reading, key?: number): unknown {
+  reading.entries += 1
+  if (reading.entries > MAX_ENTRIES) return null
+  const own = node?.range[0] ?? key ?? 0
+  // A mapping starts on the line after its key: the key is where a reader looks for it.
+  const value = isMap(node) || isSeq(node) ? (key ?? own) : own
+  reading.places.set(path, key === undefined ? { value } : { key, value })
+  if (isAlias(node)) {
+    reading.problems.push({ code: 'yaml_alias', message: 'aliases are not available: write it out', path })
+    return null
+  }
+  if (isSeq(node))
+    return node.items.map((item, index) => {
+      if (!isPair(item)) return read(item as ParsedNode, `${path}${pointer(index)}`, reading)
+      return null
+    })
+  if (isMap(node)) return readMap(node.items as Pair<ParsedNode, ParsedNode | null>[], path, reading)
+  return isScalar(node) ? plain(node.value) : null
+}
+
+function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, reading: Reading): unknown {
+  const entries = new Map<string, unknown>()
+  for (const pair of pairs) {
+    if (!isScalar(pair.key)) {
+      const message = isAlias(pair.key) ? 'aliases are not available: write it out' : 'a key must be a text'
+      reading.problems.push({ code: isAlias(pair.key) ? 'yaml_alias' : 'yaml_syntax', message, path })
+      continue
+    }
+    const name = String(pair.key.value ?? '')
+    const inner = `${path}${pointer(name)}`
+    const double = entries.has(name)
+    const value = read(pair.value, inner, reading, pair.key.range?.[0])
+    if (double)
+      reading.problems.push({
+        code: 'duplicate_key',
+        message: `${name} is there twice`,
+        path: inner,
+        atKey: true,
+      })
+    entries.set(name, value)
+  }
+  return Object.fromEntries(entries)
+}
+
+/** YAML knows numbers that JSON does not. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  return typeof value === 'string' || typeof value === 'boolean' ? value : null
+}
+
+function beyondLimits(text: string): string | undefined {
+  if (Buffer.byteLength(text) > MAX_BYTES) return `a spec may have ${MAX_BYTES / 1024} KiB at most`
+  return depthOf(text) > MAX_DEPTH ? `a spec may be nested ${MAX_DEPTH} levels deep at most` : undefined
+}
+
+/** An upper bound of the nesting: open brackets, deeper and deeper lines, and `- - -` within a line. */
+function depthOf(text: string): number {
+  const indents: number[] = []
+  let brackets = 0
+  let deepest = 0
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    const content = line.trimStart()
+    if (content === '' || content.startsWith('#')) continue
+    const indent = line.length - content.length
+    while (indents.length > 0 && indents.at(-1)! >= indent) indents.pop()
+    indents.push(indent)
+    const markers = /^(?:[-?:][ \t]+)*/.exec(content)![0].replaceAll(/[ \t]/g, '').length
+    for (const character of content) {
+      if (character === '[' || character === '{') brackets += 1
+      else if (character === ']' || character === '}') brackets = Math.max(0, brackets - 1)
+      deepest = Math.max(deepest, brackets + indents.length + markers)
+    }
+  }
+  return deepest
+}

@@ -1,0 +1,83 @@
+import type { z } from 'zod'
+import { checkShape } from './config.ts'
+import { didYouMean, type Problem, pointer } from './errors.ts'
+import { rawEdge, rawNode, specNode } from './schema.ts'
+
+/** Stands where a node's type is missing, which is reported as such. */
+export const MISSING_TYPE = '?'
+
+/** What does not fit the outer shape. */
+export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
+  if (!isObject(value))
+    return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
+  return issuesOf(schema, value)
+}
+
+/**
+ * The parts of a value that do fit, so that the other checks can be made in spite of a mistake: everything wrong is
+ * reported at once. Undefined where nothing is left to check.
+ */
+export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.output<S> | undefined {
+  if (!isObject(value)) return undefined
+  const whole = schema.safeParse(value)
+  if (whole.success) return whole.data
+  const kept = fitting(schema, value)
+  if (isObject(value.nodes) && Object.hasOwn(schema.shape, 'nodes'))
+    kept.nodes = Array.isArray(value.nodes)
+      ? value.nodes.filter(isObject).map((node) => salvaged(rawNode, node))
+      : Object.fromEntries(
+          Object.entries(value.nodes).map(([id, node]) => [
+            id,
+            salvaged(specNode, isObject(node) ? node : {}),
+          ]),
+        )
+  if (Array.isArray(value.edges)) kept.edges = value.edges.filter((edge) => rawEdge.safeParse(edge).success)
+  const parsed = schema.safeParse({ name: 'x', ...kept })
+  return parsed.success ? parsed.data : undefined
+}
+
+const salvaged = (schema: z.ZodObject, node: Record<string, unknown>) => ({
+  type: MISSING_TYPE,
+  ...fitting(schema, node),
+})
+
+function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(schema.shape).flatMap(([key, member]) =>
+      Object.hasOwn(value, key) && (member as z.ZodType).safeParse(value[key]).success
+        ? [[key, value[key]]]
+        : [],
+    ),
+  )
+}
+
+function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
+  return checkShape(schema, value).flatMap((issue): Problem[] => {
+    const path = pointer(...issue.path)
+    const [first, second] = issue.path
+    const node = first === 'nodes' && typeof second === 'string' ? { node_id: second } : {}
+    if (issue.keys)
+      return issue.keys.map((key) => ({
+        code: 'unknown_key',
+        message: `${key.slice(0, 100)} is not known here`,
+        path: `${path}${pointer(key)}`,
+        atKey: true,
+        ...node,
+        ...didYouMean(key, knownKeys(issue.path)),
+      }))
+    const name = issue.path.map(String).join('.')
+    const missing = issue.message === 'is missing'
+    return [
+      { code: missing ? 'missing_key' : 'schema', message: `${name} ${issue.message}`.trim(), path, ...node },
+    ]
+  })
+}
+
+/** The keys that a misspelt one may have meant: a node's, or the outermost. */
+const knownKeys = (path: PropertyKey[]) =>
+  path.length === 2 && path[0] === 'nodes'
+    ? Object.keys(specNode.shape)
+    : ['name', 'description', 'trigger', 'inputs', 'nodes', 'outputs', 'settings']
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null

@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { parseDuration } from './duration.ts'
+
+/** The shapes of the YAML authoring spec and of the raw definition. What graphs and nodes ask is checked elsewhere. */
+
+const name = z.string().trim().min(1).max(200)
+const description = z.string().max(5_000)
+const nodeId = z
+  .string()
+  .max(64)
+  .regex(/^[a-z_][a-z0-9_]*$/, 'must be lower case letters, digits and underscores, such as find_contact')
+  .refine((id) => id !== 'end', '`end` is what `next` says to end: choose another id')
+
+const positive = z
+  .string()
+  .refine((text) => (parseDuration(text) ?? 0) > 0, 'must be a duration above zero, such as 500ms, 30s or 5m')
+const upTo = (most: string) =>
+  positive.refine((text) => (parseDuration(text) ?? 0) <= parseDuration(most)!, `must be at most ${most}`)
+
+const retry = z
+  .strictObject({
+    max_attempts: z.int().min(1).max(100).optional(),
+    initial_interval: upTo('1d').optional(),
+    backoff: z.number().min(1).max(100).optional(),
+    max_interval: upTo('7d').optional(),
+  })
+  .refine(
+    ({ initial_interval, max_interval }) =>
+      max_interval === undefined ||
+      (parseDuration(max_interval) ?? 0) >= (parseDuration(initial_interval ?? '1s') ?? 0),
+    { path: ['max_interval'], message: 'must not be shorter than initial_interval (default 1s)' },
+  )
+
+export const trigger = z.union([
+  z.enum(['manual', 'webhook']).transform((type) => ({ type })),
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('manual') }),
+    z.strictObject({ type: z.literal('webhook') }),
+    z.strictObject({
+      type: z.literal('event'),
+      events: z.array(z.string()).min(1),
+      when: z.string().optional(),
+    }),
+    z.strictObject({
+      type: z.literal('schedule'),
+      cron: z.string().min(1),
+      timezone: z.string().default('UTC'),
+    }),
+  ]),
+])
+
+const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
+const input = z.union([
+  z.enum(INPUT_TYPES).transform((type) => ({ type })),
+  z.strictObject({
+    type: z.enum(INPUT_TYPES).default('any'),
+    description: description.optional(),
+    required: z.boolean().optional(),
+    default: z.unknown().optional(),
+  }),
+])
+
+/** What a node is in both forms. */
+const node = {
+  type: z.string().min(1),
+  title: z.string().max(200).optional(),
+  config: z.record(z.string(), z.unknown()).default({}),
+  retry: retry.optional(),
+  timeout: upTo('1d').optional(),
+  on_error: z.enum(['fail', 'continue']).optional(),
+  when: z.union([z.string(), z.boolean().transform(String)]).optional(),
+  join: z.enum(['all', 'any']).optional(),
+}
+
+const targets = z.union([z.string(), z.array(z.string()).min(1)])
+
+export const specNode = z.strictObject({
+  ...node,
+  next: z
+    .union([targets, z.record(z.string(), targets)])
+    .optional()
+    .describe('An id, a list of ids (in parallel), `end`, or a map from handle to any of these.'),
+})
+
+export const rawNode = z.strictObject({ id: nodeId, ...node })
+
+export const rawEdge = z.strictObject({ from: z.string(), handle: z.string().default(''), to: z.string() })
+
+const common = {
+  name: name.default('Untitled'),
+  description: description.optional(),
+  trigger: trigger.default({ type: 'manual' }),
+  inputs: z
+    .record(z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores'), input)
+    .default({}),
+  outputs: z.record(z.string(), z.unknown()).default({}),
+  settings: z
+    .strictObject({ concurrency: z.int().min(1).max(1_000).optional(), timeout: upTo('365d').optional() })
+    .default({}),
+}
+
+const MAX_NODES = 500
+
+export const specSchema = z.strictObject({
+  ...common,
+  name,
+  nodes: z
+    .record(nodeId, specNode)
+    .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
+    .refine((nodes) => Object.keys(nodes).length <= MAX_NODES, `may have ${MAX_NODES} nodes at most`),
+})
+
+export const definitionSchema = z.strictObject({
+  ...common,
+  nodes: z.array(rawNode).min(1).max(MAX_NODES),
+  edges: z
+    .array(rawEdge)
+    .max(MAX_NODES * 10)
+    .default([]),
+})
+
+export type Spec = z.output<typeof specSchema>
+export type SpecNode = z.output<typeof specNode>

@@ -1,0 +1,112 @@
+import type { z } from 'zod'
+import { findNodeType } from '../nodes/index.ts'
+import { checkGraph, checkHabits, checkNodes, checkTrigger } from './check-nodes.ts'
+import { checkReferences } from './check-references.ts'
+import { isWarning, type Problem, pointer } from './errors.ts'
+import { graphOf } from './graph.ts'
+import { common, defaultHandle, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
+import { parseYaml } from './parse.ts'
+import { salvage, schemaProblems } from './salvage.ts'
+import { definitionSchema, specSchema } from './schema.ts'
+import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
+
+/** What a definition may speak of outside of itself: the kinds of records, by plural name, with their fields. */
+export interface ValidationContext {
+  entities: Record<string, { readable: readonly string[]; writable: readonly string[] }>
+}
+
+export interface Validated {
+  result: ValidationResult
+  /** Present where the result is valid. */
+  definition?: Definition
+}
+
+/** More findings than this help nobody. */
+const MAX_FINDINGS = 200
+
+/** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
+export function validateSpec(yamlText: string, context: ValidationContext): Validated {
+  const { value, problems, locate } = parseYaml(yamlText)
+  const place = ({ line, column, ...problem }: Problem & { line?: number; column?: number }) =>
+    finding(problem, line && column ? { line, column } : locate(problem.path, problem.atKey))
+  if (problems.some(({ code }) => code === 'yaml_syntax' || code === 'yaml_limit'))
+    return conclude(problems.map(place))
+
+  const shape = schemaProblems(specSchema, value)
+  const spec = salvage(specSchema, value)
+  const lowered = spec && lowerSpec(spec)
+  const found = [...problems, ...shape, ...(lowered ? check(lowered, context) : [])]
+  return conclude(found.map(place), lowered?.definition)
+}
+
+/** Checks a raw definition, `{nodes, edges, trigger, inputs, outputs}`. Never throws. */
+export function validateDefinition(raw: unknown, context: ValidationContext): Validated {
+  const shape = schemaProblems(definitionSchema, raw)
+  const parsed = salvage(definitionSchema, raw)
+  const lowered = parsed && lowerRaw(parsed)
+  const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, context)] : [])]
+  return conclude(
+    found.map((problem) => finding(problem)),
+    lowered?.definition,
+  )
+}
+
+function check(lowered: Lowered, context: ValidationContext): Problem[] {
+  const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
+  const { problems, read } = checkReferences(lowered, graph, context)
+  return [
+    ...checkTrigger(lowered.definition),
+    ...checkNodes(lowered, context),
+    ...checkGraph(lowered, graph),
+    ...problems,
+    ...checkHabits(lowered, read),
+  ]
+}
+
+function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
+  const nodes = raw.nodes.map(({ id, ...node }) => nodeSpec(id, node))
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const edges = raw.edges.map(({ from, handle, to }): Edge => {
+    const node = byId.get(from)
+    return { from, handle: handle || (node ? defaultHandle(node.type, node.config) : ''), to }
+  })
+  const index = new Map(nodes.map((node, at) => [node.id, at]))
+  return {
+    definition: { ...common(raw), nodes, edges },
+    nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
+    edgePath: (edge) => pointer('edges', edges.indexOf(edge)),
+  }
+}
+
+function duplicates({ definition }: Lowered): Problem[] {
+  const seen = new Set<string>()
+  return definition.nodes.flatMap(({ id }, index): Problem[] => {
+    if (!seen.has(id)) {
+      seen.add(id)
+      return []
+    }
+    return [
+      {
+        code: 'duplicate_node',
+        message: `${id} is there twice`,
+        path: pointer('nodes', index, 'id'),
+        node_id: id,
+      },
+    ]
+  })
+}
+
+function finding(
+  { atKey: _, ...problem }: Problem,
+  position: { line?: number; column?: number } = {},
+): Finding & Problem {
+  return { ...problem, ...position }
+}
+
+function conclude(found: (Finding & Problem)[], definition?: Definition): Validated {
+  const errors = found.filter(({ code }) => !isWarning(code)).slice(0, MAX_FINDINGS)
+  const warnings = found.filter(({ code }) => isWarning(code)).slice(0, MAX_FINDINGS)
+  const valid = errors.length === 0
+  const result = { valid, errors, warnings }
+  return valid && definition ? { result, definition } : { result }
+}
