@@ -19,7 +19,6 @@ async function main(): Promise<void> {
   const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds })
   const server = createServer(app.callback())
   await listen(server, config)
-  log.info({ host: config.HOST, port: config.PORT }, 'listening')
 
   const stop = async (signal: string) => {
     log.info({ signal }, 'stopping')
@@ -31,6 +30,7 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+  log.info({ host: config.HOST, port: config.PORT }, 'listening')
 }
 
 /** A wrong DATABASE_URL is told now, and not by the first request. */

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Router } from '../../../api/http/router.ts'
+
+describe('finding a route', () => {
+  const paths = [
+    '/runs',
+    '/runs/{run_id}',
+    '/runs/{run_id}/cancel',
+    '/runs/active',
+    '/{entity}/all',
+    '/runs/active/{x}',
+  ]
+
+  it('prefers literal segments whatever the order of the table, and goes back where they lead nowhere', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(paths, { minLength: paths.length }), (order) => {
+        const router = new Router<string>()
+        for (const path of order) router.add('GET', path, path)
+        const at = (path: string) => {
+          const match = router.match('GET', path)
+          return match?.found ? [match.value, match.params] : undefined
+        }
+        assert.deepEqual(at('/runs/active'), ['/runs/active', {}])
+        assert.deepEqual(at('/runs/7'), ['/runs/{run_id}', { run_id: '7' }])
+        assert.deepEqual(at('/runs/active/cancel'), ['/runs/active/{x}', { x: 'cancel' }])
+        assert.deepEqual(at('/runs/all'), ['/runs/{run_id}', { run_id: 'all' }])
+        assert.deepEqual(at('/deals/all'), ['/{entity}/all', { entity: 'deals' }])
+        for (const path of ['/', '', '/runs/', '/runs//cancel', '//all', '/deals', '/runs/7/cancel/'])
+          assert.equal(at(path), undefined, path)
+      }),
+    )
+  })
+
+  it('gives a parameter exactly what was encoded into it', () => {
+    const router = new Router<string>()
+    router.add('GET', '/x/{name}', '')
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {
+        const match = router.match('GET', `/x/${encodeURIComponent(name)}`)
+        if (/\p{Cc}/u.test(name)) assert.equal(match, undefined)
+        else assert.deepEqual(match?.found && match.params, { name })
+      }),
+    )
+  })
+
+  it('refuses a table that lists a route twice', () => {
+    const router = new Router<string>()
+    router.add('GET', '/x/{a}', '')
+    assert.throws(() => router.add('GET', '/x/{b}', ''), /twice/)
+  })
+})
