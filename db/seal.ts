@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+const VERSION = 'v1'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/**
+ * Encrypts a secret for the database (AES-256-GCM).
+ * @param key 32 bytes.
+ * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts seal differently.
+ */
+export function seal(key: Buffer, plaintext: string): string {
+  const header = `${VERSION}.${keyId(key)}`
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  cipher.setAAD(Buffer.from(header))
+  const text = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
+  return `${header}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')}`
+}
+
+/**
+ * Decrypts what `seal` made.
+ * @param keys the key, or several during a rotation of SECRETS_KEY: the envelope names the one that it needs.
+ * Throws when none of them fits, or when the envelope was altered.
+ */
+export function open(keys: Buffer | readonly Buffer[], sealed: string): string {
+  const [version, id, payload] = sealed.split('.')
+  if (version !== VERSION || !id || !payload) throw new Error('this is not a sealed secret')
+  const key = (Buffer.isBuffer(keys) ? [keys] : keys).find((candidate) => keyId(candidate) === id)
+  if (!key) throw new Error(`the secret was sealed with another SECRETS_KEY (${id})`)
+  const bytes = Buffer.from(payload, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAAD(Buffer.from(`${version}.${id}`))
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
+  return Buffer.concat([text, decipher.final()]).toString('utf8')
+}
+
+/** Tells keys apart and gives nothing of them away. */
+const keyId = (key: Buffer) =>
+  createHash('sha256').update('agx seal key id').update(key).digest('hex').slice(0, 8)

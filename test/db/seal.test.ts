@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { open, seal } from '../../db/seal.ts'
+
+describe('sealed secrets', () => {
+  const key = randomBytes(32)
+
+  it('open to what was sealed, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => assert.equal(open(key, seal(key, text)), text)),
+    )
+  })
+
+  it('still open after SECRETS_KEY was replaced, while the old key is given', () => {
+    assert.equal(open([randomBytes(32), key], seal(key, 'secret')), 'secret')
+    assert.throws(() => open(randomBytes(32), seal(key, 'secret')), /another SECRETS_KEY/)
+  })
+
+  it('do not open when altered or cut', () => {
+    const sealed = seal(key, 'a long enough secret')
+    const start = sealed.lastIndexOf('.') + 1
+    const other = sealed[start] === 'A' ? 'B' : 'A'
+    assert.throws(() => open(key, sealed.slice(0, start) + other + sealed.slice(start + 1)))
+    assert.throws(() => open(key, sealed.slice(0, start + 8)))
+    assert.throws(() => open(key, 'plain text'))
+  })
+})
