@@ -1,0 +1,91 @@
+import type { Issue } from '../../db/errors.ts'
+
+/** Every way in which a request to a known webhook can end badly; `error` on the wire. */
+export type RefusalCode =
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'webhook_inactive'
+  | 'ip_not_allowed'
+  | 'blocked'
+  | 'invalid_secret'
+  | 'rate_limited'
+  | 'quota_exceeded'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'invalid_payload'
+  | 'validation_failed'
+  | 'unavailable'
+  | 'internal_error'
+
+const STATUS: Record<RefusalCode, number> = {
+  not_found: 404,
+  method_not_allowed: 405,
+  webhook_inactive: 403,
+  ip_not_allowed: 403,
+  blocked: 429,
+  invalid_secret: 401,
+  rate_limited: 429,
+  quota_exceeded: 429,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  invalid_payload: 400,
+  validation_failed: 400,
+  unavailable: 503,
+  internal_error: 500,
+}
+
+/** What the log calls each: who is kept out is Blocked, what is wrong is Failed. */
+const BLOCKED: readonly RefusalCode[] = [
+  'webhook_inactive',
+  'ip_not_allowed',
+  'blocked',
+  'rate_limited',
+  'quota_exceeded',
+]
+
+/** A request that is refused, in the shape that webhooks answer errors in. */
+export class Refusal extends Error {
+  readonly code: RefusalCode
+  /** Field → what is wrong with it. */
+  readonly details: Record<string, string> | undefined
+  /** Seconds. */
+  readonly retryAfter: number | undefined
+
+  constructor(
+    code: RefusalCode,
+    message: string,
+    more: { details?: Record<string, string>; retryAfter?: number } = {},
+  ) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.details = more.details
+    this.retryAfter = more.retryAfter
+  }
+
+  get status(): number {
+    return STATUS[this.code]
+  }
+
+  get logStatus(): 'Blocked' | 'Failed' {
+    return BLOCKED.includes(this.code) ? 'Blocked' : 'Failed'
+  }
+
+  get body(): object {
+    return {
+      success: false,
+      error: this.code,
+      message: this.message,
+      ...(this.details ? { details: this.details } : {}),
+      ...(this.retryAfter === undefined ? {} : { retry_after: this.retryAfter }),
+    }
+  }
+}
+
+/** Issues of the record's schema as the field → reason that senders get. */
+export function toDetails(issues: Issue[]): Record<string, string> {
+  return Object.fromEntries(issues.map((issue) => [issue.loc.slice(1).join('.') || 'payload', issue.msg]))
+}
+
+/** Seconds until `epochSeconds`, at least one. */
+export const secondsUntil = (epochSeconds: number) => Math.max(1, Math.ceil(epochSeconds - Date.now() / 1000))

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Verification } from '../../db/incoming/types.ts'
+import type { Payload } from './parse-body.ts'
+
+/** Headers in which senders name a delivery; a retry of it carries the same. */
+const HEADERS = ['webhook-id', 'idempotency-key', 'x-github-delivery', 'x-shopify-webhook-id']
+
+/** SHA-256 of the delivery's id and its body, where the sender names its deliveries: equal only for a retry. */
+export function deliveryFingerprint(
+  headers: IncomingHttpHeaders,
+  verification: Verification,
+  payload: Payload,
+  bytes: Buffer,
+): Buffer | undefined {
+  const header = HEADERS.find((name) => headers[name])
+  const id = header ? `${header} ${headers[header]}` : verification.type === 'stripe' && payload.id
+  return id ? createHash('sha256').update(`${id}\n`).update(bytes).digest() : undefined
+}

@@ -1,0 +1,91 @@
+import type { Knex } from 'knex'
+import type Koa from 'koa'
+import { PLAN_LIMITS } from '../../db/incoming/plans.ts'
+import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
+import { takeFromWindow, usedOfWindow, windowAt } from '../../db/limits.ts'
+import { Refusal, secondsUntil } from './answer.ts'
+
+const MINUTE = 60
+
+/** Wrong secrets from one address: twenty within a minute block it for five. */
+const GUESSING = { counter: 'failures', times: 20, within: 60, blockFor: 300 } as const
+
+export const countFailure = (system: Knex, webhook: Receiver, sourceIp: string) =>
+  countAgainst(system, source(webhook, sourceIp), GUESSING)
+
+/** Says on the answer what the webhook's minute has left; for answers that take nothing from it. */
+export async function showRate(ctx: Koa.Context, system: Knex, webhook: Receiver): Promise<void> {
+  const used = await usedOfWindow(system, minuteRule(webhook, 0))
+  setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), used)
+}
+
+/** Takes one request from the webhook's minute. Throws rate_limited, and counts it against the address. */
+export async function takeRate(
+  ctx: Koa.Context,
+  system: Knex,
+  webhook: Receiver,
+  sourceIp: string,
+): Promise<void> {
+  const limit = await ceiling(system, webhook)
+  const { used } = await takeFromWindow(system, minuteRule(webhook, limit))
+  setHeaders(ctx, limit, used)
+  if (used <= limit) return
+  if (webhook.block)
+    await countAgainst(system, source(webhook, sourceIp), {
+      counter: 'breaches',
+      times: webhook.block.after,
+      within: 3_600,
+      blockFor: webhook.block.minutes * 60,
+    })
+  const retryAfter = secondsUntil(windowAt(MINUTE, Date.now()).end / 1000)
+  throw new Refusal('rate_limited', `more than ${limit} requests a minute`, { retryAfter })
+}
+
+/** Takes one request from the organization's month. Throws quota_exceeded. */
+export async function takeQuota(system: Knex, webhook: Receiver): Promise<void> {
+  const limit = webhook.limits.incoming_per_month ?? PLAN_LIMITS[webhook.plan].perMonth
+  if (!Number.isFinite(limit)) return
+  const rule = {
+    organizationId: webhook.organization_id,
+    subject: 'incoming',
+    limit,
+    period: 'month',
+  } as const
+  const { granted } = await takeFromWindow(system, rule)
+  if (granted > 0) return
+  const retryAfter = secondsUntil(windowAt('month', Date.now()).end / 1000)
+  throw new Refusal('quota_exceeded', `the plan's ${limit} requests of this month are used up`, {
+    retryAfter,
+  })
+}
+
+/** A minute may have the burst besides, as far as the minute before it did not have it. */
+async function ceiling(system: Knex, webhook: Receiver): Promise<number> {
+  const { rate_limit, burst } = webhook
+  if (burst === 0) return Math.min(rate_limit, perMinute(webhook))
+  const before = await usedOfWindow(system, minuteRule(webhook, 0), Date.now() - MINUTE * 1000)
+  const overdrawn = Math.min(burst, Math.max(0, before - rate_limit))
+  return Math.min(rate_limit + burst - overdrawn, perMinute(webhook))
+}
+
+/** The plan's bound holds also where the plan has become smaller since the webhook was saved. */
+const perMinute = (webhook: Receiver) => PLAN_LIMITS[webhook.plan].perMinute
+
+const minuteRule = (webhook: Receiver, limit: number) => ({
+  organizationId: webhook.organization_id,
+  subject: `incoming:${webhook.id}`,
+  limit,
+  period: MINUTE,
+})
+
+const source = (webhook: Receiver, sourceIp: string) => ({
+  organizationId: webhook.organization_id,
+  webhookId: webhook.id,
+  sourceIp,
+})
+
+function setHeaders(ctx: Koa.Context, limit: number, used: number): void {
+  ctx.set('X-RateLimit-Limit', String(limit))
+  ctx.set('X-RateLimit-Remaining', String(Math.max(0, limit - used)))
+  ctx.set('X-RateLimit-Reset', String(windowAt(MINUTE, Date.now()).end / 1000))
+}

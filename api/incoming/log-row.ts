@@ -1,0 +1,37 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { NewLog } from '../../db/incoming/logs.ts'
+import type { Verification } from '../../db/incoming/types.ts'
+
+/** Of a payload whose sender has proved itself, and of one that may be anybody's. Characters. */
+const MAX_PAYLOAD = 65_536
+const MAX_UNVERIFIED = 2_048
+
+const SECRET_HEADER = /secret|signature|token|authorization|cookie|password|api-?key|hmac/i
+
+/** What a log row says of the request itself, whatever came of it. */
+export function describeRequest(request: {
+  headers: IncomingHttpHeaders
+  bytes: Buffer | undefined
+  verification: Verification
+  verified: boolean
+}): Pick<NewLog, 'headers' | 'payload' | 'payload_truncated' | 'payload_size'> {
+  const { bytes, verified } = request
+  const text = bytes?.toString('utf8').replaceAll('\0', '\uFFFD') ?? null
+  const limit = verified ? MAX_PAYLOAD : MAX_UNVERIFIED
+  return {
+    headers: maskSecrets(request.headers, request.verification),
+    payload: text?.slice(0, limit) ?? null,
+    payload_truncated: (text?.length ?? 0) > limit,
+    payload_size: bytes?.length ?? Number(request.headers['content-length'] ?? 0),
+  }
+}
+
+function maskSecrets(headers: IncomingHttpHeaders, verification: Verification): Record<string, string> {
+  const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      name === own || SECRET_HEADER.test(name) ? '[masked]' : String(value),
+    ]),
+  )
+}

@@ -1,0 +1,110 @@
+import type { TargetEntity } from '../../../db/incoming/types.ts'
+import { type Leaf, leaves } from './leaves.ts'
+import { splitName } from './names.ts'
+import { COMPANY_WORDS, PERSON_WORDS, STRANGERS, SYNONYMS } from './synonyms.ts'
+import type { Mapped } from './types.ts'
+
+/**
+ * Understands a payload by the names of its values: synonyms, wherever they are nested. Of several values for one field
+ * the one with the better name wins, then the one that lies with the person, then the shallower, then the first.
+ * Pure; the same payload always gives the same.
+ */
+export function mapAutomatically(payload: unknown, target: TargetEntity): Mapped {
+  const best = new Map<string, { leaf: Leaf; score: number }>()
+  const tags: Leaf[] = []
+  for (const leaf of leaves(payload)) {
+    const match = fieldFor(leaf, target)
+    if (!match) continue
+    if (match.field === 'tags') tags.push(leaf)
+    else if (match.score > (best.get(match.field)?.score ?? 0))
+      best.set(match.field, { leaf, score: match.score })
+  }
+  return assemble(best, tags, target)
+}
+
+function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: number } | undefined {
+  if (leaf.context.some((word) => STRANGERS.has(word))) return undefined
+  const ofCompany = leaf.context.some((word) => COMPANY_WORDS.has(word))
+  const ofPerson = leaf.context.some((word) => PERSON_WORDS.has(word))
+  const synonyms = SYNONYMS[target]
+  const outer = leaf.context.at(-1) ?? ''
+  const name = withoutWrapping(leaf.name)
+
+  if (target === 'Contact' && ofCompany) {
+    // Of a contact's company only its name is wanted; its email and phone are not the contact's.
+    return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
+  }
+  if (target === 'Company' && ofPerson && !ofCompany) return undefined
+  // `name: {first, last}` is told by what it lies in.
+  const joined = synonyms[outer + leaf.name]
+  const exact = synonyms[leaf.name]
+  const stripped = synonyms[name]
+  const found = joined ?? exact ?? stripped
+  if (!found) return undefined
+  const rank = exact || joined ? 40 : 30
+  const kin = target === 'Contact' ? ofPerson : ofCompany
+  return {
+    field: found.field,
+    score:
+      rank -
+      found.rank * 4 +
+      (plausible(found.field, leaf.value) ? 100 : 0) +
+      (kin ? 20 : 0) -
+      leaf.context.length,
+  }
+}
+
+/** `your-email`, `contact_email` and `q4_email` mean `email`. */
+function withoutWrapping(name: string): string {
+  return name.replace(
+    /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|buyer|guest|applicant|billing|form|field|input)?/,
+    '',
+  )
+}
+
+/** A value that cannot be what its name says is taken only where nothing better is there; validation then says so. */
+function plausible(field: string, value: Leaf['value']): boolean {
+  if (field === 'email') return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(String(value))
+  if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
+  return typeof value !== 'boolean'
+}
+
+function assemble(
+  best: Map<string, { leaf: Leaf; score: number }>,
+  tags: Leaf[],
+  target: TargetEntity,
+): Mapped {
+  const fields: Record<string, unknown> = {}
+  const sources: Record<string, string> = {}
+  const address: Record<string, string> = {}
+  let companyName: string | undefined
+  let fullName: Leaf | undefined
+  for (const [field, { leaf }] of best) {
+    const text = String(leaf.value)
+    if (field === 'full_name') {
+      fullName = leaf
+      continue
+    }
+    sources[field] = leaf.path
+    if (field === 'company_name') companyName = text
+    else if (field.startsWith('address.')) address[field.slice('address.'.length)] = text
+    else fields[field] = field === 'employee_count' ? Number(text) || undefined : text
+  }
+  if (target === 'Contact' && fullName && !(fields.first_name && fields.last_name)) {
+    for (const [field, part] of Object.entries(splitName(String(fullName.value))))
+      if (fields[field] === undefined) {
+        fields[field] = part
+        sources[field] = fullName.path
+      }
+  }
+  if (Object.keys(address).length > 0) fields.address = address
+  const words = tags
+    .flatMap((leaf) => String(leaf.value).split(','))
+    .map((tag) => tag.trim())
+    .filter(Boolean)
+  if (words.length > 0) {
+    fields.tags = [...new Set(words)]
+    sources.tags = tags[0]!.path
+  }
+  return { fields, sources, ...(companyName ? { company_name: companyName } : {}) }
+}

@@ -1,0 +1,93 @@
+/** One value of a payload with the name that its sender gave it. */
+export interface Leaf {
+  /** Normalised: lower case, letters and digits only. */
+  name: string
+  /** The normalised names of what it lies in, outermost first. */
+  context: string[]
+  /** Where it is, to be shown: `data.fields[0].value`. */
+  path: string
+  value: string | number | boolean
+}
+
+/** `First-Name`, `first_name`, `firstName` and `First Name` all become `firstname`. */
+export function normalise(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}]/gu, '')
+}
+
+/**
+ * Every scalar in a payload, with its name. Form builders send lists of questions and answers instead of members:
+ * there the question's label is the name.
+ */
+export function leaves(payload: unknown): Leaf[] {
+  const titles = questionTitles(payload)
+  const found: Leaf[] = []
+  walk(payload, '', '', [])
+  return found
+
+  function walk(value: unknown, path: string, name: string, context: string[]): void {
+    const scalar = scalarOf(value)
+    if (scalar !== undefined) {
+      if (scalar !== '') found.push({ name: normalise(name), context, path, value: scalar })
+      return
+    }
+    if (Array.isArray(value)) {
+      value.forEach((member, index) => {
+        walk(member, `${path}[${index}]`, name, context)
+      })
+      return
+    }
+    if (!isObject(value)) return
+    const inner = name === '' ? context : [...context, normalise(name)]
+    const answer = answerOf(value, titles, name)
+    if (answer) {
+      for (const label of answer.labels)
+        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, context)
+      return
+    }
+    for (const [key, member] of Object.entries(value)) walk(member, path ? `${path}.${key}` : key, key, inner)
+  }
+}
+
+const LABELS = ['name', 'label', 'title', 'question', 'key', 'slug', 'ref', 'id']
+const VALUES = ['value', 'values', 'answer', 'text', 'raw_value']
+
+/** An object that is a question with its answer: `{name, values}`, `{key, label, value}`, Typeform's `{field, type, …}`. */
+function answerOf(object: Record<string, unknown>, titles: Map<string, string>, key: string) {
+  const { type, field } = object
+  if (typeof type === 'string' && isObject(field) && object[type] !== undefined) {
+    const chosen = object[type]
+    const value = isObject(chosen) ? (chosen.label ?? chosen.labels ?? chosen.other) : chosen
+    const labels = [field.title, titles.get(String(field.id)), field.ref, field.type].filter(isText)
+    return { member: type, value, labels }
+  }
+  const member = VALUES.find((name) => object[name] !== undefined)
+  if (!member || Object.keys(object).length > 12) return undefined
+  const named = LABELS.map((name) => object[name]).filter(isText)
+  // HubSpot's `email: {value}` and Elementor's `fields[email][value]` are named by where they are.
+  const labels = [...named, ...(/^\d*$/.test(key) ? [] : [key])]
+  const holdsValue = scalarOf(object[member]) !== undefined || Array.isArray(object[member])
+  return holdsValue && labels.length > 0 ? { member, value: object[member], labels } : undefined
+}
+
+/** Typeform's answers name their question by id; the titles are in the form's definition. */
+function questionTitles(payload: unknown): Map<string, string> {
+  const titles = new Map<string, string>()
+  const response = isObject(payload) && isObject(payload.form_response) ? payload.form_response : payload
+  const definition = isObject(response) ? response.definition : undefined
+  const fields = isObject(definition) && Array.isArray(definition.fields) ? definition.fields : []
+  for (const field of fields)
+    if (isObject(field) && isText(field.title)) titles.set(String(field.id), field.title)
+  return titles
+}
+
+function scalarOf(value: unknown): string | number | boolean | undefined {
+  if (typeof value === 'string') return value.trim()
+  return typeof value === 'number' || typeof value === 'boolean' ? value : undefined
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

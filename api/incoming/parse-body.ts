@@ -1,0 +1,160 @@
+import { isUtf8 } from 'node:buffer'
+import { XMLParser, XMLValidator } from 'fast-xml-parser'
+import qs from 'qs'
+import { AppError } from '../../db/errors.ts'
+
+export type Payload = Record<string, unknown>
+
+const MAX_DEPTH = 32
+const MAX_VALUES = 10_000
+
+/**
+ * A webhook's body as an object, by its Content-Type: JSON, a form (nested in the way of PHP and Rails), or XML (below
+ * its root element). A body that is a list becomes `{items: [...]}`.
+ * Throws unsupported_media_type, and invalid_request for what cannot be read or reaches for prototypes.
+ */
+export function parseBody(bytes: Buffer, contentType: string): Payload {
+  const { essence, charset } = parseContentType(contentType)
+  const format = formatOf(essence)
+  if (!format)
+    throw new AppError('unsupported_media_type', 'the body must be JSON, a URL-encoded form or XML', {
+      hint: 'application/json, application/x-www-form-urlencoded or application/xml',
+    })
+  const text = decode(bytes, charset)
+  const parsed =
+    format === 'json' ? parseJson(text) : format === 'form' ? parseForm(text, charset) : parseXml(text)
+  const payload = clean(parsed, MAX_DEPTH, { left: MAX_VALUES })
+  if (Array.isArray(payload)) return { items: payload }
+  if (typeof payload !== 'object' || payload === null)
+    throw new AppError('invalid_request', 'the body must be an object or a list')
+  return payload as Payload
+}
+
+type Charset = 'utf-8' | 'iso-8859-1'
+
+function parseContentType(value: string): { essence: string; charset: Charset } {
+  const [essence = '', ...parameters] = value.toLowerCase().split(';')
+  const charset = parameters.map((p) => /^charset="?([^"]*)"?$/.exec(p.trim())?.[1]).find(Boolean) ?? 'utf-8'
+  if (['utf-8', 'utf8', 'us-ascii'].includes(charset)) return { essence: essence.trim(), charset: 'utf-8' }
+  if (['iso-8859-1', 'latin1', 'windows-1252'].includes(charset))
+    return { essence: essence.trim(), charset: 'iso-8859-1' }
+  throw new AppError('unsupported_media_type', 'the charset must be UTF-8 or ISO-8859-1')
+}
+
+function formatOf(essence: string): 'json' | 'form' | 'xml' | undefined {
+  if (/^application\/(json|[\w.-]+\+json)$/.test(essence)) return 'json'
+  if (essence === 'application/x-www-form-urlencoded') return 'form'
+  if (/^((application|text)\/xml|application\/[\w.-]+\+xml)$/.test(essence)) return 'xml'
+  return undefined
+}
+
+function decode(bytes: Buffer, charset: Charset): string {
+  if (bytes.length === 0) throw new AppError('invalid_request', 'the body is empty')
+  if (charset === 'iso-8859-1') return new TextDecoder('windows-1252').decode(bytes)
+  if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
+  // Also takes a byte order mark away, which some senders write.
+  return new TextDecoder().decode(bytes)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AppError('invalid_request', 'the body is not valid JSON')
+  }
+}
+
+function parseForm(text: string, charset: Charset): unknown {
+  try {
+    return qs.parse(text, {
+      charset,
+      depth: MAX_DEPTH,
+      strictDepth: true,
+      parameterLimit: 1_000,
+      throwOnLimitExceeded: true,
+      arrayLimit: 100,
+      ignoreQueryPrefix: false,
+    })
+  } catch {
+    throw new AppError('invalid_request', 'the form has too many fields, or nests them too deeply')
+  }
+}
+
+const CDATA = '#cdata'
+
+function parseXml(text: string): unknown {
+  // Entities are where XML bombs live; no webhook needs a document type.
+  if (/<!(DOCTYPE|ENTITY)/i.test(text))
+    throw new AppError('invalid_request', 'XML with a document type is refused')
+  const valid = XMLValidator.validate(text)
+  if (valid !== true)
+    throw new AppError(
+      'invalid_request',
+      `the body is not valid XML at line ${valid.err.line}, column ${valid.err.col}`,
+    )
+  const parser = new XMLParser({
+    processEntities: false,
+    ignoreAttributes: false,
+    attributeNamePrefix: '',
+    parseTagValue: false,
+    parseAttributeValue: false,
+    ignoreDeclaration: true,
+    ignorePiTags: true,
+    removeNSPrefix: true,
+    cdataPropName: CDATA,
+    maxNestedTags: MAX_DEPTH,
+    tagValueProcessor: (_name, value) => decodeEntities(value),
+    attributeValueProcessor: (_name, value) => decodeEntities(value),
+  })
+  try {
+    const document = parser.parse(text) as Payload
+    const root = joinCdata(Object.values(document)[0])
+    return typeof root === 'object' ? root : { [Object.keys(document)[0]!]: root }
+  } catch {
+    throw new AppError('invalid_request', 'the XML nests too deeply, or uses a name that is not allowed')
+  }
+}
+
+const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** The five entities of XML and numeric references, each replaced once: nothing can expand. */
+function decodeEntities(text: string): string {
+  return text.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
+    (all, decimal, hex, name) => {
+      if (name) return NAMED[name.toLowerCase()]!
+      const point = decimal ? Number(decimal) : Number.parseInt(hex, 16)
+      return point > 0x10ffff ? all : String.fromCodePoint(point)
+    },
+  )
+}
+
+/** Text and CDATA sections of an element as one text. */
+function joinCdata(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(joinCdata)
+  if (typeof value !== 'object' || value === null) return value
+  const { [CDATA]: cdata, '#text': text, ...members } = value as Payload
+  const joined = `${text ?? ''}${[cdata ?? ''].flat().join('')}`
+  if (Object.keys(members).length === 0 && (cdata !== undefined || text !== undefined)) return joined
+  const rest = Object.entries(members).map(([name, member]) => [name, joinCdata(member)])
+  return Object.fromEntries(joined === '' ? rest : [...rest, ['#text', joined]])
+}
+
+const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
+/** PostgreSQL's text holds neither NUL nor half a surrogate pair. */
+const NOT_TEXT = /\0|\p{Surrogate}/gu
+
+/** A copy that is safe to keep and to walk. Throws invalid_request where it is too large or names a prototype. */
+function clean(value: unknown, depth: number, budget: { left: number }): unknown {
+  if (budget.left-- <= 0) throw new AppError('invalid_request', `the body has more than ${MAX_VALUES} values`)
+  if (typeof value === 'string') return value.replace(NOT_TEXT, '\uFFFD')
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) throw new AppError('invalid_request', `the body nests deeper than ${MAX_DEPTH} levels`)
+  if (Array.isArray(value)) return value.map((member) => clean(member, depth - 1, budget))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      if (FORBIDDEN.has(name)) throw new AppError('invalid_request', `the name ${name} is not allowed`)
+      return [name.replace(NOT_TEXT, '\uFFFD'), clean(member, depth - 1, budget)]
+    }),
+  )
+}

@@ -1,0 +1,42 @@
+import { findOldest, findOldestCompany } from '../../db/incoming/dedupe.ts'
+import type { Receiver } from '../../db/incoming/receiving.ts'
+import { ENTITY_OF } from '../../db/incoming/types.ts'
+import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import type { Mapped } from './mapping/types.ts'
+
+export interface Saved {
+  action: 'created' | 'updated' | 'skipped'
+  record: Record<string, unknown> & { id: string }
+}
+
+/**
+ * Writes what a payload was mapped to, by the webhook's deduplication rule: where several records have the key the
+ * oldest is it, where the payload has no key a record is made. Throws validation_error.
+ */
+export async function saveMapped(tx: Tenant, webhook: Receiver, mapped: Mapped): Promise<Saved> {
+  const entity = ENTITY_OF[webhook.target_entity]
+  const { action, by } = webhook.deduplication
+  const key = mapped.fields[by]
+  const existing =
+    action !== 'Create Anyway' && typeof key === 'string' ? await findOldest(tx, entity, by, key) : undefined
+  if (existing && action === 'Skip')
+    return { action: 'skipped', record: await record(getRecord(tx, entity, existing)) }
+
+  const fields = { ...mapped.fields }
+  if (mapped.company_name) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
+  if (!existing) return { action: 'created', record: await record(createRecord(tx, entity, fields)) }
+  if (Array.isArray(fields.tags)) {
+    const before = await record(getRecord(tx, entity, existing))
+    // What people have tagged by hand stays.
+    fields.tags = [...new Set([...(Array.isArray(before.tags) ? before.tags : []), ...fields.tags])]
+  }
+  return { action: 'updated', record: await record(updateRecord(tx, entity, existing, fields)) }
+}
+
+async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
+  return (await findOldestCompany(tx, name)) ?? (await record(createRecord(tx, 'companies', { name }))).id
+}
+
+/** The store gives records of every kind; each has an id. */
+const record = async (given: Promise<unknown>) => (await given) as Saved['record']

@@ -1,0 +1,57 @@
+import { AppError } from '../../db/errors.ts'
+import type { Receiver } from '../../db/incoming/receiving.ts'
+import { createRun } from '../../db/runs.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import { getPlan, getWorkflow } from '../../db/workflows.ts'
+import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { valueAt } from './mapping/path.ts'
+import type { Payload } from './parse-body.ts'
+import type { Saved } from './save.ts'
+
+/**
+ * Queues a run of the selected workflow, about the record just written. One that cannot start (not active, deleted,
+ * inputs missing) keeps nobody's data out: it is a warning of the log row.
+ */
+export async function startWorkflow(
+  tx: Tenant,
+  webhook: Receiver,
+  payload: Payload,
+  { record, action }: Saved,
+): Promise<{ runId?: string; warning?: string }> {
+  if (!webhook.workflow_id || action === 'skipped') return {}
+  const workflow = await getWorkflow(tx, webhook.workflow_id).catch(undefinedIfNotFound)
+  if (!workflow) return { warning: 'the selected workflow does not exist any more' }
+  const { id, name, active_version: version } = workflow
+  if (version === null) return { warning: `the selected workflow "${name}" is not active` }
+
+  const trigger = {
+    type: 'webhook' as const,
+    record,
+    payload,
+    webhook: { id: webhook.id, name: webhook.name },
+    action,
+  }
+  const given = Object.fromEntries(
+    Object.entries(webhook.workflow_inputs)
+      .map(([input, path]) => [input, valueAt(trigger, path)])
+      .filter(([, value]) => value !== undefined),
+  )
+  const { plan } = await getPlan(tx, id, version)
+  const { inputs, problems } = checkInputs(plan.inputs, given)
+  if (problems.length > 0)
+    return {
+      warning: `the workflow "${name}" was not started: ${problems.map((problem) => problem.message).join(' ')}`,
+    }
+  const runId = await createRun(tx, {
+    workflow: { id, version, name },
+    trigger,
+    inputs,
+    record_id: record.id,
+  })
+  return { runId }
+}
+
+function undefinedIfNotFound(error: unknown): undefined {
+  if (error instanceof AppError && error.type === 'not_found') return undefined
+  throw error
+}

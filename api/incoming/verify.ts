@@ -1,0 +1,76 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Verification } from '../../db/incoming/types.ts'
+
+/** How old a signed timestamp may be, either way. Seconds. */
+const TOLERANCE = 300
+
+/**
+ * Whether the request proves that it knows one of the secrets: it carries the secret itself (X-Webhook-Secret), or a
+ * signature over the raw bytes in the way of its sender. Takes the same time whatever is wrong.
+ */
+export function isVerified(
+  verification: Verification,
+  headers: IncomingHttpHeaders,
+  bytes: Buffer,
+  secrets: string[],
+  now = Date.now(),
+): boolean {
+  return secrets.map((secret) => proves(verification, headers, bytes, secret, now)).some(Boolean)
+}
+
+function proves(
+  verification: Verification,
+  headers: IncomingHttpHeaders,
+  bytes: Buffer,
+  secret: string,
+  now: number,
+): boolean {
+  const header = (name: string) => String(headers[name] ?? '')
+  switch (verification.type) {
+    case 'secret':
+      return equal(header('x-webhook-secret'), secret)
+    case 'github':
+      return equal(header('x-hub-signature-256'), `sha256=${hmac('sha256', secret, bytes).toString('hex')}`)
+    case 'shopify':
+      return equal(header('x-shopify-hmac-sha256'), hmac('sha256', secret, bytes).toString('base64'))
+    case 'stripe': {
+      const parts = header('stripe-signature')
+        .split(',')
+        .map((part) => part.trim().split('='))
+      const time = parts.find(([name]) => name === 't')?.[1] ?? ''
+      const expected = hmac('sha256', secret, `${time}.`, bytes).toString('hex')
+      const signed = parts.filter(([name, value]) => name === 'v1' && equal(value ?? '', expected)).length > 0
+      return signed && isRecent(time, now)
+    }
+    case 'standard_webhooks': {
+      const [id, time] = [header('webhook-id'), header('webhook-timestamp')]
+      const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+      const expected = `v1,${hmac('sha256', key, `${id}.${time}.`, bytes).toString('base64')}`
+      const signed =
+        header('webhook-signature')
+          .split(' ')
+          .filter((one) => equal(one, expected)).length > 0
+      return signed && id !== '' && isRecent(time, now)
+    }
+    case 'hmac': {
+      const { algorithm, encoding, prefix } = verification
+      const expected = prefix + hmac(algorithm, secret, bytes).toString(encoding)
+      return equal(header(verification.header.toLowerCase()), expected)
+    }
+  }
+}
+
+function hmac(algorithm: string, key: string | Buffer, ...content: (string | Buffer)[]): Buffer {
+  const mac = createHmac(algorithm, key)
+  for (const part of content) mac.update(part)
+  return mac.digest()
+}
+
+/** Compares hashes, so that neither content nor length shows in the time it takes. */
+function equal(given: string, expected: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(given), hash(expected))
+}
+
+const isRecent = (time: string, now: number) => Math.abs(now / 1000 - Number(time || Number.NaN)) <= TOLERANCE

@@ -1,0 +1,146 @@
+import { z } from 'zod'
+import { TARGET_ENTITIES } from '../../db/incoming/types.ts'
+import { isIpOrRange } from '../http/client-ip.ts'
+
+export const params = z.object({ webhook_id: z.uuid() })
+export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
+
+/** Long enough not to be guessed; some senders (Stripe, Shopify) make it themselves. */
+export const secret = z.string().min(16).max(200)
+
+const verification = z
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.enum(['secret', 'standard_webhooks', 'github', 'stripe', 'shopify']) }),
+    z.strictObject({
+      type: z.literal('hmac'),
+      header: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a header name'),
+      algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+      encoding: z.enum(['hex', 'base64']).default('hex'),
+      prefix: z.string().max(20).default(''),
+    }),
+  ])
+  .meta({
+    description: 'The secret itself in X-Webhook-Secret, or the sender’s own signature over the raw body.',
+  })
+
+/** As a list, or as text with one on each line. */
+const ipWhitelist = z.preprocess(
+  (value) => (typeof value === 'string' ? value.split(/\s+/).filter(Boolean) : value),
+  z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
+)
+
+const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
+
+const values = {
+  name: z.string().trim().min(1).max(100),
+  description: z.string().max(1_000),
+  verification,
+  ip_whitelist: ipWhitelist,
+  rate_limit: z.number().int().min(1).max(100_000).meta({ description: 'Requests a minute.' }),
+  burst: z
+    .number()
+    .int()
+    .min(0)
+    .max(100_000)
+    .meta({ description: 'How many more a minute may have, where the minute before it did not.' }),
+  block: z
+    .strictObject({ after: z.number().int().min(1).max(1_000), minutes: z.number().int().min(1).max(1_440) })
+    .nullable()
+    .meta({ description: 'Blocks an address that exceeded the limit so often within an hour.' }),
+  target_entity: z.enum(TARGET_ENTITIES, {
+    error: `must be one of ${TARGET_ENTITIES.join(', ')}`,
+  }),
+  field_mapping: z.strictObject({ mode: z.literal('automatic') }),
+  deduplication: z.strictObject({
+    action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
+    by: z.enum(['email', 'external_id']).default('email'),
+  }),
+  workflow_id: z.uuid().nullable(),
+  workflow_inputs: z
+    .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
+    .meta({ description: 'The workflow’s inputs, each with a path: `payload.contact.email`, `record.id`.' }),
+}
+
+export const createBody = z.strictObject({
+  name: values.name,
+  description: values.description.default(''),
+  secret: secret.optional(),
+  verification: verification.default({ type: 'secret' }),
+  ip_whitelist: ipWhitelist.default([]),
+  rate_limit: values.rate_limit.default(60),
+  burst: values.burst.default(0),
+  block: values.block.default(null),
+  target_entity: values.target_entity.default('Contact'),
+  field_mapping: values.field_mapping.default({ mode: 'automatic' }),
+  deduplication: values.deduplication.prefault({}),
+  workflow_id: values.workflow_id.default(null),
+  workflow_inputs: values.workflow_inputs.default({}),
+})
+
+export const patchBody = z.strictObject({ ...values, status: z.enum(['Active', 'Inactive']) }).partial()
+
+export const webhookSchema = z.object({
+  object: z.literal('incoming_webhook'),
+  id: z.uuid(),
+  url: z.string(),
+  status: z.enum(['Active', 'Inactive']),
+  ...values,
+  ip_whitelist: z.array(z.string()),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+export const withSecret = webhookSchema.extend({
+  secret: z.string().meta({ description: 'Shown this once; kept sealed.' }),
+})
+
+export const pageQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  offset: z.coerce.number().int().min(0).default(0),
+})
+
+const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
+export const logQuery = pageQuery.extend({
+  cursor: z.uuid().optional(),
+  status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
+  action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
+  source_ip: z.string().max(45).optional(),
+  from: time.optional(),
+  to: time.optional(),
+})
+
+export const logSchema = z.object({
+  object: z.literal('incoming_webhook_log'),
+  id: z.uuid(),
+  webhook_id: z.uuid(),
+  created_at: z.iso.datetime(),
+  source_ip: z.string(),
+  status: z.enum(['Success', 'Failed', 'Blocked']),
+  action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
+  http_status: z.int(),
+  payload_size: z.int().meta({ description: 'In bytes.' }),
+  response_time_ms: z.number(),
+  error: z.string().nullable(),
+  message: z.string().nullable(),
+  record_id: z.uuid().nullable(),
+  run_id: z.uuid().nullable(),
+  warnings: z.array(z.string()),
+})
+export const logDetailSchema = logSchema.extend({
+  headers: z.record(z.string(), z.string()),
+  payload: z.string().nullable(),
+  payload_truncated: z.boolean(),
+  mapped_data: z.unknown(),
+  error_details: z.unknown(),
+})
+
+export const testBody = z.strictObject({
+  payload: z.unknown().meta({ description: 'JSON as it is; a form or XML as text.' }),
+  content_type: z.string().max(200).default('application/json'),
+})
+export const testSchema = z.object({
+  object: z.literal('incoming_webhook_test'),
+  valid: z.boolean(),
+  entity: z.string(),
+  mapped_data: z.unknown(),
+  details: z.record(z.string(), z.string()),
+})

@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { countLogs, getLog, listLogs } from '../../db/incoming/logs.ts'
+import type { IncomingWebhook } from '../../db/incoming/types.ts'
+import {
+  createIncomingWebhook,
+  deleteIncomingWebhook,
+  getIncomingWebhook,
+  listIncomingWebhooks,
+  rotateIncomingSecret,
+  updateIncomingWebhook,
+} from '../../db/incoming/webhooks.ts'
+import { seal } from '../../db/seal.ts'
+import { getWorkflow } from '../../db/workflows.ts'
+import type { AppDeps } from '../deps.ts'
+import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
+import { testMapping } from '../incoming/test-mapping.ts'
+import {
+  createBody,
+  logDetailSchema,
+  logParams,
+  logQuery,
+  logSchema,
+  pageQuery,
+  params,
+  patchBody,
+  secret,
+  testBody,
+  testSchema,
+  webhookSchema,
+  withSecret,
+} from './incoming-webhook-schemas.ts'
+
+const tag = 'Incoming webhooks'
+const list = (schema: z.ZodType) => z.object({ object: z.literal('list'), data: z.array(schema) })
+
+export const incomingWebhookRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming',
+    role: 'member',
+    id: 'listIncomingWebhooks',
+    tag,
+    summary: 'List incoming webhooks',
+    query: pageQuery,
+    response: { status: 200, schema: list(webhookSchema) },
+    handler: (request) =>
+      request.tenant(async (tx) => {
+        const { data, total } = await listIncomingWebhooks(tx, request.query)
+        return page(
+          data.map((webhook) => present(webhook, request)),
+          request.query,
+          total,
+        )
+      }),
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming',
+    role: 'admin',
+    id: 'createIncomingWebhook',
+    tag,
+    summary: 'Create an incoming webhook',
+    description: 'The answer holds its URL and its secret; the secret is never shown again.',
+    // A stored answer would keep the secret readable.
+    idempotent: false,
+    body: createBody,
+    response: { status: 201, schema: withSecret },
+    example: { name: 'Website form', target_entity: 'Contact' },
+    async handler(request) {
+      const { secret: given, ...values } = request.body
+      const made = given ?? newSecret()
+      return request.tenant(async (tx) => {
+        if (values.workflow_id) await getWorkflow(tx, values.workflow_id)
+        const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, made))
+        return { ...present(webhook, request), secret: made }
+      })
+    },
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}',
+    role: 'member',
+    id: 'getIncomingWebhook',
+    tag,
+    summary: 'Get an incoming webhook',
+    params,
+    response: { status: 200, schema: webhookSchema },
+    handler: (request) =>
+      request.tenant(async (tx) => present(await getIncomingWebhook(tx, request.params.webhook_id), request)),
+  }),
+  appRoute({
+    method: 'PATCH',
+    path: '/webhooks/incoming/{webhook_id}',
+    role: 'admin',
+    id: 'updateIncomingWebhook',
+    tag,
+    summary: 'Change an incoming webhook',
+    description: 'Holds from the next request on.',
+    params,
+    body: patchBody,
+    response: { status: 200, schema: webhookSchema },
+    handler: (request) =>
+      request.tenant(async (tx) => {
+        if (request.body.workflow_id) await getWorkflow(tx, request.body.workflow_id)
+        return present(await updateIncomingWebhook(tx, request.params.webhook_id, request.body), request)
+      }),
+  }),
+  appRoute({
+    method: 'DELETE',
+    path: '/webhooks/incoming/{webhook_id}',
+    role: 'admin',
+    id: 'deleteIncomingWebhook',
+    tag,
+    summary: 'Delete an incoming webhook',
+    description: 'Its log is deleted with it; the records that came through it stay.',
+    params,
+    response: {
+      status: 200,
+      schema: z.object({ object: z.literal('incoming_webhook'), id: z.uuid(), deleted: z.literal(true) }),
+    },
+    handler: (request) =>
+      request.tenant(async (tx) => {
+        await deleteIncomingWebhook(tx, request.params.webhook_id)
+        return { object: 'incoming_webhook', id: request.params.webhook_id, deleted: true }
+      }),
+  }),
+  statusRoute('activate', 'Active', 'Let an incoming webhook receive'),
+  statusRoute('deactivate', 'Inactive', 'Stop an incoming webhook from receiving'),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming/{webhook_id}/rotate-secret',
+    role: 'admin',
+    id: 'rotateIncomingWebhookSecret',
+    tag,
+    summary: 'Give an incoming webhook a new secret',
+    description: 'The old secret ends at once, or after the overlap.',
+    idempotent: false,
+    params,
+    body: z
+      .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
+      .prefault({}),
+    response: { status: 200, schema: withSecret },
+    handler(request) {
+      const made = request.body.secret ?? newSecret()
+      return request.tenant(async (tx) => {
+        const sealed = seal(request.deps.secretsKey, made)
+        const { webhook_id } = request.params
+        const webhook = await rotateIncomingSecret(tx, webhook_id, sealed, request.body.overlap_hours)
+        return { ...present(webhook, request), secret: made }
+      })
+    },
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming/{webhook_id}/test',
+    role: 'admin',
+    id: 'testIncomingWebhook',
+    tag,
+    summary: 'Try a payload',
+    description: 'Says what the payload would become, in either state of the webhook. Writes nothing.',
+    idempotent: false,
+    params,
+    body: testBody,
+    response: { status: 200, schema: testSchema },
+    handler: (request) =>
+      request.tenant(async (tx) =>
+        testMapping(await getIncomingWebhook(tx, request.params.webhook_id), request.body),
+      ),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}/logs',
+    role: 'member',
+    id: 'listIncomingWebhookLogs',
+    tag,
+    summary: 'List what came in',
+    description: 'Newest first; the next page is `cursor=<next_cursor>`.',
+    params,
+    query: logQuery,
+    response: { status: 200, schema: list(logSchema) },
+    handler: (request) =>
+      request.tenant(async (tx) => {
+        const { limit, offset, cursor, ...filters } = request.query
+        const { webhook_id } = request.params
+        await getIncomingWebhook(tx, webhook_id)
+        const found = await listLogs(tx, webhook_id, filters, { limit: limit + 1, offset, before: cursor })
+        const total = await countLogs(tx, webhook_id, filters)
+        const data = found.slice(0, limit).map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
+        const more = found.length > limit
+        const next_cursor = more ? data.at(-1)!.id : null
+        return { ...page(data, { limit, offset }, total), has_more: more, next_cursor }
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}/logs/{log_id}',
+    role: 'member',
+    id: 'getIncomingWebhookLog',
+    tag,
+    summary: 'Get what came in, in full',
+    description:
+      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to.',
+    params: logParams,
+    response: { status: 200, schema: logDetailSchema },
+    handler: (request) =>
+      request.tenant(async (tx) => ({
+        object: 'incoming_webhook_log',
+        ...(await getLog(tx, request.params.webhook_id, request.params.log_id)),
+      })),
+  }),
+]
+
+function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['status'], summary: string) {
+  return appRoute({
+    method: 'POST',
+    path: `/webhooks/incoming/{webhook_id}/${verb}`,
+    role: 'admin',
+    id: `${verb}IncomingWebhook`,
+    tag,
+    summary,
+    params,
+    response: { status: 200, schema: webhookSchema },
+    handler: (request) =>
+      request.tenant(async (tx) =>
+        present(await updateIncomingWebhook(tx, request.params.webhook_id, { status }), request),
+      ),
+  })
+}
+
+const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+
+function present(webhook: IncomingWebhook, request: Pick<RouteRequest, 'deps' | 'headers'>) {
+  const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
+  return { object: 'incoming_webhook', url, ...webhook }
+}
+
+const baseUrl = (deps: AppDeps, host = `localhost:${deps.config.PORT}`) =>
+  (deps.config.PUBLIC_URL ?? `http://${host}`).replace(/\/$/, '')
+
+const page = (data: object[], { limit, offset }: { limit: number; offset: number }, total: number) => ({
+  object: 'list',
+  data,
+  limit,
+  offset,
+  has_more: offset + data.length < total,
+  next_cursor: null,
+  total,
+  total_is_estimate: false,
+})

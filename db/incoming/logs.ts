@@ -1,0 +1,112 @@
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import { notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+
+export type LogStatus = 'Success' | 'Failed' | 'Blocked'
+export type LogAction = 'Created' | 'Updated' | 'Skipped'
+
+/** One request to a webhook, as it is listed. */
+export interface LogEntry {
+  id: string
+  webhook_id: string
+  created_at: Date
+  source_ip: string
+  status: LogStatus
+  action: LogAction | null
+  http_status: number
+  payload_size: number
+  response_time_ms: number
+  error: string | null
+  message: string | null
+  record_id: string | null
+  run_id: string | null
+  warnings: string[]
+}
+
+/** The same with everything that is known of it. */
+export interface LogDetail extends LogEntry {
+  headers: Record<string, string>
+  payload: string | null
+  payload_truncated: boolean
+  mapped_data: unknown
+  error_details: unknown
+}
+
+export type NewLog = Omit<LogDetail, 'id' | 'created_at'>
+
+const LISTED = [
+  'id',
+  'webhook_id',
+  'created_at',
+  'source_ip',
+  'status',
+  'action',
+  'http_status',
+  'payload_size',
+  'response_time_ms',
+  'error',
+  'message',
+  'record_id',
+  'run_id',
+  'warnings',
+] as const
+const DETAIL = [...LISTED, 'headers', 'payload', 'payload_truncated', 'mapped_data', 'error_details'] as const
+
+/** Writes a log row, through the transaction of what it tells of or, where nothing came of it, by itself. */
+export async function insertLog(db: Knex, organizationId: string, log: NewLog): Promise<void> {
+  await db('incoming_logs').insert({
+    ...log,
+    organization_id: organizationId,
+    id: uuidv7(),
+    headers: JSON.stringify(log.headers),
+    mapped_data: log.mapped_data === undefined ? null : JSON.stringify(log.mapped_data),
+    error_details: log.error_details === undefined ? null : JSON.stringify(log.error_details),
+  })
+}
+
+export interface LogFilters {
+  status?: LogStatus | undefined
+  action?: LogAction | undefined
+  source_ip?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+}
+
+/** Newest first. `before` is the id of the last entry of the page before. */
+export async function listLogs(
+  tx: Tenant,
+  webhookId: string,
+  filters: LogFilters,
+  page: { limit: number; offset: number; before?: string | undefined },
+): Promise<LogEntry[]> {
+  const query = filtered(tx, webhookId, filters).orderBy('id', 'desc').limit(page.limit).offset(page.offset)
+  if (page.before) query.where('id', '<', page.before)
+  return query.select(LISTED)
+}
+
+export async function countLogs(tx: Tenant, webhookId: string, filters: LogFilters): Promise<number> {
+  const [row] = await filtered(tx, webhookId, filters).count<{ count: number }[]>()
+  return row!.count
+}
+
+/** Throws not_found. */
+export async function getLog(tx: Tenant, webhookId: string, id: string): Promise<LogDetail> {
+  const row = await tx
+    .trx('incoming_logs')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
+    .first(DETAIL)
+  if (!row) throw notFound('log entry')
+  return row as LogDetail
+}
+
+function filtered(tx: Tenant, webhookId: string, filters: LogFilters) {
+  const { status, action, source_ip, from, to } = filters
+  const query = tx.trx('incoming_logs').where({ organization_id: tx.organizationId, webhook_id: webhookId })
+  if (status) query.where({ status })
+  if (action) query.where({ action })
+  if (source_ip) query.where({ source_ip })
+  if (from) query.where('created_at', '>=', from)
+  if (to) query.where('created_at', '<=', to)
+  return query
+}

@@ -1,0 +1,120 @@
+import type { Knex } from 'knex'
+import type { Tenant } from '../tenancy.ts'
+import type { Plan } from './plans.ts'
+import type { IncomingWebhook } from './types.ts'
+
+/** A webhook as a request needs it: its settings, its sealed secrets, and how its sender's address stands. */
+export interface Receiver extends IncomingWebhook {
+  organization_id: string
+  plan: Plan
+  /** Overrides of the plan's limits. */
+  limits: { incoming_per_month?: number }
+  secret_sealed: string
+  /** The secret before the last rotation, while it is still valid. */
+  previous_secret_sealed: string | null
+  /** Until when the address is blocked, if it is. */
+  blocked_until: Date | null
+}
+
+/** Everything about the webhook in one round trip; across organizations, for the URL names none. */
+export async function findReceiver(
+  system: Knex,
+  id: string,
+  sourceIp: string,
+): Promise<Receiver | undefined> {
+  const { rows } = await system.raw<{ rows: Receiver[] }>(
+    `select w.*, o.plan, o.limits,
+       case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
+       case when s.blocked_until > now() then s.blocked_until end as blocked_until
+     from incoming_webhooks w
+     join organizations o on o.id = w.organization_id
+     left join incoming_sources s
+       on s.organization_id = w.organization_id and s.webhook_id = w.id and s.source_ip = ?
+     where w.id = ?`,
+    [sourceIp, id],
+  )
+  return rows[0]
+}
+
+type Source = { organizationId: string; webhookId: string; sourceIp: string }
+
+/** What an address may do wrong before it is blocked, and for how long. Seconds. */
+export interface Tolerance {
+  counter: 'failures' | 'breaches'
+  times: number
+  within: number
+  blockFor: number
+}
+
+/** Counts against an address; the one too many blocks it, and starts the count anew. */
+export async function countAgainst(system: Knex, source: Source, tolerance: Tolerance): Promise<void> {
+  const { counter, times, within, blockFor } = tolerance
+  const since = `${counter}_since`
+  // What it counts to: a fresh window starts at one.
+  const next = `case when s.:since: > now() - make_interval(secs => :within) then s.:counter: + 1 else 1 end`
+  await system.raw(
+    `insert into incoming_sources as s (organization_id, webhook_id, source_ip, :counter:, blocked_until)
+     values (:organizationId, :webhookId, :sourceIp, 1,
+             case when :times <= 1 then now() + make_interval(secs => :blockFor) end)
+     on conflict (organization_id, webhook_id, source_ip) do update set
+       :counter: = case when ${next} >= :times then 0 else ${next} end,
+       :since: = case when ${next} = 1 then now() else s.:since: end,
+       blocked_until = case when ${next} >= :times then now() + make_interval(secs => :blockFor)
+                            else s.blocked_until end`,
+    { ...source, counter, since, times, within, blockFor },
+  )
+}
+
+/** What was answered to a delivery, as kept for the sender's retry. */
+export interface DeliveryAnswer {
+  record_id: string
+  entity: string
+  action: 'created' | 'updated' | 'skipped'
+}
+
+/**
+ * Claims a delivery for this transaction, or finds what was answered to it. A second request with the same delivery
+ * waits here until the first has committed, or has failed and left nothing.
+ */
+export async function claimDelivery(
+  tx: Tenant,
+  webhookId: string,
+  fingerprint: Buffer,
+): Promise<DeliveryAnswer | undefined> {
+  const key = { organization_id: tx.organizationId, webhook_id: webhookId, fingerprint }
+  const claimed = await tx
+    .trx('incoming_deliveries')
+    .insert(key)
+    .onConflict(['organization_id', 'webhook_id', 'fingerprint'])
+    .ignore()
+    .returning('webhook_id')
+  if (claimed.length > 0) return undefined
+  const row = await tx.trx('incoming_deliveries').where(key).first('answer')
+  return row?.answer
+}
+
+export async function storeDelivery(
+  tx: Tenant,
+  webhookId: string,
+  fingerprint: Buffer,
+  answer: DeliveryAnswer,
+): Promise<void> {
+  await tx
+    .trx('incoming_deliveries')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint })
+    .update({ answer: JSON.stringify(answer) })
+}
+
+/** Forgets deliveries past their 24 hours, addresses that behave, and logs past the organization's retention. */
+export async function purgeIncoming(system: Knex): Promise<void> {
+  await system.raw("delete from incoming_deliveries where created_at < now() - interval '24 hours'")
+  await system.raw(
+    `delete from incoming_sources where greatest(failures_since, breaches_since, blocked_until)
+       < now() - interval '1 day'`,
+  )
+  await system.raw(
+    `delete from incoming_logs l using organizations o
+     where o.id = l.organization_id
+       and l.created_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))`,
+  )
+}

@@ -1,0 +1,148 @@
+import { v7 as uuidv7 } from 'uuid'
+import { AppError, notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import { assertPlanAllows, PLAN_LIMITS, type Plan } from './plans.ts'
+import type { IncomingWebhook } from './types.ts'
+
+/** What people set; the rest is the service's own. */
+export type WebhookValues = Omit<IncomingWebhook, 'id' | 'status' | 'created_at' | 'updated_at'>
+type Patch = { [K in keyof WebhookValues | 'status']?: IncomingWebhook[K] | undefined }
+
+const COLUMNS = [
+  'id',
+  'name',
+  'description',
+  'status',
+  'verification',
+  'ip_whitelist',
+  'rate_limit',
+  'burst',
+  'block',
+  'target_entity',
+  'field_mapping',
+  'deduplication',
+  'workflow_id',
+  'workflow_inputs',
+  'created_at',
+  'updated_at',
+] as const
+
+/** A new webhook, Active from the start. Throws plan_limit. */
+export async function createIncomingWebhook(
+  tx: Tenant,
+  values: WebhookValues,
+  secretSealed: string,
+): Promise<IncomingWebhook> {
+  const plan = await lockPlan(tx)
+  assertPlanAllows(plan, values)
+  const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
+    'select count(*) from incoming_webhooks where organization_id = ?',
+    [tx.organizationId],
+  )
+  const allowed = PLAN_LIMITS[plan].webhooks
+  if (rows[0]!.count >= allowed)
+    throw new AppError('plan_limit', `the plan has ${allowed} incoming webhooks, and all are in use`, {
+      hint: 'delete one, or change the plan',
+    })
+  const [row] = await tx
+    .trx('incoming_webhooks')
+    .insert({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      secret_sealed: secretSealed,
+      ...toRow(values),
+    })
+    .returning(COLUMNS)
+  return row as IncomingWebhook
+}
+
+export async function listIncomingWebhooks(
+  tx: Tenant,
+  page: { limit: number; offset: number },
+): Promise<{ data: IncomingWebhook[]; total: number }> {
+  const rows = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId })
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .select(COLUMNS)
+  const [count] = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId })
+    .count<{ count: number }[]>()
+  return { data: rows as IncomingWebhook[], total: count!.count }
+}
+
+/** Throws not_found. */
+export async function getIncomingWebhook(tx: Tenant, id: string): Promise<IncomingWebhook> {
+  const row = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .first(COLUMNS)
+  if (!row) throw notFound('webhook')
+  return row as IncomingWebhook
+}
+
+/** Holds from the next request on. Throws not_found, plan_limit. */
+export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch): Promise<IncomingWebhook> {
+  if (patch.rate_limit !== undefined || patch.burst !== undefined) {
+    const { rate_limit, burst } = await getIncomingWebhook(tx, id)
+    assertPlanAllows(await lockPlan(tx), {
+      rate_limit: patch.rate_limit ?? rate_limit,
+      burst: patch.burst ?? burst,
+    })
+  }
+  const [row] = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ ...toRow(patch), updated_at: tx.trx.fn.now() })
+    .returning(COLUMNS)
+  if (!row) throw notFound('webhook')
+  return row as IncomingWebhook
+}
+
+/** The old secret ends at once, or after `overlapHours`. Throws not_found. */
+export async function rotateIncomingSecret(
+  tx: Tenant,
+  id: string,
+  secretSealed: string,
+  overlapHours: number,
+): Promise<IncomingWebhook> {
+  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
+    `update incoming_webhooks set
+       previous_secret_sealed = case when :hours > 0 then secret_sealed end,
+       previous_secret_expires_at = now() + make_interval(hours => :hours),
+       secret_sealed = :sealed,
+       updated_at = now()
+     where organization_id = :organizationId and id = :id returning id`,
+    { hours: overlapHours, sealed: secretSealed, organizationId: tx.organizationId, id },
+  )
+  if (rows.length === 0) throw notFound('webhook')
+  return getIncomingWebhook(tx, id)
+}
+
+/** Its log goes with it. Throws not_found. */
+export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<void> {
+  const deleted = await tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId, id }).delete()
+  if (deleted === 0) throw notFound('webhook')
+}
+
+/** The organization's plan; whoever else asks for it this way waits, so that two creations cannot both be the last. */
+async function lockPlan(tx: Tenant): Promise<Plan> {
+  const row = await tx.trx('organizations').where({ id: tx.organizationId }).forUpdate().first('plan')
+  return row.plan
+}
+
+/** jsonb values travel as text: the driver would take a JavaScript array for a PostgreSQL one. */
+function toRow(values: Patch) {
+  const JSON_COLUMNS = ['verification', 'block', 'field_mapping', 'deduplication', 'workflow_inputs']
+  return Object.fromEntries(
+    Object.entries(values)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [
+        name,
+        JSON_COLUMNS.includes(name) && value !== null ? JSON.stringify(value) : value,
+      ]),
+  )
+}

@@ -1,0 +1,97 @@
+import type { Knex } from 'knex'
+import { protect } from './protect.ts'
+
+/** Incoming webhooks: their settings, the log of their requests, and what keeps repeats and outsiders in check. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    create table incoming_webhooks (
+      organization_id uuid not null references organizations on delete cascade,
+      -- also the last part of the URL, hence unique by itself
+      id uuid not null unique,
+      name text not null,
+      description text not null default '',
+      status text not null default 'Active' check (status in ('Active', 'Inactive')),
+      secret_sealed text not null,
+      -- the secret that a rotation replaced, valid until previous_secret_expires_at
+      previous_secret_sealed text,
+      previous_secret_expires_at timestamptz(3),
+      verification jsonb not null,
+      ip_whitelist text[] not null default '{}',
+      -- requests a minute, and how many more a minute may have when the one before it did not
+      rate_limit integer not null,
+      burst integer not null default 0,
+      -- {after, minutes}: an address that ran into the limit so often within an hour is blocked for so long
+      block jsonb,
+      target_entity text not null,
+      field_mapping jsonb not null,
+      deduplication jsonb not null,
+      workflow_id uuid,
+      workflow_inputs jsonb not null default '{}',
+      created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+
+    create table incoming_logs (
+      organization_id uuid not null,
+      webhook_id uuid not null,
+      -- UUIDv7: its order is the order of time
+      id uuid not null,
+      created_at timestamptz(3) not null default now(),
+      source_ip text not null,
+      status text not null check (status in ('Success', 'Failed', 'Blocked')),
+      action text check (action in ('Created', 'Updated', 'Skipped')),
+      http_status integer not null,
+      payload_size integer not null,
+      response_time_ms double precision not null,
+      -- the stable code and the sentence that the sender got
+      error text,
+      message text,
+      error_details jsonb,
+      headers jsonb not null,
+      payload text,
+      payload_truncated boolean not null default false,
+      mapped_data jsonb,
+      record_id uuid,
+      run_id uuid,
+      warnings text[] not null default '{}',
+      primary key (organization_id, webhook_id, id),
+      foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
+    );
+    create index incoming_logs_age on incoming_logs (organization_id, created_at);
+
+    -- Deliveries that carry an id and were accepted: the sender's retry gets the same answer and does nothing.
+    create table incoming_deliveries (
+      organization_id uuid not null,
+      webhook_id uuid not null,
+      -- SHA-256 of the delivery's id and its body
+      fingerprint bytea not null,
+      -- null only inside the transaction that claims it
+      answer jsonb,
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, webhook_id, fingerprint),
+      foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
+    );
+    create index incoming_deliveries_age on incoming_deliveries (created_at);
+
+    -- Addresses that failed to prove themselves, or ran into the limit. Unlogged: a crash forgives them.
+    create unlogged table incoming_sources (
+      organization_id uuid not null,
+      webhook_id uuid not null,
+      source_ip text not null,
+      failures integer not null default 0,
+      failures_since timestamptz(3) not null default now(),
+      breaches integer not null default 0,
+      breaches_since timestamptz(3) not null default now(),
+      blocked_until timestamptz(3),
+      primary key (organization_id, webhook_id, source_ip),
+      foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
+    );
+  `)
+  for (const table of ['incoming_webhooks', 'incoming_logs', 'incoming_deliveries', 'incoming_sources'])
+    await protect(knex, table)
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop table incoming_sources, incoming_deliveries, incoming_logs, incoming_webhooks')
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { mapAutomatically } from '../../../api/incoming/mapping/automatic.ts'
+import { splitName } from '../../../api/incoming/mapping/names.ts'
+import { parseBody } from '../../../api/incoming/parse-body.ts'
+
+const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
+const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'Contact')
+
+describe('automatic mapping', () => {
+  const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
+
+  for (const [first, last, email] of [
+    ['firstName', 'lastName', 'email'],
+    ['first_name', 'last_name', 'email_address'],
+    ['FIRST-NAME', 'LAST-NAME', 'E-Mail'],
+    ['First Name', 'Last Name', 'Email Address'],
+    ['your-first-name', 'your-last-name', 'your-email'],
+    ['Vorname', 'Nachname', 'E-Mail-Adresse'],
+    ['Prénom', 'Nom', 'Courriel'],
+  ] as const)
+    it(`understands ${first}, ${last} and ${email}`, () => {
+      const { fields } = mapAutomatically(
+        { [first]: 'Ada', [last]: 'Lovelace', [email]: 'ada@example.com' },
+        'Contact',
+      )
+      assert.deepEqual(fields, ada)
+    })
+
+  it('splits a full name', () => {
+    assert.deepEqual(
+      mapAutomatically({ name: 'Ada Lovelace', contact: { email: ada.email } }, 'Contact').fields,
+      ada,
+    )
+  })
+
+  it('reads Typeform answers by their questions', () => {
+    const { fields, company_name } = mapJson('typeform.json')
+    assert.equal(fields.first_name, 'Ada')
+    assert.equal(fields.last_name, 'Lovelace')
+    assert.equal(fields.email, 'ada@example.com')
+    assert.equal(fields.phone, '+442079460000')
+    assert.equal(company_name, 'Analytical Engines')
+  })
+
+  it('reads Facebook lead field data', () => {
+    const { fields, company_name } = mapJson('facebook-lead.json')
+    assert.deepEqual({ ...fields, phone: undefined }, { ...ada, phone: undefined })
+    assert.equal(company_name, 'Analytical Engines')
+  })
+
+  it('reads a Shopify customer with its default address', () => {
+    const { fields, company_name, sources } = mapJson('shopify-customer.json')
+    assert.equal(fields.email, 'ada@example.com')
+    assert.deepEqual(fields.tags, ['vip', 'newsletter'])
+    assert.equal((fields.address as { city: string }).city, 'London')
+    assert.equal(company_name, 'Analytical Engines')
+    assert.equal(sources.email, 'email')
+  })
+
+  it('reads a WordPress form', () => {
+    const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
+    const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')
+    assert.deepEqual(mapAutomatically(payload, 'Contact').fields, ada)
+  })
+
+  it('prefers the value that can be what its name says, and the person over the owner', () => {
+    const { fields } = mapAutomatically(
+      { owner: { email: 'owner@example.com' }, email: 'none', lead: { email: 'ada@example.com' } },
+      'Contact',
+    )
+    assert.equal(fields.email, 'ada@example.com')
+  })
+
+  it('keeps an invalid email where there is no better one, so that validation names it', () => {
+    assert.equal(mapAutomatically({ email: 'not-an-email' }, 'Contact').fields.email, 'not-an-email')
+  })
+
+  it('takes the name of a company for the company', () => {
+    const mapped = mapAutomatically({ company: { name: 'Acme', website: 'https://acme.test' } }, 'Company')
+    assert.equal(mapped.fields.name, 'Acme')
+    assert.equal(mapped.fields.website, 'https://acme.test')
+  })
+
+  it('never throws, and only invents what the payload says', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), (payload) => {
+        const before = JSON.stringify(payload)
+        mapAutomatically(payload, 'Contact')
+        mapAutomatically(payload, 'Company')
+        assert.equal(JSON.stringify(payload), before)
+      }),
+    )
+  })
+})
+
+describe('full names', () => {
+  for (const [full, first, last] of [
+    ['Ada Lovelace', 'Ada', 'Lovelace'],
+    ['Lovelace, Ada', 'Ada', 'Lovelace'],
+    ['Dr. Ada King Lovelace', 'Ada King', 'Lovelace'],
+    ['Vincent van Gogh', 'Vincent', 'van Gogh'],
+    ['María de la Cruz', 'María', 'de la Cruz'],
+    ['Sammy Davis Jr.', 'Sammy', 'Davis Jr.'],
+    ['Plato', 'Plato', undefined],
+  ] as const)
+    it(`splits ${full}`, () => {
+      assert.deepEqual(splitName(full), last ? { first_name: first, last_name: last } : { first_name: first })
+    })
+
+  it('keeps every word of a name without titles and commas', () => {
+    const word = fc.stringMatching(/^[A-Z][a-z]{4,8}$/)
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
+        const { first_name, last_name } = splitName(words.join('  '))
+        assert.equal([first_name, last_name].filter(Boolean).join(' '), words.join(' '))
+      }),
+    )
+  })
+})

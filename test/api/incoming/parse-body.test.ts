@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { parseBody } from '../../../api/incoming/parse-body.ts'
+import { AppError } from '../../../db/errors.ts'
+
+const parse = (body: string | Buffer, type: string) => parseBody(Buffer.from(body as string), type)
+const refused = (body: string | Buffer, type: string, error = 'invalid_request') =>
+  assert.throws(
+    () => parse(body, type),
+    (thrown) => thrown instanceof AppError && thrown.type === error,
+  )
+
+describe('bodies of incoming webhooks', () => {
+  it('reads JSON, also by its +json names and after a byte order mark', () => {
+    assert.deepEqual(parse('{"a":1}', 'application/json; charset=utf-8'), { a: 1 })
+    assert.deepEqual(parse('\uFEFF{"a":1}', 'application/vnd.acme+json'), { a: 1 })
+    assert.deepEqual(parse('[1]', 'application/json'), { items: [1] })
+  })
+
+  it('reads nested forms in UTF-8 and Latin-1', () => {
+    const form = 'application/x-www-form-urlencoded'
+    assert.deepEqual(parse('fields[email][value]=a%40b.c&n=J%C3%B6rg', form), {
+      fields: { email: { value: 'a@b.c' } },
+      n: 'Jörg',
+    })
+    assert.deepEqual(parse('n=J%F6rg', `${form}; charset=ISO-8859-1`), { n: 'Jörg' })
+  })
+
+  it('reads XML with attributes, CDATA and the entities of XML', () => {
+    const xml =
+      '<?xml version="1.0"?><l:lead id="a&amp;b"><name>A &amp; &#233;</name><c><![CDATA[x &amp; <y>]]></c></l:lead>'
+    for (const type of ['application/xml', 'text/xml', 'application/atom+xml'])
+      assert.deepEqual(parse(xml, type), { id: 'a&b', name: 'A & é', c: 'x &amp; <y>' })
+  })
+
+  it('refuses an XML entity bomb', () => {
+    const bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
+    refused(bomb, 'application/xml')
+  })
+
+  it('refuses what it cannot read', () => {
+    refused('{"a":', 'application/json')
+    refused('"text"', 'application/json')
+    refused('', 'application/json')
+    refused(Buffer.from([0xff, 0xfe]), 'application/json')
+    refused('<a><b></a>', 'application/xml')
+    refused('<a>'.repeat(5_000) + '</a>'.repeat(5_000), 'application/xml')
+    refused('['.repeat(50_000) + ']'.repeat(50_000), 'application/json')
+    refused(`a${'[b]'.repeat(100)}=1`, 'application/x-www-form-urlencoded')
+    refused('a=1&'.repeat(2_000), 'application/x-www-form-urlencoded')
+    refused('a', 'multipart/form-data', 'unsupported_media_type')
+    refused('a', '', 'unsupported_media_type')
+    refused('{}', 'application/json; charset=utf-16', 'unsupported_media_type')
+  })
+
+  it('refuses names that reach for prototypes', () => {
+    refused('{"a":{"__proto__":{"x":1}}}', 'application/json')
+    refused('{"constructor":{"prototype":{}}}', 'application/json')
+    refused('<a><__proto__>x</__proto__></a>', 'application/xml')
+    assert.equal('polluted' in parse('__proto__[polluted]=1&a=1', 'application/x-www-form-urlencoded'), false)
+  })
+
+  it('answers any bytes with an object or a refusal, never with another error', () => {
+    const types = fc.constantFrom('application/json', 'application/xml', 'application/x-www-form-urlencoded')
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), types, (bytes, type) => {
+        try {
+          assert.equal(typeof parseBody(Buffer.from(bytes), type), 'object')
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error
+        }
+      }),
+    )
+  })
+})
