@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { isKey } from './keys.ts'
 
 /**
  * The settings that both processes share. `api/config.ts` and `worker/config.ts` extend this shape; together they
@@ -26,12 +27,23 @@ export const sharedSettings = z.object({
     .optional(),
   PUBLIC_URL: z.url().optional(),
   TEMPORAL_UI_URL: z.url().optional(),
+  TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
   ALLOW_INSECURE_WEBHOOKS: z.stringbool().default(false),
   EGRESS_ALLOW: z
     .string()
     .default('')
     .transform((list) => list.split(/[\s,]+/).filter(Boolean)),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+})
+
+/** What the first start would otherwise make up. */
+export const bootstrapSettings = z.object({
+  BOOTSTRAP_EMAIL: z.email().optional(),
+  BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  BOOTSTRAP_API_KEY: z
+    .string()
+    .refine(isKey, 'must be agx_, 40 letters or digits, and 6 of their checksum')
+    .optional(),
 })
 
 /** A setting that cannot be used; its message names each variable and what is wrong with it. */

@@ -37,8 +37,8 @@ export class Relay {
   private readonly lanes: Lane<unknown>[]
   private readonly listener: Listener
 
-  constructor(deps: { db: Database; client: Client; log: Logger; queues: Queue<never>[] }) {
-    this.lanes = deps.queues.map((queue) => new Lane(deps, queue as unknown as Queue<unknown>))
+  constructor(deps: { db: Database; client: Client; log: Logger; queues: Queue<unknown>[] }) {
+    this.lanes = deps.queues.map((queue) => new Lane(deps, queue))
     const channels = new Set(this.lanes.map((lane) => lane.queue.channel))
     this.listener = new Listener(
       deps.db.url,

@@ -9,13 +9,13 @@ import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/connect.ts'
 import { createRun } from '../../db/runs.ts'
 import { createWorkflow } from '../../db/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
-import type { Definition } from '../../workflows/definition/types.ts'
 import { workflowBundle } from '../../worker/bundle.ts'
 import { cancelsQueue } from '../../worker/queues/cancels.ts'
 import { runsQueue } from '../../worker/queues/runs.ts'
 import { Relay } from '../../worker/relay.ts'
 import { createWorkers } from '../../worker/workers.ts'
+import { compile } from '../../workflows/definition/compile.ts'
+import type { Definition } from '../../workflows/definition/types.ts'
 import { testActor } from './database.ts'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
@@ -54,7 +54,12 @@ export async function startWorker(
     activities,
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
-  const relay = new Relay({ db, client, log: testLog, queues: [runsQueue({ taskQueue, log: testLog }), cancelsQueue] })
+  const relay = new Relay({
+    db,
+    client,
+    log: testLog,
+    queues: [runsQueue({ taskQueue, log: testLog }), cancelsQueue],
+  })
   await relay.start()
   return {
     client,

@@ -48,6 +48,9 @@ describe('runs on Temporal', () => {
     assert.ok(events.length <= 8, `${events.length} events`)
     assert.equal(events.filter((event) => event.workflowTaskCompletedEventAttributes).length, 1)
     const raised = await db.system('events').where({ subject_id: id }).orderBy('id')
-    assert.deepEqual(raised.map((event) => event.name), ['workflow.started', 'workflow.completed'])
+    assert.deepEqual(
+      raised.map((event) => event.name),
+      ['workflow.started', 'workflow.completed'],
+    )
   })
 })

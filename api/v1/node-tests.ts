@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { AppError, invalid, notFound } from '../../db/errors.ts'
+import { getNodeTest } from '../../db/run-views.ts'
+import { createNodeTest } from '../../db/runs.ts'
+import type { NodeType } from '../../workflows/nodes/define.ts'
+import { findNodeType } from '../../workflows/nodes/index.ts'
+import { type Route, route } from '../http/route.ts'
+import { allows, SCOPES, type Scope } from '../http/scopes.ts'
+
+/** The test itself may take a minute; a caller that waits longer finds something else wrong. */
+const WAIT_MS = 75_000
+
+const effect = z.enum(['pure', 'read', 'write', 'external'])
+
+const preview = z.object({
+  object: z.literal('node_test_preview'),
+  status: z.literal('confirmation_required'),
+  confirmed: z.literal(false),
+  preview: z.object({
+    node_type: z.string(),
+    effect,
+    config: z.record(z.string(), z.unknown()),
+    inputs: z.record(z.string(), z.unknown()),
+    warnings: z.array(z.string()),
+  }),
+})
+
+const tested = z.object({
+  object: z.literal('node_test'),
+  status: z.enum(['completed', 'failed']),
+  node_type: z.string(),
+  output: z.unknown(),
+  handle: z.string().nullable(),
+  rendered_config: z.unknown(),
+  duration_ms: z.number(),
+  log: z.array(z.string()),
+  error: z.record(z.string(), z.unknown()).optional(),
+})
+
+export const nodeTestRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/workflows/nodes/test',
+    scope: 'workflows:run',
+    id: 'testNode',
+    tag: 'Workflows',
+    summary: 'Run one node by itself',
+    description:
+      'Really runs it, with all its effects, once `confirm` is true. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records.',
+    body: z.object({
+      node_type: z.string().min(1).max(100),
+      config: z.record(z.string(), z.unknown()).default({}),
+      inputs: z.record(z.string(), z.unknown()).default({}),
+      confirm: z.boolean().default(false),
+    }),
+    response: { status: 200, schema: z.union([preview, tested]) },
+    example: {
+      node_type: 'set_fields',
+      config: { fields: { greeting: 'Hello {{ inputs.name }}' } },
+      inputs: { inputs: { name: 'Ada' } },
+      confirm: true,
+    },
+    handler: async ({ body, caller, deps, signal, tenant, doNotStore }) => {
+      const { node_type, config, confirm } = body
+      const type = findNodeType(node_type)
+      if (!type) throw notFound('node type', `GET /v1/workflows/nodes lists them`)
+      const effect = typeof type.effect === 'function' ? type.effect(config) : type.effect
+      for (const scope of recordScopes(type, effect, config))
+        if (!allows(caller.scopes, scope))
+          throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
+      const inputs = rootsOf(body.inputs)
+      if (!confirm) {
+        doNotStore()
+        const warnings = effect === 'external' ? ['Reaches outside of the service.'] : []
+        return {
+          object: 'node_test_preview',
+          status: 'confirmation_required',
+          confirmed: false,
+          preview: { node_type, effect, config, inputs, warnings },
+        }
+      }
+      const started = performance.now()
+      const id = await tenant((tx) =>
+        createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
+      )
+      const node = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
+      if (!node) throw new AppError('unavailable', 'the test did not end in time')
+      const run = 'node_id' in node ? node : undefined
+      return {
+        object: 'node_test',
+        status: run?.status === 'completed' ? 'completed' : 'failed',
+        node_type,
+        output: run?.output ?? null,
+        handle: run?.handle ?? null,
+        rendered_config: run?.input ?? null,
+        duration_ms: run?.duration_ms ?? Math.round(performance.now() - started),
+        log: [],
+        ...(node.error ? { error: node.error } : {}),
+      }
+    },
+  }),
+]
+
+const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
+
+/** Sample values by the roots of placeholders; what is no root is taken as an input of that name. */
+function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(given)
+  const roots = entries.filter(([name]) => ROOTS.has(name))
+  const others = Object.fromEntries(entries.filter(([name]) => !ROOTS.has(name)))
+  const inputs = given.inputs ?? {}
+  if (typeof inputs !== 'object' || inputs === null)
+    throw invalid([{ loc: ['body', 'inputs', 'inputs'], msg: 'must be an object', type: 'type_error' }])
+  return { ...Object.fromEntries(roots), inputs: { ...others, ...inputs } }
+}
+
+/** Which records the node would touch; where a placeholder decides, every kind that it could be. */
+function recordScopes(type: NodeType, effect: string, config: Record<string, unknown>): Scope[] {
+  if (type.category !== 'records') return []
+  const { entity, target } = config
+  const level = effect === 'read' ? 'read' : 'write'
+  const all = SCOPES.filter((scope) => scope.endsWith(':write')).map((scope) => scope.split(':')[0])
+  const known = (name: unknown) => typeof name === 'string' && !name.includes('{{')
+  const kinds = [entity, target].filter((name) => name !== undefined)
+  const named = kinds.every(known) ? kinds : all.filter((kind) => kind !== 'knowledge')
+  return named.map((kind) => `${kind}:${level}` as Scope).filter((scope) => SCOPES.includes(scope))
+}

@@ -1,0 +1,185 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { z } from 'zod'
+import { AppError, invalid } from '../../db/errors.ts'
+import type { RunError } from '../../db/run-state.ts'
+import { getRun, type RunDetails } from '../../db/run-views.ts'
+import { createRun } from '../../db/runs.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import { findByName, getPlan, getWorkflow, type Runnable } from '../../db/workflows.ts'
+import type { Plan } from '../../workflows/definition/types.ts'
+import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { waitSeconds } from './prefer.ts'
+import { linksOf } from './run-links.ts'
+
+const effect = z.enum(['pure', 'read', 'write', 'external'])
+
+const preview = z.object({
+  status: z.literal('confirmation_required'),
+  confirmed: z.literal(false),
+  object: z.literal('run_preview'),
+  preview: z.object({
+    workflow_id: z.uuid(),
+    name: z.string(),
+    version: z.int(),
+    nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string(), effect })),
+    inputs: z.record(z.string(), z.unknown()),
+    warnings: z.array(z.string()),
+  }),
+})
+
+const started = z.object({
+  object: z.literal('run'),
+  status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost']),
+  run_id: z.uuid(),
+  workflow_id: z.uuid(),
+  workflow_version: z.int(),
+  outputs: z.record(z.string(), z.unknown()).nullable().optional(),
+  error: z.record(z.string(), z.unknown()).nullable().optional(),
+  links: z.object({ self: z.string(), temporal_ui: z.string().optional() }),
+})
+
+const response = { status: 200 as const, schema: z.union([preview, started]) }
+
+const inputs = z.record(z.string(), z.unknown()).default({})
+const confirm = z.boolean().default(false)
+
+const description = `Without \`confirm: true\` nothing happens: the answer is a preview of what would run, with the
+version as ETag, which If-Match of the confirmed call can insist on. A confirmed run is answered once it is durably
+accepted; with \`Prefer: wait=N\` (seconds, at most 30) once it has ended, if it does in time. A run that failed is a
+200 with \`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
+
+export const runWorkflowRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/workflows/run-by-name',
+    scope: 'workflows:run',
+    id: 'runWorkflowByName',
+    tag: 'Workflows',
+    summary: 'Run the workflow of this name',
+    description,
+    body: z.object({ name: z.string().min(1).max(200), inputs, confirm }),
+    response,
+    example: { name: 'Welcome', inputs: { email: 'ada@example.com' }, confirm: true },
+    handler: (request) => gate(request, request.body, (tx) => findByName(tx, request.body.name)),
+  }),
+  route({
+    method: 'POST',
+    path: '/workflows/{workflow_id}/run',
+    scope: 'workflows:run',
+    id: 'runWorkflow',
+    tag: 'Workflows',
+    summary: 'Run a workflow',
+    description: `${description} Runs the active version where there is one, else the newest, or the \`version\` given.`,
+    params: z.object({ workflow_id: z.uuid() }),
+    body: z.object({ version: z.int().min(1).optional(), inputs, confirm }),
+    response,
+    example: { inputs: { email: 'ada@example.com' }, confirm: true },
+    handler: (request) =>
+      gate(request, request.body, async (tx) => {
+        const { id, name, status, version, active_version } = await getWorkflow(
+          tx,
+          request.params.workflow_id,
+        )
+        return { id, name, status, version: request.body.version ?? active_version ?? version }
+      }),
+  }),
+]
+
+type GateRequest = Pick<
+  RouteRequest,
+  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'doNotStore'
+>
+
+/** Previews, or starts and, where asked to, waits. */
+async function gate(
+  request: GateRequest,
+  { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
+  find: (tx: Tenant) => Promise<Runnable>,
+): Promise<unknown> {
+  const { headers, deps, signal } = request
+  const seconds = waitSeconds(headers)
+  const { workflow, plan, checked, runId } = await request.tenant(async (tx) => {
+    const workflow = await find(tx)
+    const { plan } = await getPlan(tx, workflow.id, workflow.version)
+    const checked = accept(plan, inputs)
+    requireVersion(headers, workflow.version)
+    if (!confirm) return { workflow, plan, checked, runId: undefined }
+    const { id, name, version } = workflow
+    const trigger = { type: 'api' as const, [request.caller.type]: request.caller.id }
+    return {
+      workflow,
+      plan,
+      checked,
+      runId: await createRun(tx, { workflow: { id, name, version }, trigger, inputs: checked }),
+    }
+  })
+  request.setHeader('ETag', `"${workflow.version}"`)
+  if (runId === undefined) {
+    request.doNotStore()
+    return previewOf(workflow, plan, checked)
+  }
+  const ended = seconds > 0 ? await waitForEnd(request, runId, seconds, signal) : undefined
+  if (seconds > 0) request.setHeader('Preference-Applied', `wait=${seconds}`)
+  return {
+    object: 'run',
+    status: ended?.status ?? 'queued',
+    run_id: runId,
+    workflow_id: workflow.id,
+    workflow_version: workflow.version,
+    ...(ended?.outputs ? { outputs: ended.outputs } : {}),
+    ...(ended?.error ? { error: ended.error satisfies RunError } : {}),
+    links: linksOf(runId, deps.config),
+  }
+}
+
+/** The run's end; where it does not come in time, how it stands. */
+async function waitForEnd(
+  { deps, tenant }: GateRequest,
+  runId: string,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<RunDetails> {
+  const read = () => tenant((tx) => getRun(tx, runId))
+  const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, async () => {
+    const run = await read()
+    return run.status === 'queued' || run.status === 'running' ? undefined : run
+  })
+  return ended ?? read()
+}
+
+function previewOf(workflow: Runnable, plan: Plan, inputs: Record<string, unknown>) {
+  const nodes = Object.values(plan.nodes).map(({ id, type, title, effect }) => ({ id, type, title, effect }))
+  const outside = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
+  return {
+    object: 'run_preview',
+    status: 'confirmation_required',
+    confirmed: false,
+    preview: {
+      workflow_id: workflow.id,
+      name: workflow.name,
+      version: workflow.version,
+      nodes,
+      inputs,
+      warnings: outside.length > 0 ? [`Reaches outside of the service: ${outside.join(', ')}.`] : [],
+    },
+  }
+}
+
+function accept(plan: Plan, given: Record<string, unknown>): Record<string, unknown> {
+  const { inputs, problems } = checkInputs(plan.inputs, given)
+  if (problems.length > 0)
+    throw invalid(
+      problems.map(({ name, message, type }) => ({ loc: ['body', 'inputs', name], msg: message, type })),
+    )
+  return inputs
+}
+
+function requireVersion(headers: IncomingHttpHeaders, version: number): void {
+  const wanted = headers['if-match']
+  if (wanted === undefined || wanted === '*') return
+  if (!wanted.split(',').some((tag) => tag.trim() === `"${version}"`))
+    throw new AppError('version_conflict', 'the workflow has changed since', {
+      hint: `its version is ${version}: preview it again`,
+    })
+}

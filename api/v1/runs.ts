@@ -1,0 +1,201 @@
+import { z } from 'zod'
+import { AppError } from '../../db/errors.ts'
+import {
+  countRuns,
+  getRun,
+  getRunNodes,
+  listRuns,
+  type RunDetails,
+  type RunSummary,
+} from '../../db/run-views.ts'
+import { cancelRun } from '../../db/runs.ts'
+import { type Route, route } from '../http/route.ts'
+import { linksOf } from './run-links.ts'
+
+const STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost'] as const
+
+const time = z.iso.datetime()
+const links = z.object({ self: z.string(), temporal_ui: z.string().optional() })
+
+const summary = z.object({
+  object: z.literal('run'),
+  run_id: z.uuid(),
+  workflow_id: z.uuid(),
+  workflow_name: z.string(),
+  workflow_version: z.int(),
+  status: z.enum(STATUSES),
+  trigger: z.object({ type: z.string() }).meta({ description: 'Who or what started it.' }),
+  record_id: z.uuid().nullable(),
+  stuck_reason: z.string().nullable().meta({ description: 'Why it does not get on, where it does not.' }),
+  created_at: time,
+  started_at: time.nullable(),
+  ended_at: time.nullable(),
+  duration_ms: z.int().nullable(),
+  links,
+})
+
+const error = z
+  .object({
+    code: z.string(),
+    message: z.string(),
+    node_id: z.string().optional(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  })
+  .nullable()
+
+const details = summary.extend({
+  trigger: z.record(z.string(), z.unknown()),
+  inputs: z.record(z.string(), z.unknown()),
+  outputs: z.record(z.string(), z.unknown()).nullable(),
+  error,
+  cancel_requested_at: time.nullable(),
+  nodes: z.array(
+    z.object({
+      node_id: z.string(),
+      node_type: z.string(),
+      title: z.string(),
+      status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+      attempt: z.int(),
+      input: z.unknown().meta({ description: 'Its config, rendered.' }),
+      output: z.unknown(),
+      handle: z.string().nullable().meta({ description: 'The handle that it left by.' }),
+      error,
+      wait_until: time.nullable(),
+      started_at: time,
+      ended_at: time.nullable(),
+      duration_ms: z.number().nullable(),
+    }),
+  ),
+})
+
+const list = z.object({
+  object: z.literal('list'),
+  data: z.array(summary),
+  limit: z.int(),
+  offset: z.int(),
+  has_more: z.boolean(),
+  next_cursor: z.string().nullable(),
+  total: z.int().nullable(),
+  total_is_estimate: z.boolean(),
+})
+
+const query = z.object({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  offset: z.coerce.number().int().min(0).optional(),
+  cursor: z.string().max(500).optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  count: z.enum(['exact', 'estimated', 'none']).default('estimated'),
+  workflow_id: z.uuid().optional(),
+  record_id: z.uuid().optional(),
+  status: z.enum(STATUSES).optional(),
+})
+
+const byId = z.object({ run_id: z.uuid() })
+
+export const runRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/runs',
+    scope: 'workflows:read',
+    id: 'listRuns',
+    tag: 'Workflows',
+    summary: 'List runs',
+    description: 'The newest first, without what went in and came out.',
+    query,
+    response: { status: 200, schema: list },
+    handler: async ({ query, tenant, deps }) => {
+      const { limit, offset = 0, cursor, order, count, ...filter } = query
+      if (cursor !== undefined && query.offset !== undefined)
+        throw new AppError('invalid_request', 'cursor and offset exclude each other', { param: 'cursor' })
+      const bound = JSON.stringify([order, filter.workflow_id, filter.record_id, filter.status])
+      const after = cursor === undefined ? undefined : readCursor(cursor, bound)
+      return tenant(async (tx) => {
+        const { data, has_more } = await listRuns(tx, filter, { limit, offset, order, after })
+        const counted = count === 'none' ? undefined : await countRuns(tx, filter)
+        const last = data.at(-1)
+        return {
+          object: 'list',
+          data: data.map((run) => present(run, deps.config)),
+          limit,
+          offset,
+          has_more,
+          next_cursor: has_more && last ? writeCursor(last.id, bound) : null,
+          total: counted?.total ?? null,
+          total_is_estimate: counted?.is_estimate ?? false,
+        }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/runs/{run_id}',
+    scope: 'workflows:run',
+    id: 'getRun',
+    tag: 'Workflows',
+    summary: 'Get a run, node by node',
+    params: byId,
+    response: { status: 200, schema: details },
+    handler: async ({ params, tenant, deps }) =>
+      tenant(async (tx) => {
+        const run = await getRun(tx, params.run_id)
+        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/runs/{run_id}/cancel',
+    scope: 'workflows:run',
+    id: 'cancelRun',
+    tag: 'Workflows',
+    summary: 'Cancel a run',
+    description:
+      'A run that is still queued ends at once; a running one shortly after: its nodes are cancelled, what they did stays. One that has ended is 409.',
+    params: byId,
+    response: { status: 200, schema: details },
+    handler: async ({ params, tenant, deps }) =>
+      tenant(async (tx) => {
+        const status = await cancelRun(tx, params.run_id)
+        if (status !== 'queued' && status !== 'running' && status !== 'cancelled')
+          throw new AppError('conflict', `the run has ended: it is ${status}`)
+        const run = await getRun(tx, params.run_id)
+        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+      }),
+  }),
+]
+
+function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
+  const { id, trigger, ...rest } = run
+  const duration = run.started_at && run.ended_at ? run.ended_at.getTime() - run.started_at.getTime() : null
+  return {
+    object: 'run',
+    run_id: id,
+    ...rest,
+    trigger: { type: trigger.type },
+    duration_ms: duration,
+    links: linksOf(id, config),
+  }
+}
+
+const presentDetails = (run: RunDetails, nodes: unknown[], config: Parameters<typeof linksOf>[1]) => ({
+  ...present(run, config),
+  trigger: run.trigger,
+  nodes,
+})
+
+const writeCursor = (id: string, bound: string) =>
+  Buffer.from(JSON.stringify([id, bound])).toString('base64url')
+
+/** A cursor holds for the order and the filters that it was made with. */
+function readCursor(cursor: string, bound: string): string {
+  const bad = new AppError('invalid_request', 'the cursor is not one of this list with these filters', {
+    param: 'cursor',
+  })
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    throw bad
+  }
+  if (!Array.isArray(parsed) || parsed[1] !== bound || !z.uuid().safeParse(parsed[0]).success) throw bad
+  return parsed[0]
+}

@@ -1,0 +1,124 @@
+import { notFound } from './errors.ts'
+import type { RunError } from './run-state.ts'
+import type { RunStatus, RunTrigger } from './runs.ts'
+import type { Tenant } from './tenancy.ts'
+
+/** A run as lists show it: without what went in and came out. */
+export interface RunSummary {
+  id: string
+  workflow_id: string
+  workflow_version: number
+  workflow_name: string
+  status: RunStatus
+  trigger: RunTrigger
+  record_id: string | null
+  stuck_reason: string | null
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+}
+
+export interface RunDetails extends RunSummary {
+  inputs: Record<string, unknown>
+  outputs: Record<string, unknown> | null
+  error: RunError | null
+  cancel_requested_at: Date | null
+}
+
+export interface RunNodeView {
+  node_id: string
+  node_type: string
+  title: string
+  status: string
+  attempt: number
+  input: unknown
+  output: unknown
+  handle: string | null
+  error: RunError | null
+  wait_until: Date | null
+  started_at: Date
+  ended_at: Date | null
+  duration_ms: number | null
+}
+
+const SUMMARY = [
+  ...['id', 'workflow_id', 'workflow_version', 'workflow_name', 'status', 'trigger', 'record_id'],
+  ...['stuck_reason', 'created_at', 'started_at', 'ended_at'],
+]
+
+/** Throws `not_found`. */
+export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
+  const run = await ofKind(tx, 'run')
+    .andWhere({ id })
+    .first<RunDetails | undefined>(...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at')
+  if (!run) throw notFound('run')
+  return run
+}
+
+/** In the order in which they were reached. */
+export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
+  return tx
+    .trx('run_nodes')
+    .where({ organization_id: tx.organizationId, run_id: runId })
+    .orderBy('position')
+    .select<RunNodeView[]>(
+      ...['node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
+      ...['wait_until', 'started_at', 'ended_at', 'duration_ms'],
+    )
+}
+
+/** How a node test went; its one node. Undefined while it is under way. */
+export async function getNodeTest(
+  tx: Tenant,
+  id: string,
+): Promise<RunNodeView | { error: RunError } | undefined> {
+  const test = await ofKind(tx, 'node_test').andWhere({ id }).first('status', 'error')
+  if (!test || test.status === 'queued' || test.status === 'running') return undefined
+  const [node] = await getRunNodes(tx, id)
+  return node ?? { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` } }
+}
+
+export interface RunFilter {
+  workflow_id?: string | undefined
+  status?: string | undefined
+  record_id?: string | undefined
+}
+
+/** The newest first, or the oldest; ids are in the order of creation. `after` is the last id of the page before. */
+export async function listRuns(
+  tx: Tenant,
+  filter: RunFilter,
+  page: { limit: number; offset: number; order: 'asc' | 'desc'; after?: string | undefined },
+): Promise<{ data: RunSummary[]; has_more: boolean }> {
+  const query = filtered(tx, filter)
+    .orderBy('id', page.order)
+    .offset(page.offset)
+    .limit(page.limit + 1)
+  if (page.after) query.andWhere('id', page.order === 'asc' ? '>' : '<', page.after)
+  const rows = await query.select<RunSummary[]>(...SUMMARY)
+  return { data: rows.slice(0, page.limit), has_more: rows.length > page.limit }
+}
+
+const COUNTED = 10_000
+
+/** Exact up to 10,000. */
+export async function countRuns(
+  tx: Tenant,
+  filter: RunFilter,
+): Promise<{ total: number; is_estimate: boolean }> {
+  const some = filtered(tx, filter)
+    .limit(COUNTED + 1)
+    .select('id')
+    .as('some')
+  const [row] = await tx.trx.from(some).count({ total: '*' })
+  const total = Number(row?.total ?? 0)
+  return { total: Math.min(total, COUNTED), is_estimate: total > COUNTED }
+}
+
+const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>
+  tx.trx('runs').where({ organization_id: tx.organizationId, kind })
+
+function filtered(tx: Tenant, filter: RunFilter) {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  return ofKind(tx, 'run').andWhere(Object.fromEntries(given))
+}

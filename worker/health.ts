@@ -1,0 +1,96 @@
+import { createServer } from 'node:http'
+import type { NativeConnection, Worker } from '@temporalio/worker'
+import { ConfigError } from '../db/config.ts'
+import type { Database } from '../db/connect.ts'
+import type { Logger } from '../db/log.ts'
+import { isMigrated } from '../db/migrate.ts'
+
+const TIMEOUT_MS = 2_000
+const CACHED_MS = 2_000
+
+interface Watched {
+  connection: NativeConnection
+  workers: Worker[]
+}
+
+export interface Health {
+  /** What /readyz looks at; undefined while there is no connection to Temporal. */
+  watch(watched: Watched | undefined): void
+  close(): Promise<void>
+}
+
+/**
+ * `/healthz`: the process is alive. `/readyz`: the database answers and is migrated, Temporal answers, and every
+ * worker polls. Throws ConfigError when the port cannot be used.
+ */
+export async function serveHealth(options: {
+  db: Database
+  log: Logger
+  host: string
+  port: number
+}): Promise<Health> {
+  let watched: Watched | undefined
+  let last: { at: number; checks: Promise<Record<string, string>> } | undefined
+  const look = () => {
+    if (!last || Date.now() - last.at > CACHED_MS)
+      last = { at: Date.now(), checks: check(options.db, options.log, watched) }
+    return last.checks
+  }
+  const server = createServer(async (request, response) => {
+    const [path] = (request.url ?? '').split('?')
+    const answer = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (path === '/healthz') return answer(200, { status: 'ok' })
+    if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
+    const checks = await look()
+    const ready = Object.values(checks).every((outcome) => outcome === 'ok')
+    return answer(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', checks })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new ConfigError(`WORKER_PORT ${options.port} cannot be used (${error.code}): set another`)),
+    )
+    server.listen(options.port, options.host, resolve)
+  })
+  return {
+    watch(next) {
+      watched = next
+      last = undefined
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      }),
+  }
+}
+
+async function check(
+  db: Database,
+  log: Logger,
+  watched: Watched | undefined,
+): Promise<Record<string, string>> {
+  const outcome = async (name: string, work: () => Promise<boolean>): Promise<[string, string]> => {
+    try {
+      return [name, (await Promise.race([work(), late()])) ? 'ok' : 'failed']
+    } catch (error) {
+      log.warn({ check: name, reason: String(error) }, 'not ready')
+      return [name, 'failed']
+    }
+  }
+  return Object.fromEntries(
+    await Promise.all([
+      outcome('database', async () => Boolean(await db.system.raw('select 1'))),
+      outcome('migrations', () => isMigrated(db.system)),
+      outcome('temporal', async () => Boolean(await watched?.connection.workflowService.getSystemInfo({}))),
+      outcome(
+        'pollers',
+        async () => watched?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
+      ),
+    ]),
+  )
+}
+
+function late(): Promise<never> {
+  return new Promise((_, reject) => setTimeout(reject, TIMEOUT_MS, new Error('no answer')).unref())
+}

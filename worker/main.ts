@@ -1,0 +1,108 @@
+import { Client } from '@temporalio/client'
+import { loadClientConnectConfig } from '@temporalio/envconfig'
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
+import { createActivities } from '../activities/index.ts'
+import { ConfigError } from '../db/config.ts'
+import { connect } from '../db/connect.ts'
+import { createLogger, type Logger, redactText } from '../db/log.ts'
+import { NodeError } from '../workflows/nodes/define.ts'
+import { workflowBundle } from './bundle.ts'
+import { readConfig } from './config.ts'
+import { serveHealth } from './health.ts'
+import { cancelsQueue } from './queues/cancels.ts'
+import { runsQueue } from './queues/runs.ts'
+import { Relay } from './relay.ts'
+import { Sweep } from './sweep.ts'
+import { createWorkers } from './workers.ts'
+
+/** The worker process: carries out workflows and activities, and is the only one that starts runs and deliveries. */
+async function main(): Promise<void> {
+  process.env.TZ = 'UTC'
+  const config = readConfig(process.env)
+  const log = createLogger('worker', config.LOG_LEVEL)
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]](meta ?? {}, message)),
+    // Signals are ours: the relay stops before the workers do.
+    shutdownSignals: [],
+  })
+  const db = connect({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL,
+    applicationName: 'agx worker',
+  })
+  const health = await serveHealth({ db, log, host: config.HOST, port: config.WORKER_PORT })
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.once(signal, () => {
+      log.info({ signal }, 'stopping')
+      // A second signal does not wait for anything.
+      process.once(signal, () => process.exit(1))
+      stopping.abort()
+    })
+
+  const bundle = await workflowBundle(config.DATA_DIR)
+  const activities = createActivities({ db, log, http: unavailable, records: unavailable })
+  const taskQueue = config.TEMPORAL_TASK_QUEUE
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig()
+
+  // Temporal may be late, or go away for a while: the process stays, says so on /readyz, and connects again.
+  for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
+    try {
+      const connection = await NativeConnection.connect(connectionOptions)
+      const workers = await createWorkers({ connection, namespace, taskQueue, bundle, activities })
+      delay = 250
+      const client = new Client({ connection, namespace })
+      const relay = new Relay({ db, client, log, queues: [runsQueue({ taskQueue, log }), cancelsQueue] })
+      const sweep = new Sweep({ db, client, log })
+      const running = Promise.all(workers.map((worker) => worker.run()))
+      health.watch({ connection, workers })
+      try {
+        await relay.start()
+        sweep.start()
+        log.info({ taskQueue, namespace }, 'working')
+        await Promise.race([running, aborted(stopping.signal)])
+      } finally {
+        await relay.close()
+        await sweep.close()
+        for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+        await running.catch(() => {})
+        health.watch(undefined)
+        await connection.close()
+      }
+    } catch (error) {
+      log.error({ err: error, delay }, 'Temporal cannot be used (TEMPORAL_ADDRESS); trying again')
+      await pause(delay, stopping.signal)
+    }
+  }
+  await health.close()
+  await db.close()
+}
+
+const unavailable = () => {
+  throw new NodeError('unavailable', 'This node cannot run here yet.')
+}
+
+const levels = {
+  TRACE: 'trace',
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARN: 'warn',
+  ERROR: 'error',
+} as const satisfies Record<string, keyof Logger>
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return Promise.race([new Promise<void>((resolve) => setTimeout(resolve, milliseconds)), aborted(signal)])
+}
+
+main().catch((error: Error) => {
+  const line = error instanceof ConfigError ? error.message : redactText(error.stack ?? String(error))
+  process.stderr.write(`agx worker: ${line}\n`)
+  process.exit(1)
+})
