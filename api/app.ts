@@ -5,6 +5,7 @@ import { createReadiness } from './health.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { serve } from './http/serve.ts'
+import { handleIncoming } from './incoming/receive.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
 import { v1Realm } from './v1/realm.ts'
@@ -33,6 +34,7 @@ export function createApp(deps: AppDeps): Koa {
   return serve(deps.log, (ctx, path, search) => {
     if (path.startsWith('/v1/')) return v1(ctx, path, search)
     if (path.startsWith('/app/')) return settings(ctx, path, search)
+    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined
     if (!page) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
