@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
+import type { z } from 'zod'
+import type { bootstrapSettings } from './config.ts'
 import { connect } from './connect.ts'
 import { createKey } from './keys.ts'
 import { SCOPES } from './scopes.ts'
 import type { Tenant } from './tenancy.ts'
 import { createUser } from './users.ts'
 
-export interface BootstrapOptions {
-  /** Each is made up when absent. */
-  email?: string | undefined
-  password?: string | undefined
-  apiKey?: string | undefined
-}
+export type BootstrapOptions = z.output<typeof bootstrapSettings>
 
 /** What a first start made; the secrets are in it and nowhere else. */
 export interface Bootstrapped {
@@ -22,6 +19,7 @@ export interface Bootstrapped {
 
 /**
  * Gives a database without any organization its first one, with an owner and a key that may do everything.
+ * What the options leave open is made up.
  * @returns undefined when there is an organization already.
  */
 export async function bootstrap(url: string, options: BootstrapOptions): Promise<Bootstrapped | undefined> {
@@ -32,11 +30,11 @@ export async function bootstrap(url: string, options: BootstrapOptions): Promise
       if (await trx('organizations').first('id')) return undefined
       const organizationId = uuidv7()
       await trx('organizations').insert({ id: organizationId, name: 'Demo', plan: 'enterprise' })
-      const email = options.email ?? 'owner@example.com'
-      const password = options.password ?? randomBytes(12).toString('base64url')
+      const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
+      const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
       await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })
       const tx: Tenant = { trx, organizationId, actor: { type: 'system', id: null }, wake() {} }
-      const secret = options.apiKey ? { secret: options.apiKey } : {}
+      const secret = options.BOOTSTRAP_API_KEY ? { secret: options.BOOTSTRAP_API_KEY } : {}
       const { key } = await createKey(tx, { name: 'Demo key', scopes: SCOPES, ...secret })
       return { email, password, apiKey: key }
     })

@@ -1,19 +1,33 @@
+import { bootstrap } from './bootstrap.ts'
+import { bootstrapSettings, ConfigError, readSettings, sharedSettings } from './config.ts'
 import { redactText } from './log.ts'
 import { migrate } from './migrate.ts'
 
-/** `npm run migrate`: brings the database of DATABASE_URL to the newest schema. */
-const url = process.env.DATABASE_URL
-if (!url) fail('DATABASE_URL is missing: name the database to migrate')
+/**
+ * `npm run migrate`: brings the database of DATABASE_URL to the newest schema and, where a BOOTSTRAP_ setting asks for
+ * it, makes the first organization. For installations of several machines; `npm start` does the same by itself.
+ */
 try {
-  const applied = await migrate(url)
-  process.stdout.write(applied.length ? `applied ${applied.join(', ')}\n` : 'nothing to apply\n')
+  const config = readSettings(sharedSettings.extend(bootstrapSettings.shape), process.env)
+  const applied = await migrate(config.DATABASE_URL)
+  say(applied.length ? `applied ${applied.join(', ')}` : 'nothing to apply')
+  if (config.BOOTSTRAP_EMAIL || config.BOOTSTRAP_PASSWORD || config.BOOTSTRAP_API_KEY) {
+    const made = await bootstrap(config.DATABASE_URL, config)
+    if (made) say(`made the first organization; its owner is ${made.email}`)
+    if (made && !config.BOOTSTRAP_PASSWORD) say(`password (shown once): ${made.password}`)
+    if (made && !config.BOOTSTRAP_API_KEY) say(`API key (shown once): ${made.apiKey}`)
+  }
 } catch (error) {
-  fail(
-    `DATABASE_URL cannot be migrated: ${redactText(error instanceof Error ? error.message : String(error))}`,
-  )
+  process.stderr.write(`${explain(error)}\n`)
+  process.exitCode = 1
 }
 
-function fail(line: string): never {
-  process.stderr.write(`${line}\n`)
-  process.exit(1)
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  const reason = error instanceof AggregateError ? error.errors[0] : error
+  return `DATABASE_URL cannot be migrated: ${redactText(reason instanceof Error ? reason.message : String(reason))}`
 }

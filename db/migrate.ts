@@ -7,13 +7,16 @@ const migrationSource = {
   getMigration: async (name: string) => migrations.find(([candidate]) => candidate === name)![1],
 }
 
+/** Knex would print beside throwing. */
+const QUIET = { warn() {}, error() {} }
+
 /**
  * Brings the database at `url` to the newest schema. Needs a role that owns the database, and that may create roles
  * the first time. Safe to run from several machines at once: an advisory lock makes them take turns.
  * @returns the names of the migrations that were applied.
  */
 export async function migrate(url: string): Promise<string[]> {
-  const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 } })
+  const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 }, log: QUIET })
   try {
     return await db.transaction(async (lock) => {
       await lock.raw("select pg_advisory_xact_lock(hashtext('agx migrate'))")

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ConfigError, readSettings, sharedSettings } from '../../db/config.ts'
-import { isKey } from '../../db/keys.ts'
+import { bootstrapSettings, ConfigError, readSettings, sharedSettings } from '../../db/config.ts'
 
 const port = z.coerce.number().int().min(1).max(65_535)
 
@@ -16,12 +15,7 @@ const settings = sharedSettings.extend({
   TEMPORAL_PORT: port.default(7233),
   TEMPORAL_UI_PORT: port.default(8233),
   TEMPORAL_CLI_PATH: z.string().min(1).optional(),
-  BOOTSTRAP_EMAIL: z.email().optional(),
-  BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
-  BOOTSTRAP_API_KEY: z
-    .string()
-    .refine(isKey, 'must be agx_, 40 letters or digits, and 6 of their checksum')
-    .optional(),
+  ...bootstrapSettings.shape,
 })
 
 export type StartConfig = z.output<typeof settings>

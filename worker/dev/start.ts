@@ -4,7 +4,7 @@ import { ConfigError } from '../../db/config.ts'
 import { migrate } from '../../db/migrate.ts'
 import { box } from './box.ts'
 import { checkDatabase, checkDataDir, checkPort, checkTemporal } from './checks.ts'
-import { readConfig, type StartConfig } from './config.ts'
+import { readConfig } from './config.ts'
 import { ProcessRecord } from './leftovers.ts'
 import { type Stack, startEmbeddedPostgres, startEmbeddedTemporal, startProcess } from './parts.ts'
 import { announced, say } from './say.ts'
@@ -92,16 +92,8 @@ async function start(stack: Stack): Promise<string> {
   ])
   for (const result of started) if (result.status === 'rejected') throw result.reason
   // Last, so that its secrets are never made without being shown.
-  const made = await bootstrap(url, bootstrapOptions(config))
+  const made = await bootstrap(url, config)
   return box({ apiUrl, temporalUiUrl, dataDir: config.DATA_DIR, made })
-}
-
-function bootstrapOptions(config: StartConfig) {
-  return {
-    email: config.BOOTSTRAP_EMAIL,
-    password: config.BOOTSTRAP_PASSWORD,
-    apiKey: config.BOOTSTRAP_API_KEY,
-  }
 }
 
 /** The processes that serve have no use for the first secrets. */
