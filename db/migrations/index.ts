@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import * as foundation from './0001_foundation.ts'
+import * as records from './0002_records.ts'
 import * as workflows from './0003_workflows.ts'
 import * as runs from './0004_runs.ts'
 import * as incoming from './0005_incoming.ts'
@@ -7,6 +8,7 @@ import * as incoming from './0005_incoming.ts'
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0001_foundation', foundation],
+  ['0002_records', records],
   ['0003_workflows', workflows],
   ['0004_runs', runs],
   ['0005_incoming', incoming],

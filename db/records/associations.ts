@@ -1,0 +1,90 @@
+import { invalid, notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { type End, exists, pairOf, upsertLink } from './links.ts'
+import { type ListQuery, listRecords, type Page } from './list.ts'
+import { clearPrimaries, fillPrimaries } from './primaries.ts'
+import type { AgxRecord } from './schemas.ts'
+
+/**
+ * Links between records: one for a pair, seen from both ends. A reference field (`company_id`) is the primary link:
+ * setting it links, clearing it unlinks; linking fills it where it is null, unlinking clears it.
+ */
+export interface Association {
+  from: { object: string; id: string }
+  to: { object: string; id: string }
+  label: string | null
+  properties: Record<string, unknown>
+  created_at: string
+}
+
+/**
+ * Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted out of them.
+ * Throws `not_found` where either record is not there, `validation_error` for a link to itself.
+ */
+export async function link(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  target: EntityName,
+  targetId: string,
+  properties: Record<string, unknown> = {},
+): Promise<Association> {
+  const from = { entity, id }
+  const to = { entity: target, id: targetId }
+  if (id === targetId)
+    throw invalid([
+      { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
+    ])
+  await requireBoth(tx, from, to)
+  const row = await upsertLink(tx, from, to, properties)
+  await fillPrimaries(tx, from, to)
+  return {
+    from: { object: entities[entity].object, id },
+    to: { object: entities[target].object, id: targetId },
+    label: row.label,
+    properties: row.properties,
+    created_at: row.created_at.toISOString(),
+  }
+}
+
+/** Throws `not_found` where they are not linked. */
+export async function unlink(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  target: EntityName,
+  targetId: string,
+): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
+  const from = { entity, id }
+  const to = { entity: target, id: targetId }
+  await requireBoth(tx, from, to)
+  const removed = await tx
+    .trx('associations')
+    .where(pairOf(tx, from, to))
+    .delete()
+  if (removed === 0) throw notFound('association')
+  await clearPrimaries(tx, from, to)
+  return {
+    from: { object: entities[entity].object, id },
+    to: { object: entities[target].object, id: targetId },
+    deleted: true,
+  }
+}
+
+/** The records of the kind `target` that are linked with this one. Throws `not_found`. */
+export async function listRelated(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  target: EntityName,
+  query: ListQuery,
+): Promise<Page<AgxRecord>> {
+  if (!(await exists(tx, { entity, id }))) throw notFound(entities[entity].object)
+  return listRecords(tx, target, query, { entity, id })
+}
+
+async function requireBoth(tx: Tenant, from: End, to: End): Promise<void> {
+  for (const end of [from, to]) if (!(await exists(tx, end))) throw notFound(entities[end.entity].object)
+}

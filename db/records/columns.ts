@@ -1,0 +1,54 @@
+import type { Field, Kind } from './kind.ts'
+import type { AgxRecord } from './schemas.ts'
+import { searchText } from './search-text.ts'
+
+const COMMON = ['external_id', 'owner_id', 'tags', 'custom_fields'] as const
+
+/** The columns that clients write, in the order in which statements name them. */
+export const writableColumns = (kind: Kind): string[] => [...Object.keys(kind.fields), ...COMMON]
+
+/** All columns of a record as the API shows it. */
+export const shownColumns = (kind: Kind): string[] => [
+  'id',
+  ...writableColumns(kind),
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'updated_by',
+]
+
+const isJson = (kind: Kind, column: string) =>
+  column === 'custom_fields' || kind.fields[column]?.type === 'address'
+
+/** A value as the driver takes it. */
+export const toColumn = (kind: Kind, column: string, value: unknown): unknown =>
+  isJson(kind, column) && value != null ? JSON.stringify(value) : value
+
+/** A row as the API shows it. */
+export function present(kind: Kind, row: Record<string, unknown>): AgxRecord {
+  const record: Record<string, unknown> = { object: kind.object }
+  for (const column of shownColumns(kind)) {
+    const value = row[column]
+    record[column] = value instanceof Date ? value.toISOString() : money(kind.fields[column], value)
+  }
+  return record as AgxRecord
+}
+
+/** PostgreSQL's numeric keeps what was written, `0` for instance; money always shows two places. */
+function money(field: Field | undefined, value: unknown): unknown {
+  if (field?.type !== 'money' || typeof value !== 'string') return value ?? null
+  const [whole, places = ''] = value.split('.')
+  return `${whole}.${places.padEnd(2, '0')}`
+}
+
+/** What free-text search finds of a record. */
+export function searchTextOf(kind: Kind, record: Record<string, unknown>): string {
+  const searchable = Object.entries(kind.fields).filter(([, field]) => field.searchable)
+  return searchText([
+    ...searchable.map(([name]) => record[name]),
+    record.external_id,
+    record.tags,
+    record.custom_fields,
+  ])
+}

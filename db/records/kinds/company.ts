@@ -1,0 +1,33 @@
+import type { Kind } from '../kind.ts'
+
+export const company: Kind = {
+  object: 'company',
+  entity: 'companies',
+  upsertKeys: ['domain'],
+  fields: {
+    name: { type: 'text', required: true, description: 'The name it is known by.', searchable: true },
+    domain: { type: 'domain', description: 'Its domain name, without scheme or path.', searchable: true },
+    website: { type: 'url', description: 'A web address.', searchable: true },
+    phone: { type: 'phone', description: 'Kept as E.164 where it parses.', searchable: true },
+    email: { type: 'email', description: 'Compared without regard to case.', searchable: true },
+    industry: { type: 'text', description: 'The branch it works in.', searchable: true },
+    description: { type: 'text', max: 10_000, description: 'What it does.', searchable: true },
+    employee_count: { type: 'integer', description: 'How many people work there.' },
+    annual_revenue: { type: 'money', description: 'A decimal, in `currency`.' },
+    currency: { type: 'currency', description: "ISO 4217; the organization's where it is left out." },
+    linkedin_url: { type: 'url', description: 'The page on LinkedIn.', searchable: true },
+    address: { type: 'address', description: 'Postal address.', searchable: true },
+    type: {
+      type: 'enum',
+      values: ['prospect', 'customer', 'partner', 'vendor', 'competitor', 'other'],
+      description: 'What it is to the organization.',
+    },
+    lifecycle_stage: {
+      type: 'enum',
+      values: ['subscriber', 'lead', 'mql', 'sql', 'opportunity', 'customer', 'evangelist', 'other'],
+      description: 'Where it stands in its life as a customer.',
+    },
+    parent_company_id: { type: 'reference', to: 'companies', description: 'The company that owns it.' },
+  },
+  example: { name: 'Analytical Engines Ltd', domain: 'engines.example', employee_count: 12 },
+}

@@ -1,0 +1,39 @@
+import type { Kind } from '../kind.ts'
+
+export const contact: Kind = {
+  object: 'contact',
+  entity: 'contacts',
+  atLeastOneOf: ['email', 'phone', 'first_name', 'last_name'],
+  upsertKeys: ['email'],
+  fields: {
+    first_name: { type: 'text', description: 'Given name.', searchable: true },
+    last_name: { type: 'text', description: 'Family name.', searchable: true },
+    email: { type: 'email', description: 'Compared without regard to case.', searchable: true },
+    phone: { type: 'phone', description: 'Kept as E.164 where it parses.', searchable: true },
+    mobile_phone: { type: 'phone', description: 'Kept as E.164 where it parses.', searchable: true },
+    job_title: { type: 'text', description: 'Position in the company.', searchable: true },
+    company_id: {
+      type: 'reference',
+      to: 'companies',
+      description: 'The company that the contact works for.',
+    },
+    website: { type: 'url', description: 'A web address.', searchable: true },
+    linkedin_url: { type: 'url', description: 'The profile on LinkedIn.', searchable: true },
+    address: { type: 'address', description: 'Postal address.', searchable: true },
+    timezone: { type: 'text', max: 64, description: 'IANA name, such as Europe/Zurich.' },
+    lead_source: { type: 'text', description: 'Where the contact came from.', searchable: true },
+    lead_status: {
+      type: 'enum',
+      values: ['new', 'open', 'in_progress', 'attempted', 'connected', 'unqualified'],
+      description: 'How far sales has got.',
+    },
+    lifecycle_stage: {
+      type: 'enum',
+      values: ['subscriber', 'lead', 'mql', 'sql', 'opportunity', 'customer', 'evangelist', 'other'],
+      description: 'Where the contact stands in its life as a customer.',
+    },
+    do_not_contact: { type: 'boolean', default: false, description: 'Wants no messages.' },
+    last_contacted_at: { type: 'datetime', description: 'When someone last spoke with the contact.' },
+  },
+  example: { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com', phone: '+41446681800' },
+}

@@ -1,0 +1,10 @@
+import type { EntityName, Kind } from '../kind.ts'
+import { company } from './company.ts'
+import { contact } from './contact.ts'
+
+/** Every kind of record, by its plural. To add one: a file beside this one, a line here and a migration. */
+export const entities: Record<EntityName, Kind> = { contacts: contact, companies: company }
+
+export const entityNames = Object.keys(entities) as EntityName[]
+
+export const isEntity = (name: string): name is EntityName => Object.hasOwn(entities, name)

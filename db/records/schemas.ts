@@ -1,0 +1,200 @@
+import { z } from 'zod'
+import { fieldTypes } from './field-types.ts'
+import type { EntityName, Field, Kind } from './kind.ts'
+import { entities, entityNames } from './kinds/index.ts'
+
+/** Names that are query parameters of lists, and can therefore not be fields. */
+export const CONTROLS = [
+  'limit',
+  'offset',
+  'cursor',
+  'sort',
+  'order',
+  'q',
+  'match',
+  'count',
+  'fields',
+] as const
+
+const MAX_TAGS = 100
+const MAX_CUSTOM_FIELDS = 200
+const MAX_CUSTOM_TEXT = 10_000
+
+const customName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name has lower-case letters, digits and underscores')
+  .refine((name) => !(CONTROLS as readonly string[]).includes(name), 'is the name of a list parameter')
+const scalar = z.union([z.string().max(MAX_CUSTOM_TEXT), z.number(), z.boolean(), z.null()])
+const customFields = z
+  .record(
+    customName,
+    z.union([scalar, z.array(scalar).max(200)], {
+      error: 'must be a text, a number, true, false, null or a list of these',
+    }),
+  )
+  .refine(
+    (fields) => Object.keys(fields).length <= MAX_CUSTOM_FIELDS,
+    `at most ${MAX_CUSTOM_FIELDS} custom fields`,
+  )
+
+/** The fields that every kind has and a client may write. */
+const common = {
+  external_id: z
+    .string()
+    .trim()
+    .min(1)
+    .max(255)
+    .describe('Your own id; unique in the organization and kind.'),
+  owner_id: z.uuid().describe('The user who looks after it.'),
+  tags: z
+    .array(z.string().trim().min(1).max(64))
+    .max(MAX_TAGS)
+    .transform((tags) => [...new Set(tags)]),
+  custom_fields: customFields,
+}
+
+/** The fields that only the service writes. Naming one is answered `read_only`. */
+export const READ_ONLY = [
+  'id',
+  'object',
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'updated_by',
+] as const
+
+const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
+
+/** The body of POST: what may be left out may also be null. Parsing normalises and fills in defaults. */
+function buildCreate(kind: Kind) {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields)) {
+    if (field.readOnly) continue
+    if (field.required) shape[name] = inputOf(field)
+    else if (field.default !== undefined) shape[name] = inputOf(field).default(field.default)
+    else shape[name] = inputOf(field).nullable().optional()
+  }
+  return refined(kind, {
+    ...shape,
+    external_id: common.external_id.nullable().optional(),
+    owner_id: common.owner_id.nullable().optional(),
+    tags: common.tags.default([]),
+    custom_fields: common.custom_fields.default({}),
+    associations: z
+      .array(
+        z.strictObject({
+          object: z.enum(entityNames as [EntityName, ...EntityName[]]),
+          id: z.uuid(),
+          label: z.string().max(64).optional(),
+        }),
+      )
+      .max(50)
+      .optional()
+      .describe('Records to link the new one with.'),
+  }).superRefine((input, ctx) => {
+    const values = input as Record<string, unknown>
+    if (kind.atLeastOneOf && !kind.atLeastOneOf.some((name) => values[name] != null))
+      ctx.addIssue({
+        code: 'custom',
+        path: [kind.atLeastOneOf[0]!],
+        message: `at least one of ${kind.atLeastOneOf.join(', ')} is required`,
+        params: { type: 'missing' },
+      })
+  })
+}
+
+/** The body of PATCH: absent is unchanged, null is cleared. */
+function buildUpdate(kind: Kind) {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields)) {
+    if (field.readOnly) continue
+    const keeps = field.required || field.default !== undefined
+    shape[name] = keeps ? inputOf(field).optional() : inputOf(field).nullable().optional()
+  }
+  return refined(kind, {
+    ...shape,
+    external_id: common.external_id.nullable().optional(),
+    owner_id: common.owner_id.nullable().optional(),
+    tags: common.tags.optional(),
+    custom_fields: common.custom_fields.optional().describe('Merged key by key; null clears a key.'),
+  })
+}
+
+/** Strict, but for the read-only names, which get an error of their own. */
+function refined(kind: Kind, shape: Record<string, z.ZodType>) {
+  const readOnly = new Set<string>([
+    ...READ_ONLY,
+    ...Object.entries(kind.fields).flatMap(([name, field]) => (field.readOnly ? [name] : [])),
+  ])
+  return z
+    .object(shape)
+    .catchall(z.unknown())
+    .superRefine((input, ctx) => {
+      const known = new Set(Object.keys(shape))
+      for (const name of Object.keys(input)) {
+        if (known.has(name)) continue
+        if (readOnly.has(name))
+          ctx.addIssue({
+            code: 'custom',
+            path: [name],
+            message: 'is set by the service and cannot be written',
+            params: { type: 'read_only' },
+          })
+        else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
+      }
+    })
+    .meta({ additionalProperties: false })
+}
+
+const actor = z.object({
+  type: z.enum(['key', 'user', 'workflow_run', 'webhook', 'system']),
+  id: z.string().nullable(),
+})
+
+/** The record as the API shows it. */
+function buildRecord(kind: Kind) {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields))
+    shape[name] = shownAs(field).describe(field.description)
+  return z.object({
+    object: z.literal(kind.object),
+    id: z.uuid(),
+    ...shape,
+    external_id: z.string().nullable(),
+    owner_id: z.uuid().nullable(),
+    tags: z.array(z.string()),
+    custom_fields: z.record(z.string(), z.unknown()),
+    version: z.int(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    created_by: actor,
+    updated_by: actor,
+  })
+}
+
+function shownAs(field: Field): z.ZodType {
+  const input = fieldTypes[field.type].input(field)
+  const shown = ['phone', 'money'].includes(field.type)
+    ? z.string()
+    : field.type === 'datetime'
+      ? z.iso.datetime()
+      : input
+  return field.required || field.default !== undefined ? shown : shown.nullable()
+}
+
+export type RecordInput = Record<string, unknown>
+export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
+
+const byEntity = <T>(build: (kind: Kind) => T) =>
+  Object.fromEntries(entityNames.map((entity) => [entity, build(entities[entity])])) as Record<EntityName, T>
+
+const creates = byEntity(buildCreate)
+const updates = byEntity(buildUpdate)
+const records = byEntity(buildRecord)
+
+export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  creates[entity] as z.ZodType<RecordInput>
+export const updateSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  updates[entity] as z.ZodType<RecordInput>
+export const recordSchema = (entity: EntityName) => records[entity]

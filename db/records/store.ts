@@ -1,0 +1,118 @@
+import { v7 as uuidv7 } from 'uuid'
+import { type Issue, invalid, notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import { present, shownColumns, writableColumns } from './columns.ts'
+import type { EntityName, Kind } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { exists, linkPrimaries, upsertLink } from './links.ts'
+import { clearReferencesTo, fillPrimaries } from './primaries.ts'
+import type { AgxRecord, RecordInput } from './schemas.ts'
+import { checkReferences, checkVersion, lockRecord, unique, withoutNulls } from './update.ts'
+import { writeRecord } from './write.ts'
+
+export { updateRecord } from './update.ts'
+
+/**
+ * Create, read, update and delete of one record. Input is what `createSchema` and `updateSchema` parsed; records go
+ * out as the API shows them. Every write puts its history and its event into the same statement.
+ */
+
+/** Throws `conflict` for an external_id in use, `validation_error` for references to nothing. */
+export async function createRecord(tx: Tenant, entity: EntityName, input: RecordInput): Promise<AgxRecord> {
+  const kind = entities[entity]
+  const { associations, ...fields } = input
+  const now = new Date().toISOString()
+  const values: Record<string, unknown> = { ...(await defaults(tx, kind, fields)), ...fields }
+  const record = {
+    object: kind.object,
+    id: uuidv7(),
+    ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
+    custom_fields: withoutNulls(values.custom_fields),
+    tags: values.tags ?? [],
+    version: 1,
+    created_at: now,
+    updated_at: now,
+    created_by: tx.actor,
+    updated_by: tx.actor,
+  } as AgxRecord
+  await checkReferences(tx, kind, record)
+  const changes = Object.fromEntries(
+    writableColumns(kind)
+      .filter((column) => !isEmpty(record[column]))
+      .map((column) => [column, { from: null, to: record[column] }]),
+  )
+  await unique(kind, record, () => writeRecord(tx, kind, { action: 'created', record, changes }))
+  await linkPrimaries(tx, kind, record, {})
+  return associations ? linkOnCreate(tx, entity, record, associations) : record
+}
+
+/** Throws `not_found`. */
+export async function getRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+  const kind = entities[entity]
+  const row = await tx
+    .trx(entity)
+    .where({ organization_id: tx.organizationId, id })
+    .whereNull('deleted_at')
+    .first(shownColumns(kind))
+  if (!row) throw notFound(kind.object)
+  return present(kind, row)
+}
+
+/** Soft: it is in no list any more, and linked to nothing. Throws `not_found`, `version_conflict`. */
+export async function deleteRecord(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  options: { ifVersion?: number } = {},
+): Promise<{ id: string; object: string; deleted: true; deleted_at: string }> {
+  const kind = entities[entity]
+  const before = await lockRecord(tx, entity, id)
+  checkVersion(before, options.ifVersion)
+  const at = new Date().toISOString()
+  await clearReferencesTo(tx, entity, id)
+  const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord
+  await writeRecord(tx, kind, { action: 'deleted', record, changes: {} })
+  return { id, object: kind.object, deleted: true, deleted_at: at }
+}
+
+/** The `associations` of a create. Throws `validation_error` for records that are not there. */
+async function linkOnCreate(
+  tx: Tenant,
+  entity: EntityName,
+  record: AgxRecord,
+  wanted: unknown,
+): Promise<AgxRecord> {
+  const links = wanted as { object: EntityName; id: string; label?: string }[]
+  const issues: Issue[] = []
+  for (const [i, { object, id, label }] of links.entries()) {
+    const from = { entity, id: record.id }
+    const to = { entity: object, id }
+    if (await exists(tx, to)) {
+      await upsertLink(tx, from, to, label === undefined ? {} : { label })
+      await fillPrimaries(tx, from, to)
+    } else
+      issues.push({
+        loc: ['body', 'associations', i, 'id'],
+        msg: `there is no ${entities[object].object} with this id`,
+        type: 'not_found',
+      })
+  }
+  if (issues.length > 0) throw invalid(issues)
+  return getRecord(tx, entity, record.id)
+}
+
+/** Money without a currency is in the organization's. */
+async function defaults(tx: Tenant, kind: Kind, fields: RecordInput): Promise<Record<string, unknown>> {
+  const money = Object.entries(kind.fields).some(
+    ([name, { type }]) => type === 'money' && fields[name] != null,
+  )
+  if (!money || fields.currency != null) return {}
+  const row = await tx
+    .trx('organizations')
+    .where({ id: tx.organizationId })
+    .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
+  return { currency: row?.currency ?? 'USD' }
+}
+
+const isEmpty = (value: unknown) =>
+  value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
