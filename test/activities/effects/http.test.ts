@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { EgressPolicy } from '../../../activities/effects/egress.ts'
+import { createHttp } from '../../../activities/effects/http.ts'
+import { NodeError } from '../../../workflows/nodes/define.ts'
+
+const options = () => ({ signal: new AbortController().signal, timeoutMs: 2_000 })
+const code = (expected: string) => (error: unknown) => error instanceof NodeError && error.code === expected
+
+describe('calls to URLs that users give', () => {
+  let server: Server
+  let port: number
+  let seen: { url: string; headers: NodeJS.Dict<string | string[]> }[] = []
+
+  before(async () => {
+    server = createServer((request, response) => {
+      seen.push({ url: request.url!, headers: request.headers })
+      if (request.url === '/private') response.writeHead(302, { location: 'http://169.254.169.254/' }).end()
+      else if (request.url === '/other')
+        response.writeHead(302, { location: `http://other.test:${port}/end` }).end()
+      else if (request.url === '/loop') response.writeHead(302, { location: '/loop' }).end()
+      else if (request.url === '/big') response.end('x'.repeat(5_000))
+      else if (request.url === '/slow') setTimeout(() => response.end(), 3_000).unref()
+      else response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    port = (server.address() as AddressInfo).port
+  })
+  beforeEach(() => {
+    seen = []
+  })
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  for (const host of [
+    '127.0.0.1',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '127.1',
+    '[::1]',
+    '[::ffff:7f00:1]',
+    '[::ffff:127.0.0.1]',
+    '[::7f00:1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[::]',
+    '0.0.0.0',
+    '169.254.169.254',
+    '10.0.0.1',
+    '[fd00::1]',
+    '[fe80::1]',
+    'localhost',
+    '127。0。0。1',
+  ])
+    it(`refuses ${host}`, async () => {
+      const http = createHttp({ allow: [] })
+      await assert.rejects(http.call({ method: 'GET', url: `http://${host}:${port}/` }, options()), (error) =>
+        code('egress_refused')(error),
+      )
+      assert.equal(seen.length, 0)
+      await http.close()
+    })
+
+  it('refuses a name that resolves to a private address, also among public ones', async () => {
+    const http = createHttp({
+      allow: [],
+      resolve: async () => [
+        { address: '93.184.216.34', family: 4 },
+        { address: '127.0.0.1', family: 4 },
+      ],
+    })
+    await assert.rejects(
+      http.call({ method: 'GET', url: `http://a.test:${port}/` }, options()),
+      code('egress_refused'),
+    )
+    await http.close()
+  })
+
+  it('looks a name up once for each connection, so that rebinding gets nowhere', async () => {
+    const answers = ['127.0.0.1', '10.0.0.1']
+    let asked = 0
+    const http = createHttp({
+      allow: ['127.0.0.0/8'],
+      resolve: async () => [{ address: answers[asked++]!, family: 4 }],
+    })
+    const request = { method: 'GET', url: `http://a.test:${port}/` }
+    assert.equal((await http.call(request, options())).status, 200)
+    assert.equal(asked, 1)
+    server.closeAllConnections()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await assert.rejects(http.call(request, options()), code('egress_refused'))
+    await http.close()
+  })
+
+  it('checks each hop of a redirect, and stops after five', async () => {
+    const http = createHttp({ allow: ['127.0.0.0/8'] })
+    const call = (path: string, follow_redirects = true) =>
+      http.call({ method: 'GET', url: `http://127.0.0.1:${port}${path}`, follow_redirects }, options())
+    await assert.rejects(call('/private'), code('egress_refused'))
+    await assert.rejects(call('/loop'), code('too_many_redirects'))
+    assert.equal((await call('/private', false)).status, 302)
+    await http.close()
+  })
+
+  it('does not hand credentials to another origin', async () => {
+    const http = createHttp({
+      allow: ['127.0.0.0/8'],
+      resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    })
+    await http.call(
+      { method: 'GET', url: `http://a.test:${port}/other`, headers: { Authorization: 'secret', 'X-A': '1' } },
+      options(),
+    )
+    assert.equal(seen[0]!.headers.authorization, 'secret')
+    assert.equal(seen[1]!.headers.authorization, undefined)
+    assert.equal(seen[1]!.headers['x-a'], '1')
+    await http.close()
+  })
+
+  it('bounds time and size, and refuses what is no plain http call', async () => {
+    const http = createHttp({ allow: ['127.0.0.0/8'], maxBodyBytes: 1_000 })
+    const url = `http://127.0.0.1:${port}`
+    const call = (target: string, headers = {}) =>
+      http.call({ method: 'GET', url: target, headers }, { ...options(), timeoutMs: 300 })
+    await assert.rejects(call(`${url}/slow`), code('timeout'))
+    await assert.rejects(call(`${url}/big`), code('response_too_large'))
+    await assert.rejects(call('file:///etc/passwd'), code('invalid_url'))
+    await assert.rejects(call(`http://user:pass@127.0.0.1:${port}/`), code('invalid_url'))
+    await assert.rejects(call(url, { 'X-A': 'a\r\nX-B: b' }), code('invalid_header'))
+    await assert.rejects(call('http://127.0.0.1:1/'), code('connection_failed'))
+    assert.deepEqual((await call(url)).body, { ok: true })
+    await http.close()
+  })
+
+  it('lets public addresses through and no special range', () => {
+    const policy = new EgressPolicy([])
+    for (const open of ['93.184.216.34', '1.1.1.1', '2606:4700::1111', '::ffff:1.1.1.1'])
+      assert.equal(policy.allows(open), true, open)
+    for (const shut of [
+      '100.64.0.1',
+      '192.0.0.1',
+      '192.0.2.1',
+      '192.88.99.1',
+      '198.18.0.1',
+      '198.51.100.1',
+      '203.0.113.1',
+      '224.0.0.1',
+      '255.255.255.255',
+      '::a9fe:a9fe',
+      '64:ff9b:1::1',
+      '100::1',
+      '2001::1',
+      '2001:db8::1',
+      '3fff::1',
+      '5f00::1',
+      'fec0::1',
+      'ff02::1',
+      'fe80::1%eth0',
+    ])
+      assert.equal(policy.allows(shut), false, shut)
+    assert.equal(new EgressPolicy(['10.1.0.0/16']).allows('::ffff:10.1.2.3'), true)
+    assert.throws(() => new EgressPolicy(['10.1']), /EGRESS_ALLOW/)
+  })
+})
