@@ -1,8 +1,17 @@
 import type { Route } from '../http/route.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
+import { nodeRoutes } from './nodes.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
+import { workflowRoutes } from './workflows.ts'
 
 /** Every operation of /v1. A new resource: a file beside this one and a line here. */
-export const routes: Route[] = [...meRoutes, ...nodeTestRoutes, ...runWorkflowRoutes, ...runRoutes]
+export const routes: Route[] = [
+  ...meRoutes,
+  ...nodeTestRoutes,
+  ...runWorkflowRoutes,
+  ...runRoutes,
+  ...nodeRoutes,
+  ...workflowRoutes,
+]

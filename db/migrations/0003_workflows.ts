@@ -22,7 +22,7 @@ export async function up(knex: Knex): Promise<void> {
       check ((status = 'active') = (active_version is not null))
     );
     create index workflows_name on workflows (organization_id, name) where deleted_at is null;
-    create index workflows_created on workflows (organization_id, created_at, id) where deleted_at is null;
+    create index workflows_newest on workflows (organization_id, id desc) where deleted_at is null;
 
     create table workflow_versions (
       organization_id uuid not null,

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { notFound } from '../../db/errors.ts'
+import { nearest } from '../../workflows/definition/errors.ts'
+import type { NodeType } from '../../workflows/nodes/define.ts'
+import { findNodeType, handlesOf, nodeTypes } from '../../workflows/nodes/index.ts'
+import { type Route, route } from '../http/route.ts'
+
+const summary = z.object({
+  object: z.literal('node_type'),
+  node_type: z.string(),
+  category: z.string(),
+  title: z.string(),
+  description: z.string(),
+  effect: z
+    .enum(['pure', 'read', 'write', 'external'])
+    .meta({ description: 'Of the example, where it depends on the config' }),
+  output_handles: z.array(z.object({ name: z.string(), description: z.string() })),
+})
+
+const detail = summary.extend({
+  config_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
+  output_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
+  example: z.object({
+    config: z.record(z.string(), z.unknown()),
+    inputs: z.record(z.string(), z.unknown()).optional(),
+    output: z.unknown(),
+    handle: z.string().optional(),
+  }),
+})
+
+/** The catalogue of node types. Testing one is in runs.ts. */
+export const nodeRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/workflows/nodes',
+    scope: 'workflows:read',
+    id: 'listNodeTypes',
+    tag: 'Workflows',
+    summary: 'Node types',
+    description: 'All node types, or those of one category. They come whole, on one page.',
+    query: z.object({ category: z.string().optional() }),
+    response: {
+      status: 200,
+      schema: z.object({
+        object: z.literal('list'),
+        data: z.array(summary),
+        limit: z.int(),
+        offset: z.int(),
+        has_more: z.boolean(),
+        next_cursor: z.null(),
+        total: z.int(),
+        total_is_estimate: z.boolean(),
+      }),
+    },
+    handler: async ({ query }) => {
+      const data = Object.values(nodeTypes)
+        .filter(({ category }) => query.category === undefined || category === query.category)
+        .map(present)
+      const whole = { limit: data.length, offset: 0, has_more: false, next_cursor: null }
+      return { object: 'list', data, ...whole, total: data.length, total_is_estimate: false }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/workflows/nodes/{node_type}',
+    scope: 'workflows:read',
+    id: 'getNodeType',
+    tag: 'Workflows',
+    summary: 'One node type',
+    description: 'Its config and output as JSON Schema, its output handles and an example.',
+    params: z.object({ node_type: z.string() }),
+    response: { status: 200, schema: detail },
+    handler: async ({ params }) => {
+      const type = findNodeType(params.node_type)
+      if (!type) {
+        const near = nearest(params.node_type, Object.keys(nodeTypes))
+        throw notFound('node type', near && `did you mean ${near}?`)
+      }
+      return {
+        ...present(type),
+        config_schema: z.toJSONSchema(type.config, { io: 'input', unrepresentable: 'any' }),
+        output_schema: z.toJSONSchema(type.output, { unrepresentable: 'any' }),
+        example: type.example,
+      }
+    },
+  }),
+]
+
+function present(type: NodeType) {
+  const { category, title, description, effect, example } = type
+  return {
+    object: 'node_type' as const,
+    node_type: type.type,
+    ...{ category, title, description },
+    effect: typeof effect === 'function' ? effect(example.config) : effect,
+    output_handles: handlesOf(type, example.config),
+  }
+}

@@ -1,0 +1,311 @@
+import { z } from 'zod'
+import { AppError } from '../../db/errors.ts'
+import { listWorkflows } from '../../db/workflow-list.ts'
+import {
+  activate,
+  createWorkflow,
+  deactivate,
+  deleteWorkflow,
+  getWorkflow,
+  updateWorkflow,
+  type VersionContent,
+} from '../../db/workflows.ts'
+import { compile } from '../../workflows/definition/compile.ts'
+import type { Finding } from '../../workflows/definition/types.ts'
+import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { type Route, route } from '../http/route.ts'
+import { validationContext } from './validation-context.ts'
+import {
+  presentSummary,
+  presentWorkflow,
+  savedShape,
+  summaryShape,
+  validation,
+  workflowShape,
+} from './workflow-shapes.ts'
+
+const params = z.object({ workflow_id: z.uuid() })
+const spec = z.string().meta({ description: 'The authoring spec, YAML; at most 256 KiB' })
+const rawDefinition = z.record(z.string(), z.unknown()).meta({ description: 'nodes and edges' })
+const name = z.string().trim().min(1).max(200)
+const description = z.string().max(5_000)
+
+const example = `name: Greet
+inputs: {email: string}
+nodes:
+  save:
+    type: crm_manager
+    config: {operation: upsert, entity: contacts, by: email, fields: {email: "{{ inputs.email }}"}}
+outputs: {contact_id: "{{ nodes.save.output.record.id }}"}
+`
+
+export const workflowRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/workflows/validate',
+    scope: 'workflows:read',
+    id: 'validateWorkflow',
+    tag: 'Workflows',
+    summary: 'Check a workflow without saving it',
+    description:
+      'Takes a YAML spec, a raw definition, or both, and reports everything at once. What does not even parse is 200 with valid: false.',
+    idempotent: false,
+    body: z
+      .strictObject({ spec: spec.optional(), definition: rawDefinition.optional() })
+      .refine((body) => body.spec !== undefined || body.definition !== undefined, {
+        message: 'give spec, definition or both',
+        params: { type: 'missing' },
+      }),
+    response: { status: 200, schema: validation },
+    example: { spec: example },
+    handler: async ({ body }) => {
+      const both = body.spec !== undefined && body.definition !== undefined
+      const context = validationContext()
+      const results = [
+        ...(body.spec === undefined ? [] : [from('spec', validateSpec(body.spec, context), both)]),
+        ...(body.definition === undefined
+          ? []
+          : [from('definition', validateDefinition(body.definition, context), both)]),
+      ]
+      return {
+        object: 'validation',
+        valid: results.every(({ valid }) => valid),
+        errors: results.flatMap(({ errors }) => errors),
+        warnings: results.flatMap(({ warnings }) => warnings),
+      }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/workflows',
+    scope: 'workflows:author',
+    id: 'createWorkflow',
+    tag: 'Workflows',
+    summary: 'Create a workflow',
+    description:
+      'Validates the spec and saves it as a draft. Blocking errors are refused with workflow_invalid, and listed in error.validation. A workflow acts for the organization, not for the key that starts it.',
+    body: z.strictObject({ spec, name: name.optional(), description: description.optional() }),
+    response: { status: 201, schema: savedShape },
+    example: { spec: example },
+    handler: async ({ body, tenant }) => {
+      const { content, warnings } = checked({ spec: body.spec })
+      const { definition } = content
+      const row = await tenant((tx) =>
+        createWorkflow(tx, {
+          ...content,
+          name: body.name ?? definition.name,
+          description: body.description ?? definition.description ?? null,
+        }),
+      )
+      return { ...presentWorkflow(row), warnings }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/workflows',
+    scope: 'workflows:read',
+    id: 'listWorkflows',
+    tag: 'Workflows',
+    summary: 'List workflows',
+    description:
+      'Newest first, without specs and definitions. active=false lists what is not active, drafts included.',
+    query: z
+      .strictObject({
+        active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
+        status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
+        name: z.string().optional(),
+        q: z.string().max(200).optional(),
+        limit: z.coerce.number().int().min(1).max(200).default(50),
+        offset: z.coerce.number().int().min(0).default(0),
+        cursor: z.string().optional(),
+      })
+      .meta({ description: 'A cursor and an offset exclude each other' }),
+    response: {
+      status: 200,
+      schema: z.object({
+        object: z.literal('list'),
+        data: z.array(summaryShape),
+        limit: z.int(),
+        offset: z.int(),
+        has_more: z.boolean(),
+        next_cursor: z.string().nullable(),
+        total: z.int().nullable(),
+        total_is_estimate: z.boolean(),
+      }),
+    },
+    handler: async ({ query, tenant }) => {
+      const { limit, offset, cursor, ...filter } = query
+      const bound = JSON.stringify(filter)
+      const after = cursor === undefined ? undefined : readCursor(cursor, bound, offset)
+      const page = await tenant((tx) => listWorkflows(tx, filter, { limit, offset, after }))
+      const last = page.rows.at(-1)
+      return {
+        object: 'list',
+        data: page.rows.map(presentSummary),
+        limit,
+        offset,
+        has_more: page.hasMore,
+        next_cursor: page.hasMore && last ? writeCursor(last.id, bound) : null,
+        total: page.total,
+        total_is_estimate: false,
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/workflows/{workflow_id}',
+    scope: 'workflows:read',
+    id: 'getWorkflow',
+    tag: 'Workflows',
+    summary: 'One workflow',
+    description: 'With the newest version, as YAML where it was saved so, and as a definition.',
+    params,
+    response: { status: 200, schema: workflowShape },
+    handler: async ({ params, tenant }) =>
+      presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id))),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/workflows/{workflow_id}',
+    scope: 'workflows:author',
+    id: 'updateWorkflow',
+    tag: 'Workflows',
+    summary: 'Change a workflow',
+    description:
+      'A spec or a raw definition makes the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. A spec that names the workflow otherwise than the version before renames it.',
+    params,
+    body: z
+      .strictObject({
+        name: name.optional(),
+        description: description.nullable().optional(),
+        spec: spec.optional(),
+        definition: rawDefinition.optional(),
+      })
+      .refine((body) => body.spec === undefined || body.definition === undefined, {
+        path: ['definition'],
+        message: 'give spec or definition, not both',
+      }),
+    response: { status: 200, schema: savedShape },
+    handler: async ({ params, body, tenant }) => {
+      const saved = body.spec === undefined && body.definition === undefined ? undefined : checked(body)
+      const row = await tenant(async (tx) => {
+        const before = await getWorkflow(tx, params.workflow_id)
+        const named = saved && namedBy(body, saved.content)
+        const renamed = named !== undefined && named !== before.definition.name ? named : undefined
+        const name = body.name ?? renamed
+        const { description } = body
+        return updateWorkflow(tx, params.workflow_id, {
+          ...(name === undefined ? {} : { name }),
+          ...(description === undefined ? {} : { description }),
+          ...(saved ? { content: keepName(saved.content, named ?? before.definition.name) } : {}),
+        })
+      })
+      return { ...presentWorkflow(row), warnings: saved?.warnings ?? [] }
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/workflows/{workflow_id}',
+    scope: 'workflows:author',
+    id: 'deleteWorkflow',
+    tag: 'Workflows',
+    summary: 'Delete a workflow',
+    description: 'Nothing starts it any more; runs that are under way go on to their end.',
+    params,
+    response: {
+      status: 200,
+      schema: z.object({
+        object: z.literal('workflow'),
+        workflow_id: z.uuid(),
+        deleted: z.literal(true),
+        deleted_at: z.iso.datetime(),
+      }),
+    },
+    handler: async ({ params, tenant }) => {
+      const deletedAt = await tenant((tx) => deleteWorkflow(tx, params.workflow_id))
+      return {
+        object: 'workflow',
+        workflow_id: params.workflow_id,
+        deleted: true,
+        deleted_at: deletedAt.toISOString(),
+      }
+    },
+  }),
+  ...(['activate', 'deactivate'] as const).map((action) =>
+    route({
+      method: 'POST',
+      path: `/workflows/{workflow_id}/${action}`,
+      scope: 'workflows:author',
+      id: `${action}Workflow`,
+      tag: 'Workflows',
+      summary: action === 'activate' ? 'Activate a workflow' : 'Deactivate a workflow',
+      description:
+        action === 'activate'
+          ? 'From now on triggers start the newest version.'
+          : 'From now on triggers start nothing; it can still be run by name or id. A draft stays a draft.',
+      params,
+      response: { status: 200, schema: workflowShape },
+      handler: async ({ params, tenant }) =>
+        presentWorkflow(
+          await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),
+        ),
+    }),
+  ),
+]
+
+interface Source {
+  spec?: string | undefined
+  definition?: Record<string, unknown> | undefined
+}
+
+/** What will be stored. Throws `workflow_invalid` with the whole result. */
+function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
+  const context = validationContext()
+  const validated = spec === undefined ? validateDefinition(definition, context) : validateSpec(spec, context)
+  if (!validated.definition) {
+    const { errors } = validated.result
+    throw new AppError(
+      'workflow_invalid',
+      `the workflow has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}: ${errors[0]?.message}`,
+      { validation: validated.result },
+    )
+  }
+  const content = {
+    spec: spec ?? null,
+    definition: validated.definition,
+    plan: compile(validated.definition),
+  }
+  return { content, warnings: validated.result.warnings }
+}
+
+/** A raw definition need not say a name; then it does not rename. */
+const namedBy = ({ definition }: Source, content: VersionContent) =>
+  definition && definition.name === undefined ? undefined : content.definition.name
+
+const keepName = (content: VersionContent, name: string): VersionContent => ({
+  ...content,
+  definition: { ...content.definition, name },
+})
+
+function from(source: 'spec' | 'definition', { result }: Validated, both: boolean) {
+  const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)
+  return { valid: result.valid, errors: marked(result.errors), warnings: marked(result.warnings) }
+}
+
+const writeCursor = (after: string, bound: string) =>
+  Buffer.from(JSON.stringify([after, bound])).toString('base64url')
+
+function readCursor(cursor: string, bound: string, offset: number): string {
+  const refuse = (why: string) => new AppError('invalid_request', why, { param: 'cursor' })
+  if (offset > 0) throw refuse('a cursor and an offset exclude each other')
+  let read: unknown
+  try {
+    read = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    throw refuse('the cursor cannot be read')
+  }
+  const parsed = z.tuple([z.uuid(), z.string()]).safeParse(read)
+  if (!parsed.success) throw refuse('the cursor cannot be read')
+  if (parsed.data[1] !== bound) throw refuse('the cursor belongs to other filters')
+  return parsed.data[0]
+}

@@ -1,0 +1,247 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+const spec = (name = 'Greet', note = 'hello') => `name: ${name}
+description: Says hello
+inputs: {email: string}
+nodes:
+  save:
+    type: crm_manager
+    config: {operation: upsert, entity: contacts, by: email, fields: {email: "{{ inputs.email }}"}}
+  say: {type: set_fields, config: {fields: {note: ${note}, id: "{{ nodes.save.output.record.id }}"}}}
+outputs: {note: "{{ nodes.say.output.note }}"}
+`
+
+describe('workflows over HTTP', () => {
+  let db: TestDatabase
+  let api: TestApi
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const post = (path: string, body?: unknown, key?: string) =>
+    api.request('POST', `/v1/workflows${path}`, { body: body ?? {}, ...(key ? { key } : {}) })
+  const create = async (name?: string) => (await post('', { spec: spec(name) })).body
+
+  describe('validate', () => {
+    it('finds nothing wrong with a valid spec, and saves nothing', async () => {
+      const { status, body } = await post('/validate', { spec: spec('Never saved') })
+      equal(status, 200)
+      deepEqual(body, { object: 'validation', valid: true, errors: [], warnings: [] })
+      const list = await api.request('GET', '/v1/workflows?name=Never%20saved')
+      equal(list.body.total, 0)
+    })
+
+    it('answers 200 for YAML that does not parse, with line and column', async () => {
+      const { status, body } = await post('/validate', { spec: 'name: x\nnodes: [' })
+      equal(status, 200)
+      equal(body.valid, false)
+      equal(body.errors[0].code, 'yaml_syntax')
+      equal(body.errors[0].line, 2)
+    })
+
+    it('marks findings with their source where both forms are given', async () => {
+      const { body } = await post('/validate', {
+        spec: 'name: x\nnodes: {a: {type: nope}}',
+        definition: { nodes: [{ id: 'a', type: 'nope' }] },
+      })
+      deepEqual(
+        body.errors.map((found: { source: string; code: string }) => [found.source, found.code]),
+        [
+          ['spec', 'unknown_node_type'],
+          ['definition', 'unknown_node_type'],
+        ],
+      )
+    })
+
+    it('refuses a body with neither form, and unknown keys', async () => {
+      equal((await post('/validate', {})).status, 422)
+      equal((await post('/validate', { spec: spec(), save: true })).status, 422)
+    })
+
+    it('survives YAML bombs', async () => {
+      for (const bomb of [
+        '['.repeat(5000),
+        'a: &a [x]\nb: [*a, *a]',
+        `${'k: 1\n'.repeat(20000)}`,
+        'x'.repeat(300_000),
+      ]) {
+        const { status, body } = await post('/validate', { spec: bomb })
+        equal(status, 200)
+        equal(body.valid, false)
+      }
+    })
+  })
+
+  describe('create', () => {
+    it('saves a draft whose name the body overrides', async () => {
+      const { status, body } = await post('', {
+        spec: spec('In YAML'),
+        name: 'Override',
+        description: 'Mine',
+      })
+      equal(status, 201)
+      equal(body.object, 'workflow')
+      equal(body.status, 'DRAFT')
+      equal(body.active, false)
+      equal(body.name, 'Override')
+      equal(body.description, 'Mine')
+      equal(body.version, 1)
+      equal(body.active_version, null)
+      deepEqual(body.warnings, [])
+      match(body.workflow_id, /^[0-9a-f-]{36}$/)
+    })
+
+    it('refuses blocking errors with the whole validation result, and saves nothing', async () => {
+      const { status, body } = await post('', { spec: 'name: Broken\nnodes:\n  a: {type: crm_manger}\n' })
+      equal(status, 400)
+      equal(body.error.type, 'workflow_invalid')
+      equal(body.error.validation.errors[0].line, 3)
+      equal(body.error.validation.errors[0].hint, 'did you mean crm_manager?')
+      equal((await api.request('GET', '/v1/workflows?name=Broken')).body.total, 0)
+    })
+
+    it('refuses a raw definition and unknown keys', async () => {
+      equal((await post('', { definition: {} })).status, 422)
+      equal((await post('', { spec: spec(), active: true })).status, 422)
+    })
+  })
+
+  describe('one workflow', () => {
+    it('is read with its spec and its definition, in the order written', async () => {
+      const created = await create()
+      const { status, body } = await api.request('GET', `/v1/workflows/${created.workflow_id}`)
+      equal(status, 200)
+      equal(body.spec, spec())
+      deepEqual(
+        body.definition.nodes.map((node: { id: string }) => node.id),
+        ['save', 'say'],
+      )
+      deepEqual(body.definition.edges, [{ from: 'save', handle: 'success', to: 'say' }])
+    })
+
+    it('gets a new version with each save, and keeps the active one until the next activation', async () => {
+      const { workflow_id: id } = await create()
+      const active = await post(`/${id}/activate`)
+      deepEqual([active.body.status, active.body.active, active.body.active_version], ['active', true, 1])
+      const changed = await api.request('PATCH', `/v1/workflows/${id}`, {
+        body: { spec: spec('Renamed', 'hi') },
+      })
+      equal(changed.status, 200)
+      deepEqual(
+        [changed.body.name, changed.body.version, changed.body.active_version, changed.body.status],
+        ['Renamed', 2, 1, 'active'],
+      )
+      equal((await post(`/${id}/activate`)).body.active_version, 2)
+      const off = await post(`/${id}/deactivate`)
+      deepEqual([off.body.status, off.body.active_version], ['inactive', null])
+    })
+
+    it('keeps a name that was overridden while its spec says the same', async () => {
+      const { body } = await post('', { spec: spec('A'), name: 'B' })
+      const path = `/v1/workflows/${body.workflow_id}`
+      equal((await api.request('PATCH', path, { body: { spec: spec('A', 'x') } })).body.name, 'B')
+      equal((await api.request('PATCH', path, { body: { spec: spec('C') } })).body.name, 'C')
+    })
+
+    it('takes a raw definition by PATCH', async () => {
+      const { workflow_id: id } = await create('Raw')
+      const definition = {
+        nodes: [
+          { id: 'a', type: 'set_fields', config: { fields: { x: 1 } } },
+          { id: 'b', type: 'stop', config: { message: '{{ nodes.a.output.x }}' } },
+        ],
+        edges: [{ from: 'a', handle: 'success', to: 'b' }],
+      }
+      const { status, body } = await api.request('PATCH', `/v1/workflows/${id}`, { body: { definition } })
+      equal(status, 200)
+      deepEqual([body.name, body.version, body.spec], ['Raw', 2, null])
+      deepEqual(body.definition.edges, definition.edges)
+    })
+
+    it('is not found once deleted, nor by another organization, nor by what is not an id', async () => {
+      const { workflow_id: id } = await create()
+      const removed = await api.request('DELETE', `/v1/workflows/${id}`)
+      deepEqual([removed.status, removed.body.deleted], [200, true])
+      equal((await api.request('GET', `/v1/workflows/${id}`)).status, 404)
+      equal((await post(`/${id}/activate`)).status, 404)
+      equal((await api.request('GET', '/v1/workflows/not-an-id')).status, 404)
+    })
+  })
+
+  it('lists what is asked for, page by page', async () => {
+    for (const name of ['List 1', 'List 2', 'List 3']) await create(name)
+    const first = await api.request('GET', '/v1/workflows?q=list&limit=2')
+    equal(first.status, 200)
+    deepEqual(
+      first.body.data.map((row: { name: string }) => row.name),
+      ['List 3', 'List 2'],
+    )
+    deepEqual([first.body.has_more, first.body.total], [true, 3])
+    const next = `/v1/workflows?q=list&limit=2&cursor=${first.body.next_cursor}`
+    const second = await api.request('GET', next)
+    deepEqual(
+      second.body.data.map((row: { name: string }) => row.name),
+      ['List 1'],
+    )
+    equal(second.body.next_cursor, null)
+    equal((await api.request('GET', next.replace('q=list', 'q=other'))).status, 400)
+    equal((await api.request('GET', `${next}&offset=1`)).status, 400)
+    equal((await api.request('GET', '/v1/workflows?cursor=rubbish')).status, 400)
+    equal((await api.request('GET', '/v1/workflows?colour=red')).status, 422)
+    await post(`/${first.body.data[0].workflow_id}/activate`)
+    deepEqual(
+      (await api.request('GET', '/v1/workflows?q=list&active=true')).body.data.map(
+        (row: { name: string }) => row.name,
+      ),
+      ['List 3'],
+    )
+    equal((await api.request('GET', '/v1/workflows?q=list&active=false')).body.total, 2)
+  })
+
+  it('asks for workflows:author to write, which reading does not give', async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:read'] })
+    equal((await post('', { spec: spec() }, key)).status, 403)
+    equal((await post('/validate', { spec: spec() }, key)).status, 200)
+  })
+
+  describe('node types', () => {
+    it('are all there, or those of a category', async () => {
+      const { body } = await api.request('GET', '/v1/workflows/nodes')
+      deepEqual(body.data.map((node: { node_type: string }) => node.node_type).sort(), [
+        ...['api_request', 'condition', 'crm_manager', 'delay', 'emit_event', 'set_fields', 'stop', 'switch'],
+      ])
+      const flow = await api.request('GET', '/v1/workflows/nodes?category=flow')
+      ok(
+        flow.body.data.length > 0 &&
+          flow.body.data.every((node: { category: string }) => node.category === 'flow'),
+      )
+    })
+
+    it('show schemas, handles and an example, each by its name', async () => {
+      for (const type of [
+        'api_request',
+        'condition',
+        'crm_manager',
+        'delay',
+        'emit_event',
+        'set_fields',
+        'stop',
+        'switch',
+      ]) {
+        const { status, body } = await api.request('GET', `/v1/workflows/nodes/${type}`)
+        equal(status, 200)
+        equal(body.node_type, type)
+        ok(body.config_schema && body.output_schema && body.example && body.output_handles)
+      }
+      equal((await api.request('GET', '/v1/workflows/nodes/constructor')).status, 404)
+      match((await api.request('GET', '/v1/workflows/nodes/dely')).body.error.hint, /delay/)
+    })
+  })
+})
