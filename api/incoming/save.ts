@@ -1,7 +1,9 @@
-import { findOldest, findOldestCompany } from '../../db/incoming/dedupe.ts'
+import { findOldestCompany } from '../../db/incoming/dedupe.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
+import { createSchema } from '../../db/records/schemas.ts'
 import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { findByKey } from '../../db/records/upsert.ts'
 import type { Tenant } from '../../db/tenancy.ts'
 import type { Mapped } from './mapping/types.ts'
 
@@ -19,23 +21,35 @@ export async function saveMapped(tx: Tenant, webhook: Receiver, mapped: Mapped):
   const { action, by } = webhook.deduplication
   const key = mapped.fields[by]
   const existing =
-    action !== 'Create Anyway' && typeof key === 'string' ? await findOldest(tx, entity, by, key) : undefined
+    action !== 'Create Anyway' && typeof key === 'string'
+      ? (await findByKey(tx, entity, by, key))[0]
+      : undefined
   if (existing && action === 'Skip')
     return { action: 'skipped', record: await record(getRecord(tx, entity, existing)) }
 
   const fields = { ...mapped.fields }
   if (mapped.company_name) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
   if (!existing) return { action: 'created', record: await record(createRecord(tx, entity, fields)) }
-  if (Array.isArray(fields.tags)) {
+  if (mapped.sources.tags && Array.isArray(fields.tags)) {
     const before = await record(getRecord(tx, entity, existing))
     // What people have tagged by hand stays.
     fields.tags = [...new Set([...(Array.isArray(before.tags) ? before.tags : []), ...fields.tags])]
   }
+  // The create shape's defaults are for new records: here they would undo what people have set.
+  for (const field of Object.keys(fields)) if (!comesFromPayload(field, mapped)) delete fields[field]
   return { action: 'updated', record: await record(updateRecord(tx, entity, existing, fields)) }
 }
 
+function comesFromPayload(field: string, mapped: Mapped): boolean {
+  const source = field === 'company_id' ? 'company_name' : field
+  return Object.keys(mapped.sources).some((name) => name === source || name.startsWith(`${source}.`))
+}
+
 async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
-  return (await findOldestCompany(tx, name)) ?? (await record(createRecord(tx, 'companies', { name }))).id
+  return (
+    (await findOldestCompany(tx, name)) ??
+    (await record(createRecord(tx, 'companies', createSchema('companies').parse({ name })))).id
+  )
 }
 
 /** The store gives records of every kind; each has an id. */

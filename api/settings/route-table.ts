@@ -1,6 +1,7 @@
 import type { AppRoute } from '../http/route.ts'
+import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
 import { sessionRoutes } from './session.ts'
 
 /** Every operation of /app. A new resource: a file beside this one and a line here. */
-export const appRoutes: AppRoute[] = [...sessionRoutes, ...keyRoutes]
+export const appRoutes: AppRoute[] = [...sessionRoutes, ...keyRoutes, ...incomingWebhookRoutes]
