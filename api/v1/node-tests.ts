@@ -60,7 +60,7 @@ export const nodeTestRoutes: Route[] = [
       inputs: { inputs: { name: 'Ada' } },
       confirm: true,
     },
-    handler: async ({ body, caller, deps, signal, tenant, doNotStore }) => {
+    handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
       const { node_type, config, confirm } = body
       const type = findNodeType(node_type)
       if (!type) throw notFound('node type', `GET /v1/workflows/nodes lists them`)
@@ -83,6 +83,7 @@ export const nodeTestRoutes: Route[] = [
       const id = await tenant((tx) =>
         createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
       )
+      await commit({ object: 'node_test', status: 'failed', node_type, ...UNKNOWN })
       const node = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
       if (!node) throw new AppError('unavailable', 'the test did not end in time')
       const run = 'node_id' in node ? node : undefined
@@ -100,6 +101,16 @@ export const nodeTestRoutes: Route[] = [
     },
   }),
 ]
+
+/** What a retry under the same Idempotency-Key is told when the process died while the test ran. */
+const UNKNOWN = {
+  output: null,
+  handle: null,
+  rendered_config: null,
+  duration_ms: 0,
+  log: [],
+  error: { code: 'unknown', message: 'The answer was lost; the node may have run.' },
+}
 
 const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
 

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
-import type { RunError } from '../../db/run-state.ts'
 import { getRun, type RunDetails } from '../../db/run-views.ts'
 import { createRun } from '../../db/runs.ts'
 import type { Tenant } from '../../db/tenancy.ts'
@@ -88,7 +87,7 @@ export const runWorkflowRoutes: Route[] = [
 
 type GateRequest = Pick<
   RouteRequest,
-  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'doNotStore'
+  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'commit' | 'doNotStore'
 >
 
 /** Previews, or starts and, where asked to, waits. */
@@ -119,18 +118,20 @@ async function gate(
     request.doNotStore()
     return previewOf(workflow, plan, checked)
   }
-  const ended = seconds > 0 ? await waitForEnd(request, runId, seconds, signal) : undefined
-  if (seconds > 0) request.setHeader('Preference-Applied', `wait=${seconds}`)
-  return {
+  const answer = (state: Pick<RunDetails, 'status'> & Partial<RunDetails>) => ({
     object: 'run',
-    status: ended?.status ?? 'queued',
+    status: state.status,
     run_id: runId,
     workflow_id: workflow.id,
     workflow_version: workflow.version,
-    ...(ended?.outputs ? { outputs: ended.outputs } : {}),
-    ...(ended?.error ? { error: ended.error satisfies RunError } : {}),
+    ...(state.outputs ? { outputs: state.outputs } : {}),
+    ...(state.error ? { error: state.error } : {}),
     links: linksOf(runId, deps.config),
-  }
+  })
+  if (seconds === 0) return answer({ status: 'queued' })
+  await request.commit(answer({ status: 'queued' }))
+  request.setHeader('Preference-Applied', `wait=${seconds}`)
+  return answer(await waitForEnd(request, runId, seconds, signal))
 }
 
 /** The run's end; where it does not come in time, how it stands. */

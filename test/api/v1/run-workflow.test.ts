@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { createWorkflow } from '../../../db/workflows.ts'
+import { compile } from '../../../workflows/definition/compile.ts'
+import type { Definition } from '../../../workflows/definition/types.ts'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { startWorker, type TestWorker } from '../../support/worker.ts'
+
+const greet: Definition = {
+  name: 'Greet',
+  trigger: { type: 'manual' },
+  inputs: { name: { type: 'string', required: true } },
+  nodes: [{ id: 'hello', type: 'set_fields', config: { fields: { text: 'Hello {{ inputs.name }}' } } }],
+  edges: [],
+  outputs: { text: '{{ nodes.hello.output.text }}' },
+  settings: {},
+}
+
+describe('running workflows', () => {
+  let db: TestDatabase
+  let api: TestApi
+  let worker: TestWorker
+  let workflowId: string
+
+  const save = (definition: Definition) =>
+    db.tenant(api.organizationId, testActor, (tx) =>
+      createWorkflow(tx, {
+        name: definition.name,
+        description: null,
+        spec: null,
+        definition,
+        plan: compile(definition),
+      }),
+    )
+  const run = (body: object, headers: Record<string, string> = {}) =>
+    api.request('POST', '/v1/workflows/run-by-name', { body, headers })
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    api = await startApi(db, { TEMPORAL_UI_URL: 'http://localhost:8233' })
+    worker = await startWorker(db)
+    workflowId = (await save(greet)).id
+    await save({ ...greet, name: 'Twice' })
+    await save({ ...greet, name: 'Twice' })
+    await save({
+      ...greet,
+      name: 'Fails',
+      inputs: {},
+      nodes: [{ id: 'no', type: 'stop', config: { status: 'failed', message: 'No.' } }],
+      outputs: {},
+    })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await api?.close()
+    await db?.drop()
+  })
+
+  it('previews without confirm, and starts nothing', async () => {
+    const { status, body, headers } = await run({ name: 'Greet', inputs: { name: 'Ada' } })
+    assert.equal(status, 200)
+    assert.deepEqual([body.status, body.confirmed], ['confirmation_required', false])
+    assert.deepEqual(body.preview.nodes, [
+      { id: 'hello', type: 'set_fields', title: 'hello', effect: 'pure' },
+    ])
+    assert.deepEqual(body.preview.inputs, { name: 'Ada' })
+    assert.equal(headers.get('etag'), '"1"')
+    assert.equal((await api.request('GET', '/v1/runs')).body.total, 0)
+  })
+
+  it('answers with the outputs when it is asked to wait', async () => {
+    const { status, body } = await run(
+      { name: 'Greet', inputs: { name: 'Ada' }, confirm: true },
+      { Prefer: 'wait=10' },
+    )
+    assert.equal(status, 200)
+    assert.deepEqual(
+      [body.status, body.outputs, body.workflow_id],
+      ['completed', { text: 'Hello Ada' }, workflowId],
+    )
+    assert.equal(body.links.self, `/v1/runs/${body.run_id}`)
+    assert.match(body.links.temporal_ui, /^http:\/\/localhost:8233\/namespaces\/default\/workflows\/run%3A/)
+
+    const found = await api.request('GET', body.links.self)
+    assert.equal(found.status, 200)
+    assert.deepEqual(
+      found.body.nodes.map((node: { node_id: string; output: unknown }) => [node.node_id, node.output]),
+      [['hello', { text: 'Hello Ada' }]],
+    )
+    const list = await api.request('GET', '/v1/runs?status=completed&limit=1')
+    assert.equal(list.body.data[0].run_id, body.run_id)
+    assert.ok(!('outputs' in list.body.data[0]))
+  })
+
+  it('answers at once when it is not asked to wait', async () => {
+    const { body } = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true })
+    assert.equal(body.status, 'queued')
+  })
+
+  it('answers 200 for a run that failed', async () => {
+    const { status, body } = await run({ name: 'Fails', confirm: true }, { Prefer: 'wait=10' })
+    assert.deepEqual([status, body.status], [200, 'failed'])
+    assert.deepEqual(body.error, { code: 'stopped', message: 'No.', node_id: 'no' })
+  })
+
+  it('refuses unknown and ambiguous names, wrong inputs and another version', async () => {
+    assert.equal((await run({ name: 'greet', confirm: true })).status, 404)
+    const twice = await run({ name: 'Twice', confirm: true })
+    assert.deepEqual(
+      [twice.status, twice.body.error.type, twice.body.error.candidates.length],
+      [400, 'ambiguous_name', 2],
+    )
+    const wrong = await run({ name: 'Greet', inputs: { nam: 1 }, confirm: true })
+    assert.equal(wrong.status, 422)
+    assert.deepEqual(
+      wrong.body.detail.map((issue: { loc: string[] }) => issue.loc.at(-1)),
+      ['name', 'nam'],
+    )
+    const stale = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true }, { 'If-Match': '"7"' })
+    assert.equal(stale.status, 412)
+  })
+
+  it('runs by id, and by a version of it', async () => {
+    const path = `/v1/workflows/${workflowId}/run`
+    const body = { inputs: { name: 'Ada' }, confirm: true, version: 1 }
+    const ran = await api.request('POST', path, { body, headers: { Prefer: 'wait=10' } })
+    assert.equal(ran.body.status, 'completed')
+    assert.equal((await api.request('POST', path, { body: { ...body, version: 9 } })).status, 404)
+  })
+
+  it('does not show runs to another organization', async () => {
+    const { body } = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true })
+    const other = await startApi(db)
+    assert.equal((await other.request('GET', `/v1/runs/${body.run_id}`)).status, 404)
+    assert.equal((await other.request('POST', `/v1/runs/${body.run_id}/cancel`)).status, 404)
+    await other.close()
+  })
+
+  it('tests one node, once it is confirmed', async () => {
+    const body = { node_type: 'set_fields', config: { fields: { a: '{{ inputs.n }}' } }, inputs: { n: 3 } }
+    const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
+    assert.equal(preview.body.status, 'confirmation_required')
+    const { status, body: answer } = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { ...body, confirm: true },
+    })
+    assert.equal(status, 200)
+    assert.deepEqual(
+      [answer.object, answer.status, answer.output, answer.handle, answer.rendered_config],
+      ['node_test', 'completed', { a: 3 }, 'success', { fields: { a: 3 } }],
+    )
+    const broken = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { ...body, config: { fields: { a: '{{ inputs.x }}' } }, confirm: true },
+    })
+    assert.deepEqual(
+      [broken.status, broken.body.status, broken.body.error.code],
+      [200, 'failed', 'placeholder_error'],
+    )
+  })
+
+  it('asks for the scope of the records that a tested node works on', async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run'] })
+    const body = { node_type: 'crm_manager', config: { operation: 'delete', entity: 'contacts', id: 'x' } }
+    const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
+    assert.equal(answer.status, 403)
+    assert.match(answer.body.error.message, /contacts:write/)
+  })
+})

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import type { Http } from '../../activities/context.ts'
+import { cancelRun } from '../../db/runs.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+
+const set = (id: string, value: unknown = id): NodeSpec => ({
+  id,
+  type: 'set_fields',
+  config: { fields: { value } },
+})
+const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
+const wait = (id: string, time: string): NodeSpec => ({ id, type: 'delay', config: { for: time } })
+const call = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
+  id,
+  type: 'api_request',
+  config: { method: 'POST', url: 'https://example.com/' },
+  ...more,
+})
+
+describe('runs that wait', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  let calls: string[] = []
+  let answer: Http
+  const http: Http = (request, options) => {
+    calls.push(request.headers?.['Idempotency-Key'] ?? '')
+    return answer(request, options)
+  }
+  const nodes = async (id: string) => {
+    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
+  }
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, { http })
+  })
+  beforeEach(() => {
+    calls = []
+    answer = async () => ({ status: 200, headers: {}, body: { n: 1 }, duration_ms: 1 })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('goes on after a delay, and not before', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [wait('pause', '300ms'), set('then')],
+      edges: [edge('pause', 'then')],
+    })
+    await untilRun(db, id, ['running'])
+    await untilRun(db, id)
+    const [pause, then] = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    assert.ok(then.started_at.getTime() - pause.started_at.getTime() >= 300)
+  })
+
+  it('runs branches beside one another and joins them', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        set('start'),
+        wait('left', '50ms'),
+        call('right'),
+        set('join', '{{ nodes.right.output.status }}'),
+      ],
+      edges: [edge('start', 'left'), edge('start', 'right'), edge('left', 'join'), edge('right', 'join')],
+      outputs: { status: '{{ nodes.join.output.value }}' },
+    })
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { status: 200 }])
+  })
+
+  it('skips the branch that a condition does not take, and what only it reaches', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        { id: 'if', type: 'condition', config: { conditions: [{ left: 1, operator: 'eq', right: 2 }] } },
+        set('yes'),
+        set('after_yes'),
+        set('no'),
+        set('join'),
+      ],
+      edges: [
+        edge('if', 'yes', 'true'),
+        edge('yes', 'after_yes'),
+        edge('after_yes', 'join'),
+        edge('if', 'no', 'false'),
+        edge('no', 'join'),
+      ],
+      outputs: { yes: '{{ nodes.yes.output.value }}', no: '{{ nodes.no.output.value }}' },
+    })
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { yes: null, no: 'no' }])
+    assert.deepEqual(await nodes(id), {
+      if: 'completed',
+      yes: 'skipped',
+      after_yes: 'skipped',
+      no: 'completed',
+      join: 'completed',
+    })
+  })
+
+  it('tries an external node again with the same idempotency key', async () => {
+    answer = async () => ({ status: calls.length < 3 ? 503 : 201, headers: {}, body: null, duration_ms: 1 })
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        call('post', { retry: { max_attempts: 3, initial_interval: '10ms' } as NodeSpec['retry'] & object }),
+      ],
+    })
+    const run = await untilRun(db, id)
+    assert.equal(run.status, 'completed')
+    assert.deepEqual(calls, Array(3).fill(`${id}:post`))
+    assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 3)
+  })
+
+  it('leaves by the error handle when the attempts are used up, and fails without one', async () => {
+    answer = async () => {
+      throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+    }
+    const post = call('post', { retry: { max_attempts: 1 } })
+    const handled = await queueRun(db, organizationId, {
+      nodes: [post, set('sorry', '{{ nodes.post.error.code }}')],
+      edges: [edge('post', 'sorry', 'error')],
+      outputs: { why: '{{ nodes.sorry.output.value }}' },
+    })
+    const unhandled = await queueRun(db, organizationId, { nodes: [post] })
+    assert.deepEqual((await untilRun(db, handled)).outputs, { why: 'connection_refused' })
+    const failed = await untilRun(db, unhandled)
+    assert.deepEqual(
+      [failed.status, failed.error],
+      ['failed', { code: 'connection_refused', message: 'Nobody there.', node_id: 'post' }],
+    )
+  })
+
+  it('is cancelled while it waits, with what it waits for', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
+    await worker.client.workflow
+      .getHandle(`run:${id}`)
+      .describe()
+      .catch(() => {})
+    await untilRun(db, id, ['running'])
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+    assert.deepEqual(await nodes(id), { long: 'cancelled' })
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
+    assert.equal((await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name, 'CANCELLED')
+  })
+
+  it('is on record when an operator terminates it in the Temporal UI', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
+    await untilRun(db, id, ['running'])
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await worker.client.workflow.getHandle(`run:${id}`).terminate()
+    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    assert.equal((await untilRun(db, id)).status, 'terminated')
+    assert.deepEqual(await nodes(id), { long: 'cancelled' })
+    const raised = await db.system('events').where({ subject_id: id, name: 'workflow.failed' })
+    assert.equal(raised.length, 1)
+  })
+
+  it('holds the runs of a workflow that has used its concurrency', async () => {
+    const definition = { nodes: [wait('a', '300ms')], settings: { concurrency: 1 } }
+    const first = await queueRun(db, organizationId, definition)
+    const { workflow_id, workflow_version, workflow_name } = await db
+      .system('runs')
+      .where({ id: first })
+      .first()
+    const { createRun } = await import('../../db/runs.ts')
+    const second = await db.tenant(organizationId, testActor, (tx) =>
+      createRun(tx, {
+        workflow: { id: workflow_id, version: workflow_version, name: workflow_name },
+        trigger: { type: 'api' },
+        inputs: {},
+      }),
+    )
+    await untilRun(db, second)
+    const rows = await db.system('runs').whereIn('id', [first, second]).orderBy('id')
+    assert.ok(rows[1].started_at >= rows[0].ended_at)
+  })
+})
