@@ -1,0 +1,74 @@
+/**
+ * Records the histories that `test/workflows/replay.test.ts` replays: `node --import tsx test/support/record-histories.ts`
+ * with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories are never recorded over: what they hold has
+ * happened, and every later version of the workflows must still be able to replay it. A new case gets a new name.
+ */
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import proto from '@temporalio/proto'
+import { cancelRun } from '../../db/runs.ts'
+import type { Definition } from '../../workflows/definition/types.ts'
+import { createOrganization, createTestDatabase, testActor } from './database.ts'
+import { queueRun, startWorker, untilRun } from './worker.ts'
+
+const { History } = proto.temporal.api.history.v1
+const folder = new URL('../fixtures/histories/', import.meta.url)
+const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { id } } })
+const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
+const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
+const wait = (time: string) => ({ id: 'wait', type: 'delay', config: { for: time } })
+
+type Case = Partial<Definition> & Pick<Definition, 'nodes'>
+const cases: Record<string, Case> = {
+  'five-light-nodes': {
+    nodes: ['a', 'b', 'c', 'd', 'e'].map(set),
+    edges: [edge('a', 'b'), edge('b', 'c'), edge('c', 'd'), edge('d', 'e')],
+  },
+  'branches-with-delay-and-external': {
+    nodes: [set('start'), wait('20ms'), call, set('join')],
+    edges: [edge('start', 'wait'), edge('start', 'call'), edge('wait', 'join'), edge('call', 'join')],
+    settings: { timeout: '1h' },
+  },
+  'external-that-fails': { nodes: [{ ...call, retry: { max_attempts: 1 } }] },
+  cancelled: { nodes: [set('start'), wait('1h')], edges: [edge('start', 'wait')] },
+  'redone-task': {
+    nodes: [set('start'), wait('20ms'), set('end')],
+    edges: [edge('start', 'wait'), edge('wait', 'end')],
+  },
+}
+
+const db = await createTestDatabase()
+const organizationId = await createOrganization(db)
+let status = 200
+const worker = await startWorker(db, {
+  http: async () => ({ status, headers: {}, body: null, duration_ms: 1 }),
+})
+mkdirSync(folder, { recursive: true })
+for (const [name, definition] of Object.entries(cases)) {
+  const file = new URL(`${name}.binpb`, folder)
+  if (existsSync(file)) continue
+  status = name === 'external-that-fails' ? 500 : 200
+  const id = await queueRun(db, organizationId, definition)
+  const handle = worker.client.workflow.getHandle(`run:${id}`)
+  if (name === 'cancelled') {
+    await untilRun(db, id, ['running'])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+  }
+  await untilRun(db, id)
+  await handle.result().catch(() => {})
+  if (name === 'redone-task') {
+    // A reset does its first task over: the same history as when a worker dies in it.
+    await worker.client.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: handle.workflowId },
+      workflowTaskFinishEventId: 4,
+      requestId: randomUUID(),
+      reason: 'to record it',
+    })
+    await handle.result()
+  }
+  writeFileSync(file, History.encode(await handle.fetchHistory()).finish())
+}
+await worker.stop()
+await db.drop()
