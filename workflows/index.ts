@@ -1,3 +1,4 @@
 /** The workflow types: all that the bundler sees, so nothing here may reach zod, yaml, LiquidJS or Node. */
+export { deliver } from './deliver.ts'
 export { run } from './run.ts'
 export { testNode } from './test-node.ts'

@@ -1,0 +1,131 @@
+import { ApplicationFailure, Context } from '@temporalio/activity'
+import type { Database } from '../db/connect.ts'
+import {
+  type AttemptResult,
+  beginAttempt,
+  type DeliveryJob,
+  endAttempt,
+  endDelivery,
+  loadDelivery,
+  noteEndpointHealth,
+} from '../db/deliveries.ts'
+import { open } from '../db/seal.ts'
+import type { Actor } from '../db/tenancy.ts'
+import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
+import { NodeError } from '../workflows/nodes/define.ts'
+import type { HttpClient } from './effects/http.ts'
+import { signatureHeaders } from './effects/sign.ts'
+
+/** Seconds before each retry: Standard Webhooks. */
+const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
+const KEPT_BODY = 20_000
+const MAX_RETRY_AFTER = 86_400
+const SYSTEM: Actor = { type: 'system', id: null }
+
+/** `deliverOnce` makes the first attempt and reports; `deliverUntilDone` retries itself, each time when it is due. */
+export function createDeliver(deps: { db: Database; http: HttpClient; secretsKey: Buffer }) {
+  return {
+    deliverOnce: (input: DeliverInput) => attempt(deps, input),
+    async deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer> {
+      const answer = await attempt(deps, input)
+      if (answer.status !== 'waiting') return answer
+      throw ApplicationFailure.create({
+        message: answer.error ?? 'not due yet',
+        type: 'delivery_failed',
+        nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
+      })
+    },
+  }
+}
+
+async function attempt(
+  { db, http, secretsKey }: { db: Database; http: HttpClient; secretsKey: Buffer },
+  { organization_id, delivery_id }: DeliverInput,
+): Promise<DeliverAnswer> {
+  const prepared = await db.tenant(organization_id, SYSTEM, async (tx) => {
+    const job = await loadDelivery(tx, delivery_id)
+    if (!job) return { done: { status: 'failed', error: 'the delivery is gone' } as const }
+    if (job.status === 'succeeded' || job.status === 'failed') return { done: { status: job.status } }
+    const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
+    if (early > 0) return { done: { status: 'waiting' as const, retry_in_ms: early } }
+    if (job.attempts > scheduleOf(job).length) {
+      await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report back')
+      return { done: { status: 'failed' as const } }
+    }
+    return { job, number: await beginAttempt(tx, delivery_id) }
+  })
+  if (prepared.done) return prepared.done
+  const { job, number } = prepared
+
+  const { result, retryAfter } = await send(http, job, secretsKey)
+  const delay = scheduleOf(job)[number - 1]
+  const final = result.succeeded || result.http_status === 410 || delay === undefined
+  const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
+  await db.tenant(organization_id, SYSTEM, async (tx) => {
+    await endAttempt(tx, delivery_id, number, result, final ? null : new Date(Date.now() + wait))
+    await noteEndpointHealth(tx, job.webhook_id, result)
+  })
+  if (result.succeeded) return { status: 'succeeded' }
+  const error = result.error ?? 'failed'
+  return final ? { status: 'failed', error } : { status: 'waiting', error, retry_in_ms: wait }
+}
+
+async function send(
+  http: HttpClient,
+  { event, url, secrets_sealed, timeout_ms, webhook_id }: DeliveryJob,
+  key: Buffer,
+): Promise<{ result: AttemptResult; retryAfter: number }> {
+  const { previous, ...rest } = event
+  const body = JSON.stringify(previous === null ? rest : event)
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'agx-webhooks',
+    ...signatureHeaders(
+      secrets_sealed.map((sealed) => open(key, sealed)),
+      { id: `msg_${event.id}_${webhook_id}`, timestamp: new Date(), body },
+    ),
+  }
+  const startedAt = performance.now()
+  try {
+    const answer = await http.exchange({
+      method: 'POST',
+      url,
+      headers,
+      body,
+      signal: Context.current().cancellationSignal,
+      timeoutMs: timeout_ms,
+      keepBytes: KEPT_BODY,
+    })
+    const succeeded = answer.status >= 200 && answer.status < 300
+    const after = Number(answer.headers['retry-after'])
+    return {
+      result: {
+        succeeded,
+        http_status: answer.status,
+        duration_ms: answer.durationMs,
+        response_headers: answer.headers,
+        response_body: answer.body.toString('utf8').replaceAll('\0', '\uFFFD'),
+        error: succeeded ? null : `the receiver answered ${answer.status}`,
+      },
+      retryAfter: after > 0 ? Math.min(after, MAX_RETRY_AFTER) : 0,
+    }
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error
+    return {
+      result: {
+        succeeded: false,
+        http_status: null,
+        duration_ms: performance.now() - startedAt,
+        response_headers: null,
+        response_body: null,
+        error: `${error.code}: ${error.message}`,
+      },
+      retryAfter: 0,
+    }
+  }
+}
+
+const scheduleOf = (job: DeliveryJob) => job.retry_schedule ?? SCHEDULE
+
+/** Up to a fifth later, so that a receiver that comes back is not met by all at once. */
+const jittered = (seconds: number) => seconds * (1 + Math.random() / 5)

@@ -1,0 +1,121 @@
+import type { Tenant } from './tenancy.ts'
+
+export type DeliveryStatus = 'held' | 'queued' | 'delivering' | 'succeeded' | 'failed'
+
+/** A delivery with what one attempt of it needs. */
+export interface DeliveryJob {
+  status: DeliveryStatus
+  attempts: number
+  next_attempt_at: Date | null
+  url: string
+  webhook_id: string
+  secrets_sealed: string[]
+  retry_schedule: number[] | null
+  timeout_ms: number
+  event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
+}
+
+/** What came of an attempt. */
+export interface AttemptResult {
+  succeeded: boolean
+  http_status: number | null
+  duration_ms: number
+  response_headers: Record<string, string> | null
+  response_body: string | null
+  error: string | null
+}
+
+/** Reads and locks a delivery; undefined once it, its event or its endpoint is gone. */
+export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
+    `select d.status, d.attempts, d.next_attempt_at, w.url, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+       array_remove(array[w.secret_sealed,
+         case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,
+       json_build_object('id', e.id, 'event', e.name, 'data', e.data, 'previous', e.previous,
+         'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event
+     from deliveries d
+     join events e on e.organization_id = d.organization_id and e.id = d.event_id
+     join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
+     where d.organization_id = ? and d.id = ? for update of d`,
+    [tx.organizationId, id],
+  )
+  return rows[0]
+}
+
+/** Logs an attempt before it is sent. @returns its number, from 1. */
+export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
+  const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
+    `with d as (
+       update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
+         started_at = coalesce(started_at, now())
+       where organization_id = :organizationId and id = :id returning attempts)
+     insert into delivery_attempts (organization_id, delivery_id, attempt)
+     select :organizationId, :id, attempts from d returning attempt`,
+    { organizationId: tx.organizationId, id },
+  )
+  return rows[0]!.attempt
+}
+
+/** Completes the log of an attempt; `next` is when the delivery is tried again, null where this was the end. */
+export async function endAttempt(
+  tx: Tenant,
+  id: string,
+  attempt: number,
+  result: AttemptResult,
+  next: Date | null,
+): Promise<void> {
+  const { succeeded, response_headers, ...columns } = result
+  await tx
+    .trx('delivery_attempts')
+    .where({ organization_id: tx.organizationId, delivery_id: id, attempt })
+    .update({
+      ...columns,
+      status: succeeded ? 'succeeded' : 'failed',
+      response_headers: JSON.stringify(response_headers),
+    })
+  if (next)
+    await tx
+      .trx('deliveries')
+      .where({ organization_id: tx.organizationId, id })
+      .update({ next_attempt_at: next, error: result.error })
+  else await endDelivery(tx, id, succeeded ? 'succeeded' : 'failed', result.error)
+}
+
+/** Frees the slot of the endpoint, and wakes the relay for the next. */
+export async function endDelivery(
+  tx: Tenant,
+  id: string,
+  status: 'succeeded' | 'failed',
+  error: string | null,
+): Promise<void> {
+  await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ status, error, next_attempt_at: null, ended_at: tx.trx.fn.now() })
+  tx.wake('agx_deliveries')
+}
+
+/** Turns the endpoint off after 410, or after five days of nothing but failure. */
+export async function noteEndpointHealth(
+  tx: Tenant,
+  webhookId: string,
+  result: AttemptResult,
+): Promise<void> {
+  await tx.trx.raw(
+    `update outgoing_webhooks set
+       failing_since = case when :succeeded then null else coalesce(failing_since, now()) end,
+       status = case when :gone or (not :succeeded and failing_since < now() - interval '5 days')
+         then 'Inactive' else status end,
+       status_reason = case when :gone then 'the receiver answered 410 Gone'
+         when not :succeeded and failing_since < now() - interval '5 days' then 'five days of nothing but failure'
+         else status_reason end
+     where organization_id = :organizationId and id = :webhookId
+       and not (:succeeded and failing_since is null)`,
+    {
+      organizationId: tx.organizationId,
+      webhookId,
+      succeeded: result.succeeded,
+      gone: result.http_status === 410,
+    },
+  )
+}

@@ -1,0 +1,78 @@
+import type { Knex } from 'knex'
+import { protect } from './protect.ts'
+
+/** Outgoing webhooks: endpoints, a delivery for each event that one of them wants, and the log of attempts. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    create table outgoing_webhooks (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      name text not null,
+      url text not null,
+      events text[] not null,
+      status text not null default 'Active' check (status in ('Active', 'Inactive')),
+      -- why the service turned it off
+      status_reason text,
+      secret_sealed text not null,
+      -- the secret that a rotation replaced; both sign until previous_secret_expires_at
+      previous_secret_sealed text,
+      previous_secret_expires_at timestamptz(3),
+      -- seconds before each retry; null is the default schedule
+      retry_schedule integer[],
+      timeout_ms integer not null default 15000,
+      concurrency integer not null default 10,
+      -- since when every attempt has failed
+      failing_since timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+
+    create table deliveries (
+      organization_id uuid not null,
+      id uuid not null,
+      webhook_id uuid not null,
+      event_id uuid not null,
+      -- a resend is the next generation
+      generation integer not null default 0,
+      -- 'queued' is the outbox; 'held' waits for its endpoint or its quota
+      status text not null check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed')),
+      attempts integer not null default 0,
+      next_attempt_at timestamptz(3),
+      error text,
+      -- a relay is starting it until then
+      lease_until timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      started_at timestamptz(3),
+      ended_at timestamptz(3),
+      primary key (organization_id, id),
+      unique (organization_id, event_id, webhook_id, generation),
+      foreign key (organization_id, webhook_id) references outgoing_webhooks on delete cascade,
+      foreign key (organization_id, event_id) references events on delete cascade
+    );
+    create index deliveries_queue on deliveries (organization_id, webhook_id, id) where status = 'queued';
+    create index deliveries_busy on deliveries (organization_id, webhook_id) where status = 'delivering';
+    create index deliveries_webhook on deliveries (organization_id, webhook_id, id desc);
+
+    create table delivery_attempts (
+      organization_id uuid not null,
+      delivery_id uuid not null,
+      attempt integer not null,
+      -- written before sending: a crash leaves it unknown
+      status text not null default 'unknown' check (status in ('unknown', 'succeeded', 'failed')),
+      started_at timestamptz(3) not null default now(),
+      http_status integer,
+      duration_ms double precision,
+      response_headers jsonb,
+      response_body text,
+      error text,
+      primary key (organization_id, delivery_id, attempt),
+      foreign key (organization_id, delivery_id) references deliveries on delete cascade
+    );
+  `)
+  for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts']) await protect(knex, table)
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop table delivery_attempts, deliveries, outgoing_webhooks')
+}

@@ -1,0 +1,65 @@
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import type { Queue } from './relay.ts'
+
+const BATCH = 500
+
+/**
+ * The first stage of outgoing webhooks: events out of the outbox become deliveries. Nothing is started here, so the
+ * queue never hands out a row; its claim is the whole work.
+ */
+export function eventsQueue(): Queue<never> {
+  return {
+    name: 'events',
+    channel: 'agx_events',
+    async claim(db) {
+      while ((await matchEvents(db)) === BATCH);
+      return []
+    },
+    start: async () => {},
+    started: async () => {},
+    refused: async () => {},
+  }
+}
+
+/**
+ * One transaction: a delivery for each endpoint that wants an event, and the event marked as matched. For an endpoint
+ * that is off the delivery is held. @returns how many events were matched.
+ */
+export async function matchEvents(db: Knex): Promise<number> {
+  const { events, queued } = await db.transaction(async (trx) => {
+    const { rows: events } = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
+      `update events e set matched_at = now() from (
+         select organization_id, id from events where matched_at is null order by id limit ?
+         for update skip locked) o
+       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id`,
+      [BATCH],
+    )
+    if (events.length === 0) return { events: 0, queued: 0 }
+    const { rows: wanted } = await trx.raw<{ rows: WantedRow[] }>(
+      `select e.organization_id, e.id as event_id, w.id as webhook_id,
+         case when w.status = 'Active' then 'queued' else 'held' end as status
+       from jsonb_to_recordset(?) as m(organization_id uuid, id uuid)
+       join events e on e.organization_id = m.organization_id and e.id = m.id
+       join outgoing_webhooks w on w.organization_id = e.organization_id and e.name = any(w.events)
+       order by e.id`,
+      [JSON.stringify(events)],
+    )
+    if (wanted.length > 0)
+      await trx('deliveries')
+        .insert(wanted.map((row) => ({ ...row, id: uuidv7() })))
+        .onConflict(['organization_id', 'event_id', 'webhook_id', 'generation'])
+        .ignore()
+    return { events: events.length, queued: wanted.filter(({ status }) => status === 'queued').length }
+  })
+  // After the commit: NOTIFY inside it would lock the whole database until then.
+  if (queued > 0) await db.raw("select pg_notify('agx_deliveries', '')")
+  return events
+}
+
+interface WantedRow {
+  organization_id: string
+  event_id: string
+  webhook_id: string
+  status: 'queued' | 'held'
+}

@@ -1,0 +1,119 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import type { Knex } from 'knex'
+import type { Logger } from '../../db/log.ts'
+import type { deliver } from '../../workflows/deliver.ts'
+import { type Queue, refusal } from '../relay.ts'
+
+const LEASE_SECONDS = 30
+
+/** A delivery that was claimed. */
+export interface DeliveryRow {
+  organization_id: string
+  id: string
+  webhook_id: string
+  webhook_name: string
+  event_id: string
+  event_name: string
+}
+
+const ORGANIZATION = defineSearchAttributeKey('AgxOrganization', SearchAttributeType.KEYWORD)
+const ENDPOINT = defineSearchAttributeKey('AgxEndpoint', SearchAttributeType.KEYWORD)
+
+/** Deliveries of events to endpoints. `taskQueue` is their own, so that slow receivers hold no run up. */
+export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Queue<DeliveryRow> {
+  // Turns false where the namespace lacks our search attributes.
+  let attributes = true
+  return {
+    name: 'deliveries',
+    channel: 'agx_deliveries',
+    claim,
+    async start(client, row) {
+      try {
+        await startDelivery(client, row, options.taskQueue, attributes)
+      } catch (error) {
+        if (!attributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
+        options.log.warn({ reason: refusal(error) }, 'deliveries start without search attributes')
+        attributes = false
+        await startDelivery(client, row, options.taskQueue, attributes)
+      }
+    },
+    async started(db, rows) {
+      await db('deliveries')
+        .whereIn(
+          ['organization_id', 'id'],
+          rows.map((row) => [row.organization_id, row.id]),
+        )
+        .andWhere('status', 'queued')
+        .update({ status: 'delivering', started_at: db.fn.now(), lease_until: null })
+    },
+    async refused(db, row, reason) {
+      await db('deliveries')
+        .where({ organization_id: row.organization_id, id: row.id, status: 'queued' })
+        .update({ status: 'failed', error: reason, ended_at: db.fn.now(), lease_until: null })
+    },
+  }
+}
+
+/** One relay claims at a time, so that an endpoint's concurrency holds exactly; organizations take turns. */
+async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
+  return db.transaction(async (trx) => {
+    const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim deliveries')) as mine")
+    if (!lock.rows[0].mine) return []
+    const { rows } = await trx.raw<{ rows: DeliveryRow[] }>(CLAIM, { limit, lease: LEASE_SECONDS })
+    return rows
+  })
+}
+
+const CLAIM = `
+  with lanes as (
+    select w.organization_id, w.id, w.name, w.concurrency -
+      (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+         and (d.status = 'delivering' or (d.status = 'queued' and d.lease_until > now()))) as free
+    from outgoing_webhooks w
+    where w.status = 'Active' and exists (select from deliveries d where d.organization_id = w.organization_id
+      and d.webhook_id = w.id and d.status = 'queued')
+  ), candidates as (
+    select q.organization_id, q.id, l.name,
+      row_number() over (partition by q.organization_id order by q.id) as turn
+    from lanes l cross join lateral (
+      select d.organization_id, d.id from deliveries d
+      where d.organization_id = l.organization_id and d.webhook_id = l.id and d.status = 'queued'
+        and (d.lease_until is null or d.lease_until < now())
+      order by d.id limit greatest(0, least(l.free, :limit))) q
+  ), chosen as (select * from candidates order by turn, id limit :limit)
+  update deliveries d set lease_until = now() + make_interval(secs => :lease)
+  from chosen c, events e
+  where d.organization_id = c.organization_id and d.id = c.id and d.status = 'queued'
+    and e.organization_id = d.organization_id and e.id = d.event_id
+  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, e.name as event_name`
+
+async function startDelivery(
+  client: Client,
+  row: DeliveryRow,
+  taskQueue: string,
+  attributes: boolean,
+): Promise<void> {
+  const summary = `${row.event_name} to ${row.webhook_name}`.slice(0, 200)
+  const typedSearchAttributes = [
+    { key: ORGANIZATION, value: row.organization_id },
+    { key: ENDPOINT, value: row.webhook_id },
+  ]
+  try {
+    await client.workflow.start<typeof deliver>('deliver', {
+      taskQueue,
+      workflowId: `delivery:${row.id}`,
+      requestEagerStart: true,
+      workflowTaskTimeout: '30 seconds',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdConflictPolicy: 'FAIL',
+      staticSummary: summary,
+      memo: { organization_id: row.organization_id, delivery_id: row.id, event_id: row.event_id },
+      priority: { fairnessKey: row.organization_id },
+      ...(attributes ? { typedSearchAttributes } : {}),
+      args: [{ organization_id: row.organization_id, delivery_id: row.id, summary }],
+    })
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+  }
+}
