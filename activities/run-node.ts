@@ -70,7 +70,7 @@ interface Begun {
 
 async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
-  if (!state || state.run.status !== 'running')
+  if (state?.run.status !== 'running')
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, true)
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
   const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)

@@ -72,17 +72,18 @@ export class Segment {
 
   private apply(one: Happened): void {
     if (one.type === 'cancelled')
-      return this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
-    if (one.type === 'timeout')
-      return this.finish('failed', {
-        code: 'timeout',
-        message: 'The run took longer than its workflow allows.',
-      })
-    const row = this.rows.get(one.node)
-    const node = this.plan.nodes[one.node]
-    if (!row || !node || row.settled_segment !== null) return
-    if (one.type === 'timer') this.settle(row, 'completed', row.handle)
-    else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
+      this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
+    else if (one.type === 'timeout')
+      this.finish('failed', { code: 'timeout', message: 'The run took longer than its workflow allows.' })
+    else {
+      const row = this.rows.get(one.node)
+      const node = this.plan.nodes[one.node]
+      if (row && node && row.settled_segment === null) this.arrive(row, node, one)
+    }
+  }
+
+  private arrive(row: RunNode, node: PlanNode, one: Happened & { node: string }): void {
+    if (one.type === 'timer' || row.status === 'completed') this.settle(row, 'completed', row.handle)
     else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
       const reported = one.type === 'failed' ? { code: one.code, message: one.message } : lost
@@ -149,25 +150,26 @@ export class Segment {
 
   private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
     row.input = outcome.input
-    if (outcome.status === 'failed') return this.fail(row, node, outcome.error)
-    row.output = outcome.output
-    if (outcome.status === 'completed') return this.settle(row, 'completed', outcome.handle)
-    if (outcome.status === 'ended') {
-      this.settle(row, 'completed', null)
-      const { status, message } = outcome.end
-      if (status === 'completed') return this.complete()
-      return this.finish('failed', {
-        code: 'stopped',
-        message: message ?? 'The workflow stopped itself as failed.',
-        node_id: node.id,
-      })
+    if (outcome.status !== 'failed') row.output = outcome.output
+    if (outcome.status === 'failed') this.fail(row, node, outcome.error)
+    else if (outcome.status === 'completed') this.settle(row, 'completed', outcome.handle)
+    else if (outcome.status === 'ended') this.stop(row, outcome.end)
+    else {
+      row.status = 'waiting'
+      row.handle = outcome.handle
+      row.wait_until = outcome.wait_until.toISOString()
+      row.duration_ms = null
+      const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
+      this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
+      this.ran.push(`${node.id}: waiting`)
     }
-    row.status = 'waiting'
-    row.handle = outcome.handle
-    row.wait_until = outcome.wait_until.toISOString()
-    const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
-    this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
-    this.ran.push(`${node.id}: waiting`)
+  }
+
+  private stop(row: RunNode, end: { status: 'completed' | 'failed'; message?: string }): void {
+    this.settle(row, 'completed', null)
+    const message = end.message ?? 'The workflow stopped itself as failed.'
+    if (end.status === 'completed') this.complete()
+    else this.finish('failed', { code: 'stopped', message, node_id: row.node_id })
   }
 
   private fail(row: RunNode, node: PlanNode, error: RunError): void {

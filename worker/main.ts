@@ -1,11 +1,12 @@
 import { Client } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
+import { createHttp } from '../activities/effects/http.ts'
+import { recordEffects } from '../activities/effects/records.ts'
 import { createActivities } from '../activities/index.ts'
 import { ConfigError } from '../db/config.ts'
 import { connect } from '../db/connect.ts'
 import { createLogger, type Logger, redactText } from '../db/log.ts'
-import { NodeError } from '../workflows/nodes/define.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
@@ -41,7 +42,8 @@ async function main(): Promise<void> {
     })
 
   const bundle = await workflowBundle(config.DATA_DIR)
-  const activities = createActivities({ db, log, http: unavailable, records: unavailable })
+  const http = createHttp({ allow: config.EGRESS_ALLOW })
+  const activities = createActivities({ db, log, http: http.call, records: recordEffects })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig()
 
@@ -75,11 +77,8 @@ async function main(): Promise<void> {
     }
   }
   await health.close()
+  await http.close()
   await db.close()
-}
-
-const unavailable = () => {
-  throw new NodeError('unavailable', 'This node cannot run here yet.')
 }
 
 const levels = {

@@ -1,0 +1,92 @@
+import type { z } from 'zod'
+import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { type Filter, parseFilter, sortable } from '../../db/records/filters.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities, entityNames, isEntity } from '../../db/records/kinds/index.ts'
+import { type ListQuery, listRecords } from '../../db/records/list.ts'
+import { createSchema, updateSchema } from '../../db/records/schemas.ts'
+import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import { NodeError, type RecordEffects, type RecordFields } from '../../workflows/nodes/define.ts'
+
+const DEFAULT_LIMIT = 50
+
+/** The organization's records for nodes: the same schemas, store and events as the API, as the run's actor. */
+export function recordEffects(tx: Tenant): RecordEffects {
+  return {
+    async create(name, fields) {
+      const entity = entityOf(name)
+      return createRecord(tx, entity, parse(createSchema(entity), fields))
+    },
+    get: async (name, id) => getRecord(tx, entityOf(name), id),
+    async search(name, query) {
+      const entity = entityOf(name)
+      const { data, has_more } = await listRecords(tx, entity, listQuery(entity, query))
+      return { data, has_more }
+    },
+    async update(name, id, fields) {
+      const entity = entityOf(name)
+      return updateRecord(tx, entity, id, parse(updateSchema(entity), fields))
+    },
+    async upsert(name, by, fields) {
+      const entity = entityOf(name)
+      if (!upsertKeys(entity).includes(by))
+        throw new NodeError('invalid_request', `${entity} are found by ${upsertKeys(entity).join(', ')}.`)
+      // An update changes only what was given, hence without the defaults of a create.
+      const { associations: _, ...given } = fields
+      return upsertRecord(
+        tx,
+        entity,
+        by,
+        parse(createSchema(entity), fields),
+        parse(updateSchema(entity), given),
+      )
+    },
+    async delete(name, id) {
+      const { deleted } = await deleteRecord(tx, entityOf(name), id)
+      return { id, deleted }
+    },
+    link: async (name, id, target, targetId, properties) => ({
+      ...(await link(tx, entityOf(name), id, entityOf(target), targetId, properties)),
+    }),
+    unlink: async (name, id, target, targetId) => ({
+      ...(await unlink(tx, entityOf(name), id, entityOf(target), targetId)),
+    }),
+    async listRelated(name, id, target, limit) {
+      const other = entityOf(target)
+      const query = listQuery(other, limit === undefined ? {} : { limit })
+      const { data, has_more } = await listRelated(tx, entityOf(name), id, other, query)
+      return { data, has_more }
+    },
+  }
+}
+
+function entityOf(name: string): EntityName {
+  if (isEntity(name)) return name
+  throw new NodeError('unknown_entity', `There is no entity ${name}; there are ${entityNames.join(', ')}.`)
+}
+
+function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {
+  const parsed = schema.safeParse(fields)
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  throw new NodeError('validation_error', issues.join('; ').slice(0, 2_000))
+}
+
+function listQuery(entity: EntityName, query: Parameters<RecordEffects['search']>[1]): ListQuery {
+  const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
+  if (!sortable(entities[entity], sort))
+    throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
+  const parsed = Object.entries(filters).map(([parameter, value]) => filterOf(entity, parameter, value))
+  return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
+}
+
+/** Lists become the comma-separated values of the query string, quoted. */
+function filterOf(entity: EntityName, parameter: string, value: unknown): Filter {
+  const quoted = (item: unknown) => `"${String(item).replaceAll('"', '""')}"`
+  const text = Array.isArray(value) ? value.map(quoted).join(',') : String(value)
+  const filter = parseFilter(entities[entity], parameter, text)
+  if ('msg' in filter) throw new NodeError('validation_error', `${parameter}: ${filter.msg}`)
+  return filter
+}

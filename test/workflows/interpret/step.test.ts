@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { compile } from '../../../workflows/definition/compile.ts'
+import type { Edge, Plan } from '../../../workflows/definition/types.ts'
+import { type NodeState, step } from '../../../workflows/interpret/step.ts'
+
+function planOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Plan {
+  return compile({
+    name: 'Test',
+    trigger: { type: 'manual' },
+    inputs: {},
+    nodes: Array.from({ length: count }, (_, n) => ({
+      id: `n${n}`,
+      type: 'condition',
+      config: {},
+      ...(joins[n] ? { join: joins[n] } : {}),
+    })),
+    edges,
+    outputs: {},
+    settings: {},
+  })
+}
+
+const edge = (from: number, to: number, handle = 'true'): Edge => ({ from: `n${from}`, handle, to: `n${to}` })
+const left = (handle: string): NodeState => ({ status: 'completed', handle })
+
+describe('what follows from the state of a run', () => {
+  it('starts with the first node', () => {
+    assert.deepEqual(step(planOf(2, [edge(0, 1)]), new Map()), { ready: ['n0'], skipped: [] })
+  })
+
+  it('takes the edges of the handle that a node left by, the others are dead', () => {
+    const plan = planOf(4, [edge(0, 1), edge(0, 2, 'false'), edge(2, 3)])
+    assert.deepEqual(step(plan, new Map([['n0', left('true')]])), { ready: ['n1'], skipped: ['n2', 'n3'] })
+  })
+
+  it('waits at a join for all branches, or goes on at the first where it says any', () => {
+    const edges = [edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)]
+    const states = new Map<string, NodeState>([
+      ['n0', left('true')],
+      ['n1', left('true')],
+      ['n2', { status: 'running', handle: null }],
+    ])
+    assert.deepEqual(step(planOf(4, edges), states).ready, [])
+    assert.deepEqual(step(planOf(4, edges, ['all', 'all', 'all', 'any']), states).ready, ['n3'])
+  })
+
+  it('goes on by the error handle of a node that failed', () => {
+    const plan = planOf(3, [edge(0, 1), edge(0, 2, 'error')])
+    const states = new Map<string, NodeState>([['n0', { status: 'failed', handle: 'error' }]])
+    assert.deepEqual(step(plan, states), { ready: ['n2'], skipped: ['n1'] })
+  })
+
+  it('agrees, for every graph and every order of events, with paths that are walked one by one', () => {
+    const size = 7
+    const graph = fc.record({
+      edges: fc.uniqueArray(
+        fc
+          .tuple(fc.nat(size - 2), fc.nat(size - 1), fc.constantFrom('true', 'false'))
+          .filter(([from, to]) => from < to),
+        { selector: String, maxLength: 20 },
+      ),
+      handles: fc.array(fc.constantFrom('true', 'false'), { minLength: size, maxLength: size }),
+      joins: fc.array(fc.constantFrom('all' as const, 'any' as const), { minLength: size, maxLength: size }),
+      picks: fc.array(fc.nat(), { minLength: 2 * size, maxLength: 2 * size }),
+    })
+    fc.assert(
+      fc.property(graph, ({ edges, handles, joins, picks }) => {
+        const plan = planOf(
+          size,
+          edges.map(([from, to, handle]) => edge(from, to, handle)),
+          joins,
+        )
+        // A node runs exactly if some path of taken edges leads to it from the start.
+        const reached = new Set([0])
+        for (let n = 0; n < size; n++)
+          for (const [from, to, handle] of edges)
+            if (from === n && reached.has(n) && handles[n] === handle) reached.add(to)
+
+        const states = new Map<string, NodeState>()
+        const open: string[] = []
+        for (let turn = 0; ; turn++) {
+          const { ready, skipped } = step(plan, states)
+          for (const id of skipped) states.set(id, { status: 'skipped', handle: null })
+          for (const id of ready) {
+            assert.ok(!states.has(id), `${id} starts twice`)
+            states.set(id, { status: 'running', handle: null })
+            open.push(id)
+          }
+          if (open.length === 0) break
+          const [id] = open.splice(picks[turn % picks.length]! % open.length, 1)
+          states.set(id!, left(handles[Number(id!.slice(1))]!))
+        }
+        for (let n = 0; n < size; n++)
+          assert.equal(states.get(`n${n}`)?.status, reached.has(n) ? 'completed' : 'skipped', `n${n}`)
+      }),
+    )
+  })
+})
