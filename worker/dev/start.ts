@@ -18,6 +18,10 @@ import { findTemporalCli } from './temporal-cli.ts'
 const stopping = new AbortController()
 // npm passes on the Ctrl-C that we got from the terminal too: the second must not cut the first's work short.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort())
+// A SIGTERM for npm ends only npm and the shell between us: under npm, losing the parent is being told to end.
+const parent = process.ppid
+const orphaned = () => process.env.npm_lifecycle_event !== undefined && process.ppid !== parent
+setInterval(() => orphaned() && stopping.abort(), 500).unref()
 
 let stack: Stack | undefined
 try {
