@@ -15,6 +15,8 @@ export interface Realm<R extends Route | AppRoute> {
   /** The common beginning of all its paths. */
   prefix: string
   routes: readonly R[]
+  /** What a path that does not exist may have meant. */
+  hintFor?(path: string): string | undefined
   /** Throws if a route says nothing about who may use it: such a process must not start. */
   inspect(route: R): void
   /** Who calls; undefined only where the route found lets anyone in. Throws unauthorized. */
@@ -53,7 +55,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
       ctx.state.organization = caller.organization.id
       await realm.limit?.(ctx, caller)
     }
-    const { operation, params, unknownId } = find(ctx, match)
+    const { operation, params, unknownId } = find(ctx, match, realm.hintFor?.(path))
     ctx.state.route = realm.prefix + operation.route.path
     realm.authorize(ctx, operation.route, params, caller)
 
@@ -92,8 +94,12 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
  * The operation and its path parameters. Throws not_found or method_not_allowed. An ill-formed id is only noted: it is
  * answered when a well-formed, unknown one would be.
  */
-function find<R extends Route | AppRoute>(ctx: Koa.Context, match: Match<Operation<R>> | undefined) {
-  if (!match) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+function find<R extends Route | AppRoute>(
+  ctx: Koa.Context,
+  match: Match<Operation<R>> | undefined,
+  hint = 'see /docs',
+) {
+  if (!match) throw new AppError('not_found', 'there is no such path', { hint })
   if (!match.found) {
     const allowed = match.allowed.join(', ')
     ctx.set('Allow', allowed)

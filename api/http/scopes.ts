@@ -1,4 +1,5 @@
-import type { Scope } from '../../db/scopes.ts'
+import { AppError } from '../../db/errors.ts'
+import { allows, type Scope } from '../../db/scopes.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/scopes.ts'
 
@@ -15,4 +16,11 @@ export interface Caller {
     timezone: string
   }
   scopes: ReadonlySet<Scope>
+}
+
+/** Throws `insufficient_scope` naming the first of `needed` that the caller lacks. */
+export function requireScopes(caller: Pick<Caller, 'scopes'> | undefined, needed: readonly Scope[]): void {
+  for (const scope of needed)
+    if (!caller || !allows(caller.scopes, scope))
+      throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
 }

@@ -1,11 +1,11 @@
-import { AppError } from '../../db/errors.ts'
 import { LimitWindows } from '../../db/limits.ts'
+import { entityNames } from '../../db/records/kinds/index.ts'
 import type { AppDeps } from '../deps.ts'
 import { authenticateKey, type KeyCaller } from '../http/auth.ts'
 import type { Realm } from '../http/gateway.ts'
 import { limitRate } from '../http/rate-limit.ts'
 import type { Route } from '../http/route.ts'
-import { allows, SCOPES, type Scope } from '../http/scopes.ts'
+import { requireScopes, SCOPES, type Scope } from '../http/scopes.ts'
 import { routes } from './route-table.ts'
 
 /** /v1: keys, their scopes (default deny) and their limits. */
@@ -13,6 +13,8 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
   const windows = new LimitWindows(deps.db.system)
   return {
     prefix: '/v1',
+    hintFor: (path) =>
+      path.startsWith('/v1/objects/') ? `the kinds are ${entityNames.join(', ')}` : undefined,
     routes,
     inspect(route) {
       const named = typeof route.scope === 'function' ? [] : [route.scope].flat()
@@ -22,11 +24,7 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
     },
     authenticate: (ctx) => authenticateKey(ctx.req, deps),
     limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),
-    authorize(_ctx, route, params, caller) {
-      for (const scope of neededScopes(route, params))
-        if (!caller || !allows(caller.scopes, scope))
-          throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
-    },
+    authorize: (_ctx, route, params, caller) => requireScopes(caller, neededScopes(route, params)),
   }
 }
 

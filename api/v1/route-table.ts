@@ -1,7 +1,10 @@
 import type { Route } from '../http/route.ts'
+import { associationRoutes } from './associations.ts'
+import { eventRoutes } from './events.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
+import { objectRoutes } from './objects.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { workflowRoutes } from './workflows.ts'
@@ -9,6 +12,9 @@ import { workflowRoutes } from './workflows.ts'
 /** Every operation of /v1. A new resource: a file beside this one and a line here. */
 export const routes: Route[] = [
   ...meRoutes,
+  ...eventRoutes,
+  ...objectRoutes,
+  ...associationRoutes,
   ...nodeTestRoutes,
   ...runWorkflowRoutes,
   ...runRoutes,

@@ -1,9 +1,10 @@
 import { invalid, notFound } from '../errors.ts'
+import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { type End, exists, pairOf, upsertLink } from './links.ts'
-import { type ListQuery, listRecords, type Page } from './list.ts'
+import { type ListQuery, listRecords } from './list.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 import type { AgxRecord } from './schemas.ts'
 

@@ -28,7 +28,7 @@ interface TypeOf {
   operators: Operator[]
   /** The column's type in SQL, which filter values and cursors are cast to. */
   sql: string
-  /** Parses a filter value; undefined where it is not one of the type. Text is compared in lower case. */
+  /** Parses a filter value; undefined where it is not one of the type. */
   filterValue: (text: string) => string | undefined
   /** What a filter value must look like, for the error. */
   expects: string
@@ -36,6 +36,10 @@ interface TypeOf {
 }
 
 const MAX_MONEY_DIGITS = 16
+const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
+
+/** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
+export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
 
 const trimmed = (field: Field) =>
   z
@@ -48,15 +52,20 @@ const text: TypeOf = {
   input: trimmed,
   operators: TEXT,
   sql: 'text',
-  filterValue: (value) => value.toLowerCase(),
+  filterValue: (value) => (isStorable(value) ? value : undefined),
   expects: 'a text',
   sortable: true,
 }
 
 const instant = z.iso.datetime({ offset: true }).or(z.iso.date())
 
-/** To milliseconds in UTC, as everything is stored and shown. */
-export const toTimestamp = (value: string): string => new Date(value).toISOString()
+/** To milliseconds in UTC, as everything is stored and shown; undefined outside the years 1 to 9999. */
+export function toTimestamp(value: string): string | undefined {
+  const date = new Date(value)
+  if (Number.isNaN(date.getTime())) return undefined
+  const text = date.toISOString()
+  return /^(?!0000)\d{4}-/.test(text) ? text : undefined
+}
 
 export const fieldTypes: Record<FieldType, TypeOf> = {
   text,
@@ -68,6 +77,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
       z
         .string()
         .trim()
+        .overwrite(withScheme)
         .max(2_048)
         .pipe(z.url({ protocol: /^https?$/, error: 'must be an http or https address' })),
   },
@@ -77,9 +87,9 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
       z
         .string()
         .trim()
-        .toLowerCase()
+        .overwrite(toDomain)
         .max(253)
-        .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]{2,}$/, 'must be a domain such as example.com'),
+        .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/, 'must be a domain such as example.com'),
   },
   integer: {
     input: () => z.int().min(0).max(2_147_483_647),
@@ -100,7 +110,17 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   },
   currency: {
     ...text,
-    input: () => z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as USD'),
+    input: () =>
+      z
+        .string()
+        .trim()
+        .toUpperCase()
+        .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as USD')
+        .refine((code) => CURRENCIES.has(code), 'is no currency of ISO 4217'),
+  },
+  timezone: {
+    ...text,
+    input: () => z.string().trim().max(64).refine(isTimezone, 'must be an IANA name such as Europe/Zurich'),
   },
   boolean: {
     input: () => z.boolean(),
@@ -111,7 +131,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     sortable: true,
   },
   datetime: {
-    input: () => instant.transform(toTimestamp),
+    input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
     sql: 'timestamptz',
     filterValue: (value) => (instant.safeParse(value).success ? toTimestamp(value) : undefined),
@@ -120,7 +140,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
   reference: {
-    input: () => z.uuid(),
+    input: () => z.uuid().toLowerCase(),
     operators: EQUALITY,
     sql: 'uuid',
     filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
@@ -153,6 +173,34 @@ function toE164(value: string): string {
   return parsed?.isValid() ? parsed.number : value
 }
 
+/** `example.com/about` as people write it. */
+const withScheme = (value: string): string =>
+  /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?([/?#]|$)/u.test(value) ? `https://${value}` : value
+
+/** The host of an address, without `www.`; what is no address stays as it is. */
+function toDomain(value: string): string {
+  if (value.includes('@')) return value
+  const address = /^https?:\/\//i.test(value) ? value : `https://${value}`
+  if (!URL.canParse(address)) return value
+  return new URL(address).hostname.replace(/^www\./, '').replace(/\.$/, '')
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    // Offsets such as +01:00 are accepted there too, but are no names.
+    return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
+  } catch {
+    return false
+  }
+}
+
+function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
+  const timestamp = toTimestamp(value)
+  if (timestamp !== undefined) return timestamp
+  ctx.addIssue({ code: 'custom', message: 'must be in the years 0001 to 9999', params: { type: 'datetime' } })
+  return z.NEVER
+}
+
 /** A decimal with at least two places, as text: money is never a float. */
 function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   const written = typeof value === 'number' ? String(value) : value.trim()
@@ -166,5 +214,8 @@ function toMoney(value: string | number, ctx: z.RefinementCtx): string {
     })
     return z.NEVER
   }
-  return `${match[1]}${whole}.${(match[3] ?? '').replace(/0+$/, '').padEnd(2, '0')}`
+  const places = (match[3] ?? '').replace(/0+$/, '').padEnd(2, '0')
+  // PostgreSQL has no negative zero.
+  const sign = /[1-9]/.test(whole + places) ? match[1] : ''
+  return `${sign}${whole}.${places}`
 }

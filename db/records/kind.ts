@@ -1,8 +1,10 @@
+import type { EntityName } from './kinds/index.ts'
+
 /**
  * What a kind of record is: one file in `kinds/` gives its fields, and from them come the create and update schemas,
  * the columns, the filters, the sort fields, free-text search, OpenAPI and the targets of webhook mappings.
  */
-export type EntityName = 'contacts' | 'companies'
+export type { EntityName }
 
 export type FieldType =
   | 'text'
@@ -13,6 +15,7 @@ export type FieldType =
   | 'integer'
   | 'money'
   | 'currency'
+  | 'timezone'
   | 'boolean'
   | 'datetime'
   | 'enum'

@@ -1,6 +1,7 @@
+import { decodeCursor, encodeCursor, type Position, queryHash } from '../cursor.ts'
+import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 import { present, shownColumns } from './columns.ts'
-import { decodeCursor, encodeCursor, type Position, queryHash } from './cursor.ts'
 import { type Filter, sortable, toCondition } from './filters.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
@@ -17,16 +18,6 @@ export interface ListQuery {
   match: 'all' | 'any'
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
-}
-
-export interface Page<T> {
-  data: T[]
-  limit: number
-  offset: number
-  has_more: boolean
-  next_cursor: string | null
-  total: number | null
-  total_is_estimate: boolean
 }
 
 /** Up to so many matches are counted exactly even when an estimate was asked for. */

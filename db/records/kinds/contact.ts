@@ -20,7 +20,7 @@ export const contact: Kind = {
     website: { type: 'url', description: 'A web address.', searchable: true },
     linkedin_url: { type: 'url', description: 'The profile on LinkedIn.', searchable: true },
     address: { type: 'address', description: 'Postal address.', searchable: true },
-    timezone: { type: 'text', max: 64, description: 'IANA name, such as Europe/Zurich.' },
+    timezone: { type: 'timezone', description: 'IANA name, such as Europe/Zurich.' },
     lead_source: { type: 'text', description: 'Where the contact came from.', searchable: true },
     lead_status: {
       type: 'enum',

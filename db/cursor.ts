@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError } from '../errors.ts'
+import { AppError } from './errors.ts'
 
 /**
  * An opaque place in a list: the sort value and the id of the last row of a page, bound to what the list was asked

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { recordSchema } from '../../db/records/schemas.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+import { narrowed, recordParams, title } from './objects.ts'
+import { recordQuery } from './record-query.ts'
+
+const end = z.object({ object: z.string(), id: z.uuid() })
+const pair = { from: end, to: end }
+const targetParams = recordParams.extend({
+  target: z.enum(entityNames as [EntityName, ...EntityName[]]),
+  target_id: z.uuid().toLowerCase(),
+})
+const properties = z
+  .record(z.string().max(100), z.unknown())
+  .refine((given) => JSON.stringify(given).length <= 16_384, 'is larger than 16 KiB')
+  .refine((given) => given.label === undefined || typeof given.label === 'string', 'label must be a text')
+  .default({})
+
+/** Links between records, seen from both ends, and the records at the other end. */
+export const associationRoutes: Route[] = entityNames.flatMap((entity) => [
+  ...linkRoutes(entity),
+  ...entityNames.map((target) => relatedRoute(entity, target)),
+])
+
+function linkRoutes(entity: EntityName): Route[] {
+  const { object } = entities[entity]
+  const common = {
+    path: `/objects/${entity}/{entity_id}/associations/{target}/{target_id}`,
+    // A link can set a reference field at either end.
+    scope: ({ target }: { target: EntityName }) => [`${entity}:write` as const, `${target}:write` as const],
+    tag: title(entity),
+    params: targetParams,
+  }
+  return [
+    route({
+      ...common,
+      method: 'POST',
+      id: `link${title(object)}`,
+      summary: `Link a ${object} with another record`,
+      description:
+        'Idempotent. The optional body is kept as the properties of the link, its label apart; an empty one keeps what there is.',
+      body: properties,
+      response: {
+        status: 200,
+        schema: z.object({
+          object: z.literal('association'),
+          ...pair,
+          label: z.string().nullable(),
+          properties: z.record(z.string(), z.unknown()),
+          created_at: z.iso.datetime(),
+        }),
+      },
+      handler: async ({ params: { entity_id, target, target_id }, body, tenant }) => ({
+        object: 'association',
+        ...(await tenant((tx) => link(tx, entity, entity_id, target, target_id, body))),
+      }),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      id: `unlink${title(object)}`,
+      summary: `Unlink a ${object} from another record`,
+      response: {
+        status: 200,
+        schema: z.object({ object: z.literal('association'), ...pair, deleted: z.literal(true) }),
+      },
+      handler: async ({ params: { entity_id, target, target_id }, tenant }) => ({
+        object: 'association',
+        ...(await tenant((tx) => unlink(tx, entity, entity_id, target, target_id))),
+      }),
+    }),
+  ]
+}
+
+function relatedRoute(entity: EntityName, target: EntityName): Route {
+  const { object } = entities[entity]
+  return route({
+    method: 'GET',
+    path: `/objects/${entity}/{entity_id}/${target}`,
+    scope: [...new Set([`${entity}:read` as const, `${target}:read` as const])],
+    id: `list${title(target)}Of${title(object)}`,
+    tag: title(entity),
+    summary: `List the ${target} that a ${object} is linked with`,
+    description: 'Takes everything that the list of the kind takes.',
+    params: recordParams,
+    query: recordQuery(target),
+    response: { status: 200, schema: listEnvelope(recordSchema(target)) },
+    handler: async ({ params, query, tenant }) => {
+      const offset = offsetOf(query)
+      const page = await tenant((tx) =>
+        listRelated(tx, entity, params.entity_id, target, { ...query, offset }),
+      )
+      return presentList({ ...page, data: narrowed(page.data, query) })
+    },
+  })
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { AppError } from '../../db/errors.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { listRecords } from '../../db/records/list.ts'
+import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
+import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { requireScopes } from '../http/scopes.ts'
+import { type RecordQuery, recordQuery } from './record-query.ts'
+
+export const recordParams = z.object({ entity_id: z.uuid().toLowerCase() })
+
+/** The name of a kind in tags and operation ids. */
+export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
+
+const LIST =
+  'Filters are parameters: `email=a@b.c`, `created_at[gte]=2026-01-01`, `lead_status[in]=new,open`, `tags[has]=vip`, `custom_fields.tier=gold`, `company_id[is_null]=true`. Operators: eq ne gt gte lt lte between in nin contains starts_with is_null has. Text is compared without regard to case.'
+
+/** Records of each kind: the same operations, with the kind's own shapes. */
+export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
+
+function routesOf(entity: EntityName): Route[] {
+  const { object, example } = entities[entity]
+  const record = recordSchema(entity)
+  const common = { tag: title(entity), params: recordParams }
+  const path = `/objects/${entity}`
+  const byId = `${path}/{entity_id}`
+  return [
+    route({
+      method: 'GET',
+      path,
+      scope: `${entity}:read`,
+      id: `list${title(entity)}`,
+      tag: title(entity),
+      summary: `List ${entity}`,
+      description: LIST,
+      query: recordQuery(entity),
+      response: { status: 200, schema: listEnvelope(record) },
+      handler: async ({ query, tenant }) => {
+        const offset = offsetOf(query)
+        const page = await tenant((tx) => listRecords(tx, entity, { ...query, offset }))
+        return presentList({ ...page, data: narrowed(page.data, query) })
+      },
+    }),
+    route({
+      method: 'POST',
+      path,
+      scope: `${entity}:write`,
+      id: `create${title(object)}`,
+      tag: title(entity),
+      summary: `Create a ${object}`,
+      body: createSchema(entity),
+      response: { status: 201, schema: record },
+      example,
+      handler: async ({ body, caller, tenant, setHeader }) => {
+        const linked = (body.associations ?? []) as { object: EntityName }[]
+        requireScopes(
+          caller,
+          linked.map((link) => `${link.object}:write` as const),
+        )
+        return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body)))
+      },
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      path: byId,
+      scope: `${entity}:read`,
+      id: `get${title(object)}`,
+      summary: `Read a ${object}`,
+      response: { status: 200, schema: record },
+      handler: async ({ params, tenant, setHeader }) =>
+        tagged(setHeader, await tenant((tx) => getRecord(tx, entity, params.entity_id))),
+    }),
+    route({
+      ...common,
+      method: 'PATCH',
+      path: byId,
+      scope: `${entity}:write`,
+      id: `update${title(object)}`,
+      summary: `Change a ${object}`,
+      description:
+        'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.',
+      body: updateSchema(entity),
+      response: { status: 200, schema: record },
+      handler: async ({ params, body, headers, tenant, setHeader }) =>
+        tagged(
+          setHeader,
+          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, ifMatch(headers))),
+        ),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      path: byId,
+      scope: `${entity}:write`,
+      id: `delete${title(object)}`,
+      summary: `Delete a ${object}`,
+      response: {
+        status: 200,
+        schema: z.object({
+          id: z.uuid(),
+          object: z.literal(object),
+          deleted: z.literal(true),
+          deleted_at: z.iso.datetime(),
+        }),
+      },
+      handler: async ({ params, headers, tenant }) =>
+        tenant((tx) => deleteRecord(tx, entity, params.entity_id, ifMatch(headers))),
+    }),
+  ]
+}
+
+/** The records with only the fields that were asked for. */
+export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[] {
+  if (!fields) return records
+  const kept = ['object', 'id', ...fields]
+  return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
+}
+
+function tagged(setHeader: RouteRequest['setHeader'], record: AgxRecord): AgxRecord {
+  setHeader('ETag', `"${record.version}"`)
+  return record
+}
+
+/** The version that If-Match asks for; `*` is any. Throws `version_conflict` for what no ETag of ours looks like. */
+function ifMatch(headers: RouteRequest['headers']): { ifVersion?: number } {
+  const given = headers['if-match']?.trim()
+  if (given === undefined || given === '*') return {}
+  const version = /^(?:W\/)?"(\d{1,9})"$/.exec(given)?.[1]
+  if (version === undefined)
+    throw new AppError('version_conflict', 'If-Match is not an ETag of a record', {
+      param: 'If-Match',
+      hint: 'send the ETag of GET as it is, with its quotes',
+    })
+  return { ifVersion: Number(version) }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { Issue } from '../../db/errors.ts'
+import { type Filter, parseFilter, sortable } from '../../db/records/filters.ts'
+import type { EntityName, Kind } from '../../db/records/kind.ts'
+import { entities } from '../../db/records/kinds/index.ts'
+import type { ListQuery } from '../../db/records/list.ts'
+import { recordSchema } from '../../db/records/schemas.ts'
+import { count, order, pageControls } from '../http/list-query.ts'
+
+export interface RecordQuery extends Omit<ListQuery, 'offset'> {
+  offset?: number | undefined
+  /** The fields to answer with; undefined for all. */
+  fields: string[] | undefined
+}
+
+const MAX_FILTERS = 50
+
+/** The query parameters of a list of one kind: the controls, and a filter by every field. */
+export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
+  const kind = entities[entity]
+  const shown = Object.keys(recordSchema(entity).shape)
+  const controls = {
+    ...pageControls,
+    sort: z
+      .string()
+      .default('created_at')
+      .refine((field) => sortable(kind, field) !== undefined, 'is not a field to sort by')
+      .describe('A field, or custom_fields.<name>.'),
+    order,
+    q: z
+      .string()
+      .max(500)
+      .optional()
+      .describe('Free text: every word must occur somewhere in the record, custom fields included.'),
+    match: z.enum(['all', 'any']).default('all').describe('Whether all filters must hold, or any.'),
+    count,
+    fields: z
+      .string()
+      .transform((list) => list.split(',').map((name) => name.trim()))
+      .refine(
+        (names) => names.every((name) => shown.includes(name)),
+        `has an unknown field; fields are ${shown.join(', ')}`,
+      )
+      .optional()
+      .describe('The fields to answer with, separated by commas; id and object are always there.'),
+  }
+  const text = z.union([z.string(), z.array(z.string())])
+  const filters = Object.fromEntries(
+    Object.entries(kind.fields).map(([name, field]) => [
+      name,
+      text
+        .optional()
+        .describe(`Filter: ${field.description} Operators: \`${name}[ne]\`, \`${name}[in]\`, ….`),
+    ]),
+  )
+  return z
+    .object({ ...filters, ...controls })
+    .catchall(text)
+    .transform((query, ctx): RecordQuery => {
+      const given = Object.entries(query).filter(([name]) => !(name in controls)) as [
+        string,
+        string | string[] | undefined,
+      ][]
+      const { limit, offset, cursor, sort, q, match, fields } = query
+      return {
+        ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
+        filters: parseFilters(kind, given, ctx),
+      }
+    }) as unknown as z.ZodType<RecordQuery>
+}
+
+/** A repeated parameter is a second filter. */
+function parseFilters(
+  kind: Kind,
+  given: [string, string | string[] | undefined][],
+  ctx: z.RefinementCtx,
+): Filter[] {
+  const parsed = given.flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => parseFilter(kind, name, one)),
+  )
+  const report = ({ loc, msg, type, input }: Issue) =>
+    ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type }, input })
+  for (const one of parsed) if ('loc' in one) report(one)
+  if (parsed.length > MAX_FILTERS)
+    report({ loc: ['query'], msg: `at most ${MAX_FILTERS} filters`, type: 'too_big' })
+  return parsed.filter((one): one is Filter => !('loc' in one))
+}
