@@ -76,9 +76,9 @@ function explain(error: unknown): { error: RunError; retryable: boolean } {
   if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
   if (isBadValue(error))
     return { error: { code: 'value_refused', message: 'The database refused a value.' }, retryable: false }
-  if (error instanceof TypeError || error instanceof RangeError)
-    return { error: { code: 'internal_error', message: 'The node failed unexpectedly.' }, retryable: false }
-  throw error
+  // A deadlock, a lost connection: the transaction is done again. Anything else is a fault of the node's code.
+  if (sqlState(error)) throw error
+  return { error: { code: 'internal_error', message: 'The node failed unexpectedly.' }, retryable: true }
 }
 
 function fromAppError(error: AppError): RunError {

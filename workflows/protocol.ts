@@ -38,7 +38,14 @@ export type EndStatus = 'completed' | 'failed' | 'cancelled' | 'terminated' | 'l
 
 export type Command =
   | { type: 'timer'; node: string; title: string; ms: number }
-  | { type: 'external'; node: string; node_type: string; title: string; timeout_ms: number; retry: RetryPolicy }
+  | {
+      type: 'external'
+      node: string
+      node_type: string
+      title: string
+      timeout_ms: number
+      retry: RetryPolicy
+    }
   /** The segment was long enough; nodes are still ready. */
   | { type: 'continue' }
   | { type: 'end'; status: EndStatus }

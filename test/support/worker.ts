@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@temporalio/client'
-import { NativeConnection, type Worker } from '@temporalio/worker'
+import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import type { Http, RecordsOf } from '../../activities/context.ts'
+import { recordEffects } from '../../activities/effects/records.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/connect.ts'
 import { createRun } from '../../db/runs.ts'
@@ -20,6 +21,11 @@ import { testActor } from './database.ts'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
+// The SDK's own log would drown the tests' names.
+Runtime.install({ logger: new DefaultLogger('ERROR') })
+
+type Advance = ReturnType<typeof createActivities>['advance']
+
 /** A worker process in miniature: relay and workers on a task queue of their own. */
 export interface TestWorker {
   client: Client
@@ -30,7 +36,7 @@ export interface TestWorker {
 
 export async function startWorker(
   db: Database,
-  effects: { http?: Http; records?: RecordsOf } = {},
+  effects: { http?: Http; records?: RecordsOf; advance?: (advance: Advance) => Advance } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
   const address = process.env.TEST_TEMPORAL_ADDRESS
@@ -44,14 +50,14 @@ export async function startWorker(
     db,
     log: testLog,
     http: effects.http ?? unused,
-    records: effects.records ?? unused,
+    records: effects.records ?? recordEffects,
   })
   const workers = await createWorkers({
     connection,
     namespace: 'default',
     taskQueue,
     bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
-    activities,
+    activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
   const relay = new Relay({

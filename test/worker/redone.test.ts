@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+describe('a segment whose answer was lost', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+  const answers: unknown[] = []
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    worker = await startWorker(db, {
+      // Each segment is committed, and its answer lost, the first time.
+      advance: (advance) => async (input) => {
+        const answer = await advance(input)
+        answers.push(answer.commands)
+        if (answers.length % 2 === 1) throw new Error('the answer is lost')
+        return answer
+      },
+    })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('is not done again: it answers what it answered, and its event is raised once', async () => {
+    const organizationId = await createOrganization(db)
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { n: 1 } } },
+        { id: 'pause', type: 'delay', config: { for: '10ms' } },
+      ],
+      edges: [{ from: 'paid', handle: 'success', to: 'pause' }],
+    })
+    const run = await untilRun(db, id)
+    assert.equal(run.status, 'completed', JSON.stringify(run.error))
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    assert.equal(answers.length, 4)
+    assert.deepEqual([answers[0], answers[2]], [answers[1], answers[3]])
+    const raised = await db.system('events').orderBy('id')
+    assert.deepEqual(raised.map((event) => event.name).sort(), [
+      'invoice.paid',
+      'workflow.completed',
+      'workflow.started',
+    ])
+  })
+})
