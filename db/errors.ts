@@ -28,6 +28,8 @@ export interface Issue {
   msg: string
   type: string
   input?: unknown
+  /** What to do about it; the first one becomes the `hint` of the error. */
+  hint?: string
 }
 
 /** The optional members of the error envelope, named as they appear on the wire. */

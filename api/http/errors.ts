@@ -27,8 +27,13 @@ export const STATUS: Record<ErrorType, number> = {
 /** The error envelope, and beside it the framework validation shape of a 422. */
 export function errorBody(error: AppError, requestId: string): object {
   const { issues, retry_after: _, ...details } = error.details
-  const body = { error: { type: error.type, message: error.message, request_id: requestId, ...details } }
-  return issues ? { ...body, detail: issues } : body
+  const shown = { type: error.type, message: error.message, request_id: requestId }
+  if (!issues) return { error: { ...shown, ...details } }
+  const hint = issues.find((issue) => issue.hint)?.hint
+  return {
+    error: { ...shown, ...(hint ? { hint } : {}), ...details },
+    detail: issues.map(({ hint: _hint, ...issue }) => issue),
+  }
 }
 
 /** Answers with an error. What is not an AppError is logged whole, and told to nobody. */

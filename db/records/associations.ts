@@ -32,9 +32,8 @@ export async function link(
   targetId: string,
   properties: Record<string, unknown> = {},
 ): Promise<Association> {
-  const from = { entity, id }
-  const to = { entity: target, id: targetId }
-  if (id === targetId)
+  const { from, to } = endsOf(entity, id, target, targetId)
+  if (from.id === to.id)
     throw invalid([
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
     ])
@@ -42,8 +41,8 @@ export async function link(
   const row = await upsertLink(tx, from, to, properties)
   await fillPrimaries(tx, from, to)
   return {
-    from: { object: entities[entity].object, id },
-    to: { object: entities[target].object, id: targetId },
+    from: { object: entities[entity].object, id: from.id },
+    to: { object: entities[target].object, id: to.id },
     label: row.label,
     properties: row.properties,
     created_at: row.created_at.toISOString(),
@@ -58,8 +57,7 @@ export async function unlink(
   target: EntityName,
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
-  const from = { entity, id }
-  const to = { entity: target, id: targetId }
+  const { from, to } = endsOf(entity, id, target, targetId)
   await requireBoth(tx, from, to)
   const removed = await tx
     .trx('associations')
@@ -68,8 +66,8 @@ export async function unlink(
   if (removed === 0) throw notFound('association')
   await clearPrimaries(tx, from, to)
   return {
-    from: { object: entities[entity].object, id },
-    to: { object: entities[target].object, id: targetId },
+    from: { object: entities[entity].object, id: from.id },
+    to: { object: entities[target].object, id: to.id },
     deleted: true,
   }
 }
@@ -83,8 +81,13 @@ export async function listRelated(
   query: ListQuery,
 ): Promise<Page<AgxRecord>> {
   if (!(await exists(tx, { entity, id }))) throw notFound(entities[entity].object)
-  return listRecords(tx, target, query, { entity, id })
+  return listRecords(tx, target, query, { entity, id: id.toLowerCase() })
 }
+
+const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: string) => ({
+  from: { entity, id: id.toLowerCase() },
+  to: { entity: target, id: targetId.toLowerCase() },
+})
 
 async function requireBoth(tx: Tenant, from: End, to: End): Promise<void> {
   for (const end of [from, to]) if (!(await exists(tx, end))) throw notFound(entities[end.entity].object)

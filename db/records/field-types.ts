@@ -1,6 +1,16 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js'
 import { z } from 'zod'
 import type { Field, FieldType } from './kind.ts'
+import {
+  isCurrency,
+  isStorable,
+  isTimezone,
+  toDomain,
+  toE164,
+  toMoney,
+  toStoredTimestamp,
+  toTimestamp,
+  withScheme,
+} from './values.ts'
 
 export type Operator =
   | 'eq'
@@ -35,12 +45,6 @@ interface TypeOf {
   sortable: boolean
 }
 
-const MAX_MONEY_DIGITS = 16
-const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
-
-/** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
-export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
-
 const trimmed = (field: Field) =>
   z
     .string()
@@ -58,14 +62,6 @@ const text: TypeOf = {
 }
 
 const instant = z.iso.datetime({ offset: true }).or(z.iso.date())
-
-/** To milliseconds in UTC, as everything is stored and shown; undefined outside the years 1 to 9999. */
-export function toTimestamp(value: string): string | undefined {
-  const date = new Date(value)
-  if (Number.isNaN(date.getTime())) return undefined
-  const text = date.toISOString()
-  return /^(?!0000)\d{4}-/.test(text) ? text : undefined
-}
 
 export const fieldTypes: Record<FieldType, TypeOf> = {
   text,
@@ -89,7 +85,10 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .overwrite(toDomain)
         .max(253)
-        .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/, 'must be a domain such as example.com'),
+        .regex(
+          /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/,
+          'must be a domain such as example.com',
+        ),
   },
   integer: {
     input: () => z.int().min(0).max(2_147_483_647),
@@ -116,7 +115,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .toUpperCase()
         .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as USD')
-        .refine((code) => CURRENCIES.has(code), 'is no currency of ISO 4217'),
+        .refine(isCurrency, 'is no currency of ISO 4217'),
   },
   timezone: {
     ...text,
@@ -165,57 +164,4 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     expects: 'is_null',
     sortable: false,
   },
-}
-
-/** E.164 where it parses as an international number; else as it was written, for a half number is better than none. */
-function toE164(value: string): string {
-  const parsed = parsePhoneNumberFromString(value)
-  return parsed?.isValid() ? parsed.number : value
-}
-
-/** `example.com/about` as people write it. */
-const withScheme = (value: string): string =>
-  /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?([/?#]|$)/u.test(value) ? `https://${value}` : value
-
-/** The host of an address, without `www.`; what is no address stays as it is. */
-function toDomain(value: string): string {
-  if (value.includes('@')) return value
-  const address = /^https?:\/\//i.test(value) ? value : `https://${value}`
-  if (!URL.canParse(address)) return value
-  return new URL(address).hostname.replace(/^www\./, '').replace(/\.$/, '')
-}
-
-function isTimezone(name: string): boolean {
-  try {
-    // Offsets such as +01:00 are accepted there too, but are no names.
-    return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
-  } catch {
-    return false
-  }
-}
-
-function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
-  const timestamp = toTimestamp(value)
-  if (timestamp !== undefined) return timestamp
-  ctx.addIssue({ code: 'custom', message: 'must be in the years 0001 to 9999', params: { type: 'datetime' } })
-  return z.NEVER
-}
-
-/** A decimal with at least two places, as text: money is never a float. */
-function toMoney(value: string | number, ctx: z.RefinementCtx): string {
-  const written = typeof value === 'number' ? String(value) : value.trim()
-  const match = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(written)
-  const whole = match?.[2]?.replace(/^0+(?=\d)/, '')
-  if (!match || !whole || whole.length > MAX_MONEY_DIGITS) {
-    ctx.addIssue({
-      code: 'custom',
-      message: 'must be a decimal such as "1250.00"',
-      params: { type: 'decimal' },
-    })
-    return z.NEVER
-  }
-  const places = (match[3] ?? '').replace(/0+$/, '').padEnd(2, '0')
-  // PostgreSQL has no negative zero.
-  const sign = /[1-9]/.test(whole + places) ? match[1] : ''
-  return `${sign}${whole}.${places}`
 }

@@ -1,5 +1,6 @@
 import type { Tenant } from '../tenancy.ts'
 import type { EntityName, Kind } from './kind.ts'
+import { referencesOf } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
 
 /** The rows behind associations: one for a pair, which both ends find through an index. */
@@ -16,13 +17,14 @@ export async function linkPrimaries(
   kind: Kind,
   record: AgxRecord,
   previous: Record<string, unknown>,
+  keepOld = false,
 ): Promise<void> {
   const holder = { entity: kind.entity, id: record.id }
-  for (const [name, field] of Object.entries(kind.fields)) {
-    if (!field.to || (record.version > 1 && !(name in previous))) continue
+  for (const [name, field] of referencesOf(kind)) {
+    if (record.version > 1 && !(name in previous)) continue
     const old = previous[name]
     const next = record[name]
-    if (typeof old === 'string')
+    if (typeof old === 'string' && !keepOld)
       await tx
         .trx('associations')
         .where(pairOf(tx, holder, { entity: field.to, id: old }))
@@ -53,8 +55,9 @@ export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<s
   return row!
 }
 
-/** The one row that stands for a pair, whichever end asks. */
-export function pairOf(tx: Tenant, one: End, two: End) {
+/** The one row that stands for a pair, whichever end asks and however it writes the ids. */
+export function pairOf(tx: Tenant, ...ends: [End, End]) {
+  const [one, two] = ends.map(({ entity, id }) => ({ entity, id: id.toLowerCase() })) as [End, End]
   const [a, b] = `${one.entity} ${one.id}` < `${two.entity} ${two.id}` ? [one, two] : [two, one]
   return {
     organization_id: tx.organizationId,

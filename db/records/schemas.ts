@@ -1,41 +1,11 @@
 import { z } from 'zod'
+import { customFields } from './custom-fields.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
 import { entities, entityNames } from './kinds/index.ts'
-
-/** Names that are query parameters of lists, and can therefore not be fields. */
-export const CONTROLS = [
-  'limit',
-  'offset',
-  'cursor',
-  'sort',
-  'order',
-  'q',
-  'match',
-  'count',
-  'fields',
-] as const
+import { isStorable } from './values.ts'
 
 const MAX_TAGS = 100
-const MAX_CUSTOM_FIELDS = 200
-const MAX_CUSTOM_TEXT = 10_000
-
-const customName = z
-  .string()
-  .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name has lower-case letters, digits and underscores')
-  .refine((name) => !(CONTROLS as readonly string[]).includes(name), 'is the name of a list parameter')
-const scalar = z.union([z.string().max(MAX_CUSTOM_TEXT), z.number(), z.boolean(), z.null()])
-const customFields = z
-  .record(
-    customName,
-    z.union([scalar, z.array(scalar).max(200)], {
-      error: 'must be a text, a number, true, false, null or a list of these',
-    }),
-  )
-  .refine(
-    (fields) => Object.keys(fields).length <= MAX_CUSTOM_FIELDS,
-    `at most ${MAX_CUSTOM_FIELDS} custom fields`,
-  )
 
 /** The fields that every kind has and a client may write. */
 const common = {
@@ -45,12 +15,13 @@ const common = {
     .min(1)
     .max(255)
     .describe('Your own id; unique in the organization and kind.'),
-  owner_id: z.uuid().describe('The user who looks after it.'),
+  owner_id: z.uuid().toLowerCase().describe('The user who looks after it.'),
   tags: z
     .array(z.string().trim().min(1).max(64))
     .max(MAX_TAGS)
+    .nullable()
     .transform((tags) => [...new Set(tags)]),
-  custom_fields: customFields,
+  custom_fields: customFields.nullable(),
 }
 
 /** The fields that only the service writes. Naming one is answered `read_only`. */
@@ -66,13 +37,19 @@ export const READ_ONLY = [
 
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
 
+/** A field with a default can be null nowhere but in a request, where it means the default. */
+const withDefault = (field: Field) =>
+  inputOf(field)
+    .nullable()
+    .transform((value) => value ?? field.default)
+
 /** The body of POST: what may be left out may also be null. Parsing normalises and fills in defaults. */
 function buildCreate(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields)) {
     if (field.readOnly) continue
     if (field.required) shape[name] = inputOf(field)
-    else if (field.default !== undefined) shape[name] = inputOf(field).default(field.default)
+    else if (field.default !== undefined) shape[name] = withDefault(field).default(field.default)
     else shape[name] = inputOf(field).nullable().optional()
   }
   return refined(kind, {
@@ -80,17 +57,17 @@ function buildCreate(kind: Kind) {
     external_id: common.external_id.nullable().optional(),
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.default([]),
-    custom_fields: common.custom_fields.default({}),
+    custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
     associations: z
       .array(
         z.strictObject({
-          object: z.enum(entityNames as [EntityName, ...EntityName[]]),
-          id: z.uuid(),
-          label: z.string().max(64).optional(),
+          object: objectName,
+          id: z.uuid().toLowerCase(),
+          label: z.string().max(64).nullish(),
         }),
       )
       .max(50)
-      .optional()
+      .nullish()
       .describe('Records to link the new one with.'),
   }).superRefine((input, ctx) => {
     const values = input as Record<string, unknown>
@@ -104,30 +81,47 @@ function buildCreate(kind: Kind) {
   })
 }
 
-/** The body of PATCH: absent is unchanged, null is cleared. */
+/** The body of PATCH: absent is unchanged, null is cleared, or back at its default. */
 function buildUpdate(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields)) {
     if (field.readOnly) continue
-    const keeps = field.required || field.default !== undefined
-    shape[name] = keeps ? inputOf(field).optional() : inputOf(field).nullable().optional()
+    if (field.required) shape[name] = inputOf(field).optional()
+    else if (field.default !== undefined) shape[name] = withDefault(field).optional()
+    else shape[name] = inputOf(field).nullable().optional()
   }
   return refined(kind, {
     ...shape,
     external_id: common.external_id.nullable().optional(),
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.optional(),
-    custom_fields: common.custom_fields.optional().describe('Merged key by key; null clears a key.'),
+    custom_fields: common.custom_fields
+      .optional()
+      .describe('Merged key by key; null clears a key, or all of them.'),
   })
 }
 
-/** Strict, but for the read-only names, which get an error of their own. */
+/** Both ways of naming a kind are in use: `company` is the record's `object`, `companies` its path. */
+const bySingular = Object.fromEntries(entityNames.map((entity) => [entities[entity].object, entity]))
+const objectName = z
+  .enum([...entityNames, ...Object.keys(bySingular)])
+  .transform((name) => bySingular[name] ?? (name as EntityName))
+
+/**
+ * Strict, but for the read-only names, which get an error of their own. An empty text clears what need not be there:
+ * forms and other systems' payloads have no other way to say it.
+ */
 function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   const readOnly = new Set<string>([
     ...READ_ONLY,
     ...Object.entries(kind.fields).flatMap(([name, field]) => (field.readOnly ? [name] : [])),
   ])
-  return z
+  const clearable = new Set([
+    ...Object.keys(kind.fields).filter((name) => !kind.fields[name]!.required),
+    'external_id',
+    'owner_id',
+  ])
+  const object = z
     .object(shape)
     .catchall(z.unknown())
     .superRefine((input, ctx) => {
@@ -143,8 +137,30 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
           })
         else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
       }
+      refuseUnstorable(input, [], ctx)
     })
     .meta({ additionalProperties: false })
+  return z.preprocess((input) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
+    const entries = Object.entries(input).map(([name, value]) =>
+      clearable.has(name) && typeof value === 'string' && value.trim() === '' ? [name, null] : [name, value],
+    )
+    return Object.fromEntries(entries)
+  }, object)
+}
+
+function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
+  if (typeof value === 'string') {
+    if (isStorable(value)) return
+    ctx.addIssue({
+      code: 'custom',
+      path: [...path],
+      message: 'has a character that cannot be stored: NUL or half of a surrogate pair',
+      params: { type: 'invalid_characters' },
+    })
+  } else if (typeof value === 'object' && value !== null)
+    for (const [name, part] of Object.entries(value))
+      refuseUnstorable(part, [...path, Array.isArray(value) ? Number(name) : name], ctx)
 }
 
 const actor = z.object({

@@ -2,14 +2,18 @@ import { v7 as uuidv7 } from 'uuid'
 import { type Issue, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { present, shownColumns, writableColumns } from './columns.ts'
-import type { EntityName, Kind } from './kind.ts'
+import { defaultCurrency } from './currency.ts'
+import { withoutNulls } from './custom-fields.ts'
+import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { exists, linkPrimaries, upsertLink } from './links.ts'
 import { clearReferencesTo, fillPrimaries } from './primaries.ts'
+import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
-import { checkReferences, checkVersion, lockRecord, unique, withoutNulls } from './update.ts'
+import { checkVersion, lockRecord, unique } from './update.ts'
 import { writeRecord } from './write.ts'
 
+export { restoreRecord } from './restore.ts'
 export { updateRecord } from './update.ts'
 
 /**
@@ -22,7 +26,7 @@ export async function createRecord(tx: Tenant, entity: EntityName, input: Record
   const kind = entities[entity]
   const { associations, ...fields } = input
   const now = new Date().toISOString()
-  const values: Record<string, unknown> = { ...(await defaults(tx, kind, fields)), ...fields }
+  const values: Record<string, unknown> = { ...fields, ...(await defaultCurrency(tx, kind, fields)) }
   const record = {
     object: kind.object,
     id: uuidv7(),
@@ -66,7 +70,7 @@ export async function deleteRecord(
   options: { ifVersion?: number } = {},
 ): Promise<{ id: string; object: string; deleted: true; deleted_at: string }> {
   const kind = entities[entity]
-  const before = await lockRecord(tx, entity, id)
+  const before = await lockRecord(tx, entity, id, 'for update')
   checkVersion(before, options.ifVersion)
   const at = new Date().toISOString()
   await clearReferencesTo(tx, entity, id)
@@ -82,13 +86,13 @@ async function linkOnCreate(
   record: AgxRecord,
   wanted: unknown,
 ): Promise<AgxRecord> {
-  const links = wanted as { object: EntityName; id: string; label?: string }[]
+  const links = wanted as { object: EntityName; id: string; label?: string | null }[]
   const issues: Issue[] = []
   for (const [i, { object, id, label }] of links.entries()) {
     const from = { entity, id: record.id }
     const to = { entity: object, id }
     if (await exists(tx, to)) {
-      await upsertLink(tx, from, to, label === undefined ? {} : { label })
+      await upsertLink(tx, from, to, label == null ? {} : { label })
       await fillPrimaries(tx, from, to)
     } else
       issues.push({
@@ -99,19 +103,6 @@ async function linkOnCreate(
   }
   if (issues.length > 0) throw invalid(issues)
   return getRecord(tx, entity, record.id)
-}
-
-/** Money without a currency is in the organization's. */
-async function defaults(tx: Tenant, kind: Kind, fields: RecordInput): Promise<Record<string, unknown>> {
-  const money = Object.entries(kind.fields).some(
-    ([name, { type }]) => type === 'money' && fields[name] != null,
-  )
-  if (!money || fields.currency != null) return {}
-  const row = await tx
-    .trx('organizations')
-    .where({ id: tx.organizationId })
-    .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
-  return { currency: row?.currency ?? 'USD' }
 }
 
 const isEmpty = (value: unknown) =>

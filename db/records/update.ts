@@ -2,11 +2,21 @@ import { isDeepStrictEqual } from 'node:util'
 import { AppError, conflict, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { present, shownColumns, writableColumns } from './columns.ts'
+import { defaultCurrency } from './currency.ts'
+import { mergeCustomFields } from './custom-fields.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
+import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { writeRecord } from './write.ts'
+
+export interface UpdateOptions {
+  /** The version that the change was made for. */
+  ifVersion?: number
+  /** Leaves the links of references that are cleared: what they point to is deleted, and may be restored. */
+  keepLinks?: boolean
+}
 
 /**
  * Changes what `patch` names: null clears, custom fields are merged key by key. A patch that changes nothing makes no
@@ -17,17 +27,15 @@ export async function updateRecord(
   entity: EntityName,
   id: string,
   patch: RecordInput,
-  options: { ifVersion?: number } = {},
+  options: UpdateOptions = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
   const before = await lockRecord(tx, entity, id)
   checkVersion(before, options.ifVersion)
   const next: Record<string, unknown> = { ...before, ...patch }
-  if (patch.custom_fields)
-    next.custom_fields = withoutNulls({
-      ...(before.custom_fields as object),
-      ...(patch.custom_fields as object),
-    })
+  if (patch.custom_fields) next.custom_fields = mergeCustomFields(before.custom_fields, patch.custom_fields)
+  else if (patch.custom_fields === null) next.custom_fields = {}
+  Object.assign(next, await defaultCurrency(tx, kind, next))
   const changed = writableColumns(kind).filter(
     (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
   )
@@ -53,21 +61,28 @@ export async function updateRecord(
   )
   await checkReferences(tx, kind, record, changed)
   await unique(kind, record, () => writeRecord(tx, kind, { action: 'updated', record, changes, previous }))
-  await linkPrimaries(tx, kind, record, previous)
+  await linkPrimaries(tx, kind, record, previous, options.keepLinks)
   return record
 }
 
-/** The record, locked until the transaction ends, so that two updates take turns. Throws `not_found`. */
-export async function lockRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+/**
+ * The record, locked until the transaction ends, so that two updates take turns. Others may go on referring to it,
+ * unless it is locked to be deleted. Throws `not_found`.
+ */
+export async function lockRecord(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  lock: 'for no key update' | 'for update' = 'for no key update',
+): Promise<AgxRecord> {
   const kind = entities[entity]
-  const row = await tx
-    .trx(entity)
-    .where({ organization_id: tx.organizationId, id })
-    .whereNull('deleted_at')
-    .forUpdate()
-    .first(shownColumns(kind))
-  if (!row) throw notFound(kind.object)
-  return present(kind, row)
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
+    `select ${shownColumns(kind).join(', ')} from ${entity}
+     where organization_id = ? and id = ? and deleted_at is null ${lock}`,
+    [tx.organizationId, id],
+  )
+  if (!rows[0]) throw notFound(kind.object)
+  return present(kind, rows[0])
 }
 
 export function checkVersion(record: AgxRecord, ifVersion: number | undefined): void {
@@ -75,36 +90,6 @@ export function checkVersion(record: AgxRecord, ifVersion: number | undefined): 
     throw new AppError('version_conflict', 'the record has changed since', {
       hint: `it is at version ${record.version}; read it again`,
     })
-}
-
-/** Throws `validation_error` naming each reference to a record that is not there. */
-export async function checkReferences(
-  tx: Tenant,
-  kind: Kind,
-  record: AgxRecord,
-  only?: string[],
-): Promise<void> {
-  const issues = []
-  for (const [name, field] of Object.entries(kind.fields)) {
-    if (!field.to || record[name] == null || (only && !only.includes(name))) continue
-    const target = entities[field.to]
-    if (record[name] === record.id) {
-      issues.push({ loc: ['body', name], msg: `a ${kind.object} cannot be its own`, type: 'self_reference' })
-      continue
-    }
-    const found = await tx
-      .trx(field.to)
-      .where({ organization_id: tx.organizationId, id: record[name] as string })
-      .whereNull('deleted_at')
-      .first('id')
-    if (!found)
-      issues.push({
-        loc: ['body', name],
-        msg: `there is no ${target.object} with this id`,
-        type: 'not_found',
-      })
-  }
-  if (issues.length > 0) throw invalid(issues)
 }
 
 const UNIQUE_VIOLATION = '23505'
@@ -119,7 +104,3 @@ export async function unique<T>(kind: Kind, record: AgxRecord, write: () => Prom
     })
   }
 }
-
-/** Custom fields as they are stored: a key that is null is not there. */
-export const withoutNulls = (fields: unknown) =>
-  Object.fromEntries(Object.entries((fields ?? {}) as object).filter(([, value]) => value !== null))

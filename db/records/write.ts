@@ -5,7 +5,7 @@ import type { Kind } from './kind.ts'
 import type { AgxRecord } from './schemas.ts'
 
 export interface Write {
-  action: 'created' | 'updated' | 'deleted'
+  action: 'created' | 'updated' | 'deleted' | 'restored'
   /** As it is from now on. */
   record: AgxRecord
   /** By field: `{from, to}`. */

@@ -1,0 +1,46 @@
+import { notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import { present, shownColumns } from './columns.ts'
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { refillReferencesTo } from './primaries.ts'
+import { closesCircle, holdsStill, referencesOf } from './references.ts'
+import type { AgxRecord } from './schemas.ts'
+import { unique } from './update.ts'
+import { writeRecord } from './write.ts'
+
+/** So long a deleted record can be brought back. */
+const RESTORABLE_DAYS = 30
+
+/**
+ * Undoes a delete: its links are seen again, and references that the delete cleared are filled where they are still
+ * null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its external_id was taken.
+ */
+export async function restoreRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+  const kind = entities[entity]
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
+    `select ${shownColumns(kind).join(', ')} from ${entity}
+     where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
+    [tx.organizationId, id],
+  )
+  if (!rows[0]) throw notFound(`deleted ${kind.object}`)
+  const before = present(kind, rows[0])
+  const lost = []
+  for (const [name, { to }] of referencesOf(kind)) {
+    const target = before[name]
+    if (typeof target !== 'string') continue
+    if (!(await holdsStill(tx, to, target)) || (await closesCircle(tx, kind, name, id, target)))
+      lost.push(name)
+  }
+  const record = {
+    ...before,
+    ...Object.fromEntries(lost.map((name) => [name, null])),
+    version: before.version + 1,
+    updated_at: new Date().toISOString(),
+    updated_by: tx.actor,
+  } as AgxRecord
+  const changes = Object.fromEntries(lost.map((name) => [name, { from: before[name], to: null }]))
+  await unique(kind, record, () => writeRecord(tx, kind, { action: 'restored', record, changes }))
+  await refillReferencesTo(tx, entity, id)
+  return record
+}

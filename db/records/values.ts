@@ -1,0 +1,73 @@
+import { parsePhoneNumberFromString } from 'libphonenumber-js'
+import { z } from 'zod'
+
+/** How single values are read: what is accepted, and the one form in which it is kept. */
+
+const MAX_MONEY_DIGITS = 16
+const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
+
+/** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
+export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
+
+export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
+
+/** To milliseconds in UTC, as everything is stored and shown; undefined outside the years 1 to 9999. */
+export function toTimestamp(value: string): string | undefined {
+  const date = new Date(value)
+  if (Number.isNaN(date.getTime())) return undefined
+  const text = date.toISOString()
+  return /^(?!0000)\d{4}-/.test(text) ? text : undefined
+}
+
+/** E.164 where it parses as an international number; else as it was written, for a half number is better than none. */
+export function toE164(value: string): string {
+  const parsed = parsePhoneNumberFromString(value)
+  return parsed?.isValid() ? parsed.number : value
+}
+
+/** `example.com/about` as people write it. */
+export const withScheme = (value: string): string =>
+  /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?([/?#]|$)/u.test(value) ? `https://${value}` : value
+
+/** The host of an address, without `www.`; what is no address stays as it is. */
+export function toDomain(value: string): string {
+  if (value.includes('@')) return value
+  const address = /^https?:\/\//i.test(value) ? value : `https://${value}`
+  if (!URL.canParse(address)) return value
+  return new URL(address).hostname.replace(/^www\./, '').replace(/\.$/, '')
+}
+
+export function isTimezone(name: string): boolean {
+  try {
+    // Offsets such as +01:00 are accepted there too, but are no names.
+    return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
+  } catch {
+    return false
+  }
+}
+
+export function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
+  const timestamp = toTimestamp(value)
+  if (timestamp !== undefined) return timestamp
+  ctx.addIssue({ code: 'custom', message: 'must be in the years 0001 to 9999', params: { type: 'datetime' } })
+  return z.NEVER
+}
+
+/** A decimal with at least two places, as text: money is never a float. */
+export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
+  const written = typeof value === 'number' ? String(value) : value.trim()
+  const match = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(written)
+  const whole = match?.[2]?.replace(/^0+(?=\d)/, '')
+  if (!match || !whole || whole.length > MAX_MONEY_DIGITS) {
+    ctx.addIssue({
+      code: 'custom',
+      message: 'must be a decimal such as "1250.00"',
+      params: { type: 'decimal' },
+    })
+    return z.NEVER
+  }
+  const places = (match[3] ?? '').replace(/0+$/, '').padEnd(2, '0')
+  // PostgreSQL has no negative zero.
+  const sign = /[1-9]/.test(whole + places) ? match[1] : ''
+  return `${sign}${whole}.${places}`
+}
