@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { activate, createWorkflow, deactivate, deleteWorkflow } from '../../../db/workflows.ts'
+import { compile } from '../../../workflows/definition/compile.ts'
+import type { Definition } from '../../../workflows/definition/types.ts'
+import { testActor } from '../../support/database.ts'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+const greet: Definition = {
+  name: 'Greet',
+  trigger: { type: 'webhook' },
+  inputs: { email: { type: 'string', required: true } },
+  nodes: [{ id: 'hello', type: 'set_fields', config: { fields: { text: 'Hello {{ inputs.email }}' } } }],
+  edges: [],
+  outputs: {},
+  settings: {},
+}
+
+describe('the workflow of an incoming webhook', function () {
+  // Signing in costs scrypt's time.
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  const saved = (active: boolean) =>
+    test.db.tenant(test.api.organizationId, testActor, async (tx) => {
+      const content = { spec: null, definition: greet, plan: compile(greet) }
+      const { id } = await createWorkflow(tx, { name: greet.name, description: null, ...content })
+      if (active) await activate(tx, id)
+      return id
+    })
+  const runsOf = (workflow_id: string) => test.db.system('runs').where({ workflow_id })
+  const bound = (workflow_id: string, values: object = {}) =>
+    test.createWebhook({ workflow_id, workflow_inputs: { email: 'payload.person.email' }, ...values })
+
+  it('is queued with the record, the payload and the webhook, and the log names the run', async () => {
+    const workflowId = await saved(true)
+    const webhook = await bound(workflowId)
+    const payload = { person: { email: 'ada@example.com' } }
+    const { body } = await test.send(webhook, payload)
+    const [run, ...more] = await runsOf(workflowId)
+    assert.equal(more.length, 0)
+    assert.deepEqual(
+      [run.status, run.workflow_version, run.record_id, run.inputs],
+      ['queued', 1, body.record_id, { email: 'ada@example.com' }],
+    )
+    assert.equal(run.trigger.type, 'webhook')
+    assert.deepEqual(run.trigger.payload, payload)
+    assert.deepEqual(run.trigger.webhook, { id: webhook.id, name: 'Form' })
+    assert.equal(run.trigger.record.email, 'ada@example.com')
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.run_id, entry.warnings], [run.id, []])
+  })
+
+  it('is not left behind where the record was not written', async () => {
+    const workflowId = await saved(true)
+    const webhook = await bound(workflowId)
+    await test.db.system.transaction(async (trx) => {
+      await trx.raw('reset role')
+      await trx.raw(
+        "alter table incoming_logs add constraint no_success check (status <> 'Success') not valid",
+      )
+    })
+    const { status } = await test.send(webhook, { person: { email: 'half@example.com' } })
+    await test.db.system.transaction(async (trx) => {
+      await trx.raw('reset role')
+      await trx.raw('alter table incoming_logs drop constraint no_success')
+    })
+    assert.equal(status, 500)
+    assert.equal((await runsOf(workflowId)).length, 0)
+    assert.equal((await test.db.system('contacts').where({ email: 'half@example.com' })).length, 0)
+  })
+
+  it('is not started by a skip', async () => {
+    const workflowId = await saved(true)
+    const webhook = await bound(workflowId, { deduplication: { action: 'Skip' } })
+    const payload = { person: { email: 'skip@example.com' } }
+    await test.send(webhook, payload)
+    assert.equal((await test.send(webhook, payload)).body.action, 'skipped')
+    assert.equal((await runsOf(workflowId)).length, 1)
+  })
+
+  it('is not started twice by a delivery that the sender repeats', async () => {
+    const workflowId = await saved(true)
+    const webhook = await bound(workflowId)
+    const payload = { person: { email: 'again@example.com' } }
+    for (let n = 0; n < 2; n++) await test.send(webhook, payload, { 'webhook-id': 'msg_again' })
+    assert.equal((await runsOf(workflowId)).length, 1)
+  })
+
+  it('only warns in the log where it is a draft, inactive, deleted or lacks an input', async () => {
+    const draft = await saved(false)
+    const inactive = await saved(true)
+    const deleted = await saved(true)
+    const lacking = await saved(true)
+    const ids = [draft, inactive, deleted, lacking]
+    const webhooks = await Promise.all(
+      ids.map((id) => bound(id, id === lacking ? { workflow_inputs: { email: 'payload.nothing' } } : {})),
+    )
+    await test.db.tenant(test.api.organizationId, testActor, async (tx) => {
+      await deactivate(tx, inactive)
+      await deleteWorkflow(tx, deleted)
+    })
+    const warnings: string[] = []
+    for (const webhook of webhooks) {
+      const { status } = await test.send(webhook, { person: { email: 'warn@example.com' } })
+      assert.equal(status, 200)
+      const [entry] = await test.logs(webhook)
+      assert.deepEqual([entry.status, entry.run_id, entry.warnings.length], ['Success', null, 1])
+      warnings.push(entry.warnings[0])
+    }
+    assert.deepEqual(
+      warnings.map((warning) => /is not active|does not exist|email/.exec(warning)?.[0]),
+      ['is not active', 'is not active', 'does not exist', 'email'],
+    )
+    for (const id of ids) assert.equal((await runsOf(id)).length, 0)
+  })
+
+  it('must exist when it is selected', async () => {
+    await test.app('POST', '/webhooks/incoming', { name: 'x', workflow_id: crypto.randomUUID() }, 404)
+  })
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { createUser, type MemberRole } from '../../db/users.ts'
+import { type Answer, startApi, type TestApi } from './api.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+export interface TestWebhook {
+  id: string
+  url: string
+  secret: string
+}
+
+/** An API with somebody signed in, and what tests of incoming webhooks do with it. */
+export interface IncomingTest {
+  db: TestDatabase
+  api: TestApi
+  /** A call of /app as the owner; the answer must have the given status, default any 2xx. */
+  app(method: string, path: string, body?: unknown, status?: number): Promise<Answer>
+  /** The headers of a new session. */
+  signIn(role: MemberRole): Promise<Record<string, string>>
+  createWebhook(values?: object): Promise<TestWebhook>
+  /** What a sender does; `headers` may replace the secret's. */
+  send(webhook: TestWebhook, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Newest first. */
+  logs(webhook: TestWebhook): Promise<Answer['body'][]>
+  contact(id: string): Promise<Answer['body']>
+  close(): Promise<void>
+}
+
+export async function startIncoming(env: Record<string, string> = {}): Promise<IncomingTest> {
+  const db = await createTestDatabase()
+  const api = await startApi(db, env)
+  const password = 'correct horse battery staple'
+
+  async function signIn(role: MemberRole) {
+    const email = `${crypto.randomUUID()}@example.com`
+    await createUser(db.system, { email, password, name: role, organizationId: api.organizationId, role })
+    const answer = await api.request('POST', '/app/session', { key: null, body: { email, password } })
+    const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
+    return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token as string }
+  }
+  const session = await signIn('owner')
+
+  async function app(method: string, path: string, body?: unknown, status?: number) {
+    const options = { key: null, headers: session, ...(body === undefined ? {} : { body }) }
+    const answer = await api.request(method, `/app${path}`, options)
+    const right = status === undefined ? answer.status < 300 : answer.status === status
+    assert.ok(right, `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer
+  }
+
+  return {
+    db,
+    api,
+    app,
+    signIn,
+    createWebhook: async (values = {}) =>
+      (await app('POST', '/webhooks/incoming', { name: 'Form', ...values })).body,
+    send: (webhook, body, headers = {}) =>
+      api.request('POST', `/webhooks/incoming/${webhook.id}`, {
+        key: null,
+        body,
+        headers: { 'X-Webhook-Secret': webhook.secret, ...headers },
+      }),
+    logs: async (webhook) => (await app('GET', `/webhooks/incoming/${webhook.id}/logs`)).body.data,
+    contact: async (id) => (await api.request('GET', `/v1/objects/contacts/${id}`)).body,
+    async close() {
+      await api.close()
+      await db.drop()
+    },
+  }
+}
