@@ -15,6 +15,10 @@ const MAX_BYTES = 262_144
 /** `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
 const MAX_DEPTH = 100
 const MAX_ENTRIES = 10_000
+/** Lines and commas: what takes longer to parse than any real spec is refused before. */
+const MAX_SEPARATORS = 20_000
+/** `yaml` takes time by the square of the tags or anchors of one node: 87,000 of them would be a minute. */
+const MAX_PROPERTIES = 1_000
 
 export interface Position {
   line: number
@@ -41,7 +45,7 @@ export function parseYaml(text: string): ParsedYaml {
     }
 
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'silent' })
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'error' })
   const syntax = [...document.errors, ...document.warnings].map((error) => ({
     code: 'yaml_syntax' as const,
     message: error.message.split(' at line ')[0]!.split('\n')[0]!,
@@ -131,7 +135,16 @@ function plain(value: unknown): unknown {
 
 function beyondLimits(text: string): string | undefined {
   if (Buffer.byteLength(text) > MAX_BYTES) return `a spec may have ${MAX_BYTES / 1024} KiB at most`
+  if (count(text, /[\n\r,]/g) > MAX_SEPARATORS) return `a spec may have ${MAX_ENTRIES} values at most`
+  if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
+    return 'tags, anchors and aliases are not available'
   return depthOf(text) > MAX_DEPTH ? `a spec may be nested ${MAX_DEPTH} levels deep at most` : undefined
+}
+
+function count(text: string, pattern: RegExp): number {
+  let found = 0
+  for (const _ of text.matchAll(pattern)) found += 1
+  return found
 }
 
 /** An upper bound of the nesting: open brackets, deeper and deeper lines, and `- - -` within a line. */

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { findNodeType } from '../nodes/index.ts'
 import { checkGraph, checkHabits, checkNodes, checkTrigger } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { graphOf } from './graph.ts'
 import { common, defaultHandle, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
@@ -59,6 +60,7 @@ function check(lowered: Lowered, context: ValidationContext): Problem[] {
     ...checkNodes(lowered, context),
     ...checkGraph(lowered, graph),
     ...problems,
+    ...checkTypes(lowered),
     ...checkHabits(lowered, read),
   ]
 }

@@ -24,7 +24,10 @@ const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 1_000, charact
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
   const rendering = { engine: createEngine(), scope, limits: { ...DEFAULTS, ...limits } }
-  const budget = { until: Date.now() + rendering.limits.milliseconds, characters: rendering.limits.characters }
+  const budget = {
+    until: Date.now() + rendering.limits.milliseconds,
+    characters: rendering.limits.characters,
+  }
   return renderDeep(value, '', rendering, budget)
 }
 
@@ -67,7 +70,9 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
     if (budget.characters < 0) throw new Error('the rendered text is too large')
     return rendered
   } catch (error) {
-    throw new NodeError('placeholder_error', `${text.slice(0, 200)}: ${explain(error)}`, { details: { path } })
+    throw new NodeError('placeholder_error', `${text.slice(0, 200)}: ${explain(error)}`, {
+      details: { path },
+    })
   }
 }
 

@@ -48,7 +48,9 @@ function collect(
   if (token.variable) collect(token.variable, inner, found)
   for (const segment of token.props) {
     const known =
-      TypeGuards.isWordToken(segment) || TypeGuards.isQuotedToken(segment) || TypeGuards.isNumberToken(segment)
+      TypeGuards.isWordToken(segment) ||
+      TypeGuards.isQuotedToken(segment) ||
+      TypeGuards.isNumberToken(segment)
     if (!known) collect(segment, inner, found)
     if (known && !dynamic) path.push(segment.content)
     else dynamic = true

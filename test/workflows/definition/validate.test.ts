@@ -1,0 +1,473 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import fc from 'fast-check'
+import { compile } from '../../../workflows/definition/compile.ts'
+import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
+
+const context = {
+  entities: {
+    contacts: { readable: ['id', 'email', 'first_name', 'created_at'], writable: ['email', 'first_name'] },
+    companies: { readable: ['id', 'name'], writable: ['name'] },
+  },
+}
+
+/** `nodes` indented by two, from line 3 on. */
+const spec = (nodes: string, rest = '') => `name: Test\nnodes:\n${nodes}\n${rest}`
+const set = (id: string, more = '') => `  ${id}: {type: set_fields, config: {fields: {x: 1}}${more}}`
+
+describe('validation', () => {
+  const valid: Record<string, string> = {
+    'one node': spec('  a: {type: stop}'),
+    'a condition with both ways': spec(
+      `  a:
+    type: condition
+    config: {match: any, conditions: [{left: "{{ inputs.n }}", operator: gt, right: 3}]}
+    next: {"true": b, "false": end}
+  b: {type: stop}`,
+      'inputs: {n: number}',
+    ),
+    'parallel branches that meet, and are read after':
+      spec(`  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": [b, c]}}
+  b: {type: delay, config: {for: 1s}, next: d}
+  c: {type: api_request, config: {url: "https://x.test/{{ run.id }}"}, retry: {max_attempts: 2}, next: d}
+  d: {type: stop, config: {message: "{{ nodes.b.output.until }} {{ nodes.c.output.status }}"}}`),
+    'placeholders where numbers, statuses, durations, lists and objects belong': spec(
+      `  a: {type: delay, config: {for: "{{ trigger.wait }}"}}
+  b: {type: crm_manager, config: {operation: search, entity: contacts, limit: "{{ inputs.n }}", filters: "{{ trigger.filters }}"}}
+  c: {type: api_request, config: {url: "{{ trigger.url }}", method: "{{ trigger.method }}", expected_statuses: "{{ trigger.ok }}", headers: "{{ trigger.headers }}", body: "{{ nodes.b.output.data }}"}, on_error: continue}
+  d: {type: condition, config: {conditions: "{{ trigger.conditions }}"}}
+  e: {type: crm_manager, config: {operation: "{{ trigger.operation }}", entity: "{{ trigger.entity }}"}}
+  f: {type: crm_manager, config: {operation: create, entity: contacts, fields: "{{ trigger.fields }}"}}
+  g: {type: emit_event, config: {event: "invoice.{{ trigger.action }}", data: "{{ nodes.f.output }}"}}
+  h: {type: stop, config: {status: "{{ trigger.status }}"}}`,
+      'inputs: {n: {type: number, default: 5}}',
+    ),
+    'a switch, an error handle, and a default for what may be missing':
+      spec(`  a: {type: switch, config: {value: "{{ trigger.kind }}", cases: {won: [won, closed], lost: lost}}, next: {won: b, lost: c, default: end}}
+  b: {type: api_request, config: {url: "https://x.test"}, next: {success: d, error: c}}
+  c: {type: stop, config: {message: "{{ nodes.b.error.message | default: 'lost' }}"}}
+  d: {type: stop, config: {message: "{{ nodes.b.output.body.deep.down[0] }}"}}`),
+    'webhook trigger, settings, when, join, outputs, filters': `name: All
+description: Everything
+trigger: {type: webhook}
+settings: {concurrency: 3, timeout: 1d}
+nodes:
+  a: {type: crm_manager, title: Find, config: {operation: get, entity: contacts, id: "{{ trigger.record.id }}"}, timeout: 5s, retry: {max_attempts: 3, initial_interval: 1s, backoff: 1.5, max_interval: 1m}}
+  b: {type: set_fields, when: "{{ nodes.a.output.email != nil }}", join: any, config: {fields: {when: "{{ nodes.a.output.created_at | date: '%Y' }}"}}}
+outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name }}"]}
+`,
+    'records linked, related, upserted': spec(
+      `  a: {type: crm_manager, config: {operation: upsert, entity: companies, by: name, fields: {name: X}}}
+  b: {type: crm_manager, config: {operation: link, entity: contacts, id: "{{ trigger.record.id }}", target: companies, target_id: "{{ nodes.a.output.record.id }}"}}
+  c: {type: crm_manager, config: {operation: list_related, entity: companies, id: "{{ nodes.a.output.record.id }}", target: contacts, limit: 5}}
+  d: {type: set_fields, config: {fields: {n: "{{ nodes.c.output.data | size }}"}}}`,
+      'outputs: {n: "{{ nodes.d.output.n }}"}',
+    ),
+    'a type that fits': spec(
+      `  a: {type: delay, config: {for: "{{ inputs.wait }}"}}`,
+      'inputs: {wait: string}',
+    ),
+    'Markdown, braces and ampersands in a text': spec(`  a:
+    type: stop
+    config:
+      message: |
+        * one & two [[[ {{ run.id }}
+        {not: yaml}`),
+  }
+  for (const [name, text] of Object.entries(valid))
+    it(`finds nothing wrong with ${name}`, () => {
+      const { result, definition } = validateSpec(text, context)
+      deepEqual(result, { valid: true, errors: [], warnings: [] })
+      ok(compile(definition!))
+    })
+
+  const bad: [name: string, text: string, code: string, line: number, column: number, hint?: string][] = [
+    ['YAML that does not parse', 'name: Test\nnodes: {a: [', 'yaml_syntax', 2, 13],
+    ['two documents', 'name: a\n---\nname: b', 'yaml_syntax', 2, 1],
+    ['an alias', 'name: &n Test\ndescription: *n\nnodes: {a: {type: stop}}', 'yaml_alias', 2, 14],
+    ['nesting without end', `name: ${'['.repeat(2000)}`, 'yaml_limit', 1, 1],
+    ['a key written twice', spec('  a: {type: stop}\n  a: {type: stop}'), 'duplicate_key', 4, 3],
+    ['no name', 'nodes: {a: {type: stop}}', 'missing_key', 1, 1],
+    ['an unknown key', spec('  a: {type: stop, nxt: b}'), 'unknown_key', 3, 19, 'did you mean next?'],
+    ['an id that is none', spec('  Bad-Id: {type: stop}'), 'schema', 3, 3],
+    ['a duration that is none', spec(`${set('a', ', timeout: 5 minutes')}`), 'schema', 3, 60],
+    ['retries below one', spec(set('a', ', retry: {max_attempts: 0}')), 'schema', 3, 73],
+    [
+      'a maximum below the initial interval',
+      spec(set('a', ', retry: {initial_interval: 2m, max_interval: 1m}')),
+      'schema',
+      3,
+      95,
+    ],
+    [
+      'an unknown node type',
+      spec('  a: {type: crm_manger}'),
+      'unknown_node_type',
+      3,
+      13,
+      'did you mean crm_manager?',
+    ],
+    ['a loop, which comes later', spec('  a: {type: for_each}'), 'unknown_node_type', 3, 13],
+    [
+      'a setting that the node does not have',
+      spec('  a:\n    type: delay\n    config:\n      for: 1s\n      fro: 2s'),
+      'invalid_config',
+      7,
+      7,
+    ],
+    [
+      'a setting of the wrong type',
+      spec('  a:\n    type: delay\n    config: {for: soon}'),
+      'invalid_config',
+      5,
+      19,
+    ],
+    ['a missing setting', spec('  a: {type: delay}'), 'invalid_config', 3, 3],
+    [
+      'an unknown operation',
+      spec('  a: {type: crm_manager, config: {operation: fetch, entity: contacts}}'),
+      'invalid_config',
+      3,
+      46,
+    ],
+    [
+      'an unknown handle',
+      spec(`  a: {type: delay, config: {for: 1s}, next: {succes: b}}\n${'  b: {type: stop}'}`),
+      'unknown_handle',
+      3,
+      46,
+      'did you mean success?',
+    ],
+    ['something after stop', spec('  a: {type: stop, next: b}\n  b: {type: stop}'), 'unknown_handle', 3, 19],
+    [
+      'a missing target',
+      spec('  a: {type: delay, config: {for: 1s}, next: [send]}\n  sent: {type: stop}'),
+      'missing_target',
+      3,
+      46,
+      'did you mean sent?',
+    ],
+    ['an unreachable node', spec('  a: {type: stop}\n  b: {type: stop}'), 'unreachable_node', 4, 3],
+    [
+      'a circle',
+      spec('  a: {type: delay, config: {for: 1s}, next: b}\n  b: {type: delay, config: {for: 1s}, next: a}'),
+      'cycle',
+      3,
+      3,
+    ],
+    [
+      'a placeholder that is not closed',
+      spec('  a: {type: stop, config: {message: "{{ run.id"}}'),
+      'placeholder_syntax',
+      3,
+      37,
+    ],
+    [
+      'an unknown filter',
+      spec('  a: {type: stop, config: {message: "{{ run.id | shout }}"}}'),
+      'placeholder_syntax',
+      3,
+      37,
+    ],
+    ['a tag', spec('  a: {type: stop, config: {message: "{% if run %}"}}'), 'placeholder_syntax', 3, 37],
+    [
+      'an unknown root',
+      spec('  a: {type: stop, config: {message: "{{ input.x }}"}}'),
+      'unknown_root',
+      3,
+      37,
+      'did you mean inputs?',
+    ],
+    ['secrets', spec('  a: {type: stop, config: {message: "{{ secrets.x }}"}}'), 'root_not_available', 3, 37],
+    [
+      'a node that does not exist',
+      spec('  a: {type: stop, config: {message: "{{ nodes.b.output }}"}}'),
+      'unknown_node',
+      3,
+      37,
+    ],
+    [
+      'a node that comes later',
+      spec(`  a: {type: delay, config: {for: "{{ nodes.b.output.x }}"}}\n${set('b')}`),
+      'not_upstream',
+      3,
+      34,
+    ],
+    [
+      'itself',
+      spec('  a: {type: stop, config: {message: "{{ nodes.a.output.status }}"}}'),
+      'not_upstream',
+      3,
+      37,
+    ],
+    [
+      'an input that does not exist',
+      spec('  a: {type: stop, config: {message: "{{ inputs.emial }}"}}', 'inputs: {email: string}'),
+      'unknown_input',
+      3,
+      37,
+      'did you mean email?',
+    ],
+    [
+      'a field that the output lacks',
+      spec(`${set('a')}\n  b: {type: stop, config: {message: "{{ nodes.a.output.y }}"}}`),
+      'unknown_field',
+      4,
+      37,
+    ],
+    [
+      'output left out',
+      spec(`${set('a')}\n  b: {type: stop, config: {message: "{{ nodes.a.x }}"}}`),
+      'unknown_field',
+      4,
+      37,
+      'nodes.a.output.x',
+    ],
+    [
+      'an unknown kind of record',
+      spec('  a: {type: crm_manager, config: {operation: get, entity: contact, id: "{{ run.id }}"}}'),
+      'unknown_entity',
+      3,
+      59,
+      'did you mean contacts?',
+    ],
+    [
+      'a field that the kind lacks',
+      spec('  a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {emial: x}}}'),
+      'unknown_field',
+      3,
+      81,
+      'did you mean email?',
+    ],
+    [
+      'a type that cannot fit',
+      spec('  a: {type: delay, config: {for: "{{ inputs.n }}"}}', 'inputs: {n: number}'),
+      'type_mismatch',
+      3,
+      34,
+    ],
+    [
+      'an event of the service',
+      spec('  a: {type: emit_event, config: {event: contact.created}}'),
+      'invalid_config',
+      3,
+      41,
+    ],
+    [
+      'a trigger that comes later',
+      `${spec('  a: {type: stop}')}trigger: {type: schedule, cron: "0 8 * * *"}`,
+      'trigger_not_available',
+      4,
+      1,
+    ],
+    [
+      'an event trigger',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [contact.created]}`,
+      'trigger_not_available',
+      4,
+      1,
+    ],
+    [
+      'an error in the outputs',
+      spec('  a: {type: stop}', 'outputs: {x: "{{ nodes.z.output }}"}'),
+      'unknown_node',
+      4,
+      14,
+    ],
+  ]
+  for (const [name, text, code, line, column, hint] of bad)
+    it(`points at ${name}`, () => {
+      const { result, definition } = validateSpec(text, context)
+      equal(result.valid, false)
+      equal(definition, undefined)
+      const found = result.errors.find((error) => error.code === code)
+      ok(found, JSON.stringify(result.errors))
+      deepEqual([found.line, found.column], [line, column])
+      if (hint) equal(found.hint, hint)
+    })
+
+  const warned: [name: string, text: string, code: string][] = [
+    [
+      'a result that is there on some paths only',
+      spec(
+        `  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": b, "false": c}}\n${set('b')}\n  c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}`,
+      ),
+      'maybe_not_upstream',
+    ],
+    [
+      'a request without retry or error path',
+      spec('  a: {type: api_request, config: {url: "https://x.test"}}'),
+      'side_effect_without_retry',
+    ],
+    ['an output that nobody reads', spec(set('a')), 'unused_output'],
+  ]
+  for (const [name, text, code] of warned)
+    it(`warns of ${name}, and saves it`, () => {
+      const { result } = validateSpec(text, context)
+      deepEqual([result.valid, result.errors], [true, []])
+      deepEqual(
+        result.warnings.map((found) => found.code),
+        [code],
+      )
+    })
+
+  it('reports everything at once', () => {
+    const { result } = validateSpec(
+      spec('  a: {type: nope, tmeout: 1s}\n  b: {type: delay, config: {for: x}, next: gone}'),
+      context,
+    )
+    deepEqual(
+      new Set(result.errors.map(({ code }) => code)),
+      new Set(['unknown_key', 'unknown_node_type', 'invalid_config', 'missing_target']),
+    )
+  })
+
+  it('checks raw definitions the same way, without lines', () => {
+    const { result } = validateDefinition(
+      {
+        nodes: [
+          { id: 'a', type: 'delay', config: { for: 'x' } },
+          { id: 'a', type: 'stop' },
+        ],
+        edges: [{ from: 'a', handle: 'oops', to: 'b' }],
+        extra: 1,
+      },
+      context,
+    )
+    deepEqual(result.errors.map(({ code, path, line }) => [code, path, line]).sort(), [
+      ['duplicate_node', '/nodes/1/id', undefined],
+      ['invalid_config', '/nodes/1/config/for', undefined],
+      ['missing_target', '/edges/0', undefined],
+      ['unknown_handle', '/edges/0', undefined],
+      ['unknown_key', '/extra', undefined],
+    ])
+    for (const raw of [null, 5, [], {}, { nodes: 'x' }, { nodes: [null, 1] }])
+      equal(validateDefinition(raw, context).result.valid, false)
+  })
+
+  it('is done in a moment with what would take a parser minutes', () => {
+    for (const bomb of [
+      '! '.repeat(130_000),
+      '& '.repeat(130_000),
+      'k: 1\n'.repeat(20_000),
+      Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`).join('\n'),
+      '- '.repeat(100_000),
+      '{a: '.repeat(3_000),
+      '? '.repeat(5_000),
+    ]) {
+      const start = Date.now()
+      equal(validateSpec(bomb, context).result.valid, false)
+      ok(Date.now() - start < 3_000)
+    }
+  })
+
+  describe('whatever comes in', () => {
+    const texts = Object.values(valid)
+    it('never throws on text', () => {
+      fc.assert(
+        fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.json()), (text) => {
+          validateSpec(text, context)
+        }),
+      )
+    })
+
+    it('never throws on a valid spec with something cut out or put in, and gives places within it', () => {
+      fc.assert(
+        fc.property(
+          fc.constantFrom(...texts),
+          fc.nat(),
+          fc.nat(40),
+          fc.oneof(fc.string(), fc.constantFrom('{{', '}}', '[', ': ', '\n', '__proto__', '- ', '|', '%')),
+          (text, at, cut, put) => {
+            const from = at % text.length
+            const changed = text.slice(0, from) + put + text.slice(from + cut)
+            const { result, definition } = validateSpec(changed, context)
+            for (const { line, column } of [...result.errors, ...result.warnings])
+              ok(line! >= 1 && column! >= 1)
+            if (definition) compile(definition)
+          },
+        ),
+        { numRuns: 500 },
+      )
+    })
+
+    it('never throws on a raw definition', () => {
+      fc.assert(
+        fc.property(
+          fc.object({
+            key: fc.oneof(
+              fc.string(),
+              fc.constantFrom('nodes', 'edges', 'id', 'type', 'config', 'from', 'to', 'inputs'),
+            ),
+            maxDepth: 5,
+          }),
+          (raw) => {
+            validateDefinition(raw, context)
+          },
+        ),
+      )
+    })
+  })
+})
+
+describe('compiling', () => {
+  it('keeps every edge of any graph without circles', () => {
+    const graphs = fc
+      .integer({ min: 1, max: 12 })
+      .chain((size) =>
+        fc
+          .array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1), fc.constantFrom('true', 'false', 'error')), {
+            maxLength: 40,
+          })
+          .map((pairs) => ({ size, pairs })),
+      )
+    fc.assert(
+      fc.property(graphs, ({ size, pairs }) => {
+        const config = { conditions: [{ left: 1, operator: 'eq', right: 1 }] }
+        const nodes = Array.from({ length: size }, (_, index) => ({
+          id: `n${index}`,
+          type: 'condition',
+          config,
+        }))
+        // A spine makes every node reachable; edges go forward only.
+        const spine = nodes
+          .slice(1)
+          .map((node, index) => ({ from: `n${index}`, handle: 'true', to: node.id }))
+        const others = pairs
+          .filter(([a, b]) => a < b)
+          .map(([a, b, handle]) => ({ from: `n${a}`, handle, to: `n${b}` }))
+        const { result, definition } = validateDefinition({ nodes, edges: [...spine, ...others] }, context)
+        deepEqual(result.errors, [])
+        const plan = compile(definition!)
+        const wanted = new Set([...spine, ...others].map(({ from, handle, to }) => `${from}:${handle}>${to}`))
+        const next = Object.values(plan.nodes).flatMap((node) =>
+          Object.entries(node.next).flatMap(([handle, to]) => to.map((id) => `${node.id}:${handle}>${id}`)),
+        )
+        const incoming = Object.values(plan.nodes).flatMap((node) =>
+          node.incoming.map((from) => `${from}>${node.id}`),
+        )
+        deepEqual(next.sort(), [...wanted].sort())
+        deepEqual(incoming.sort(), [...wanted].sort())
+        equal(plan.start, 'n0')
+      }),
+    )
+  })
+
+  it('turns durations into milliseconds, and fills in what is absent', () => {
+    const { definition } = validateSpec(
+      spec(
+        set('a', ', timeout: 2m, retry: {max_attempts: 4, initial_interval: 90s}'),
+        'settings: {timeout: 1h, concurrency: 2}',
+      ),
+      context,
+    )
+    const plan = compile(definition!)
+    deepEqual(plan.settings, { concurrency: 2, timeout_ms: 3_600_000 })
+    equal(plan.nodes.a!.timeout_ms, 120_000)
+    deepEqual(plan.nodes.a!.retry, {
+      max_attempts: 4,
+      initial_interval_ms: 90_000,
+      backoff: 2,
+      max_interval_ms: 90_000,
+    })
+  })
+})

@@ -1,0 +1,161 @@
+import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import { z } from 'zod'
+import { render } from '../../../workflows/expressions/liquid.ts'
+import { compare } from '../../../workflows/nodes/compare.ts'
+import { type HttpResponse, type NodeContext, NodeError } from '../../../workflows/nodes/define.ts'
+import { findNodeType, handlesOf, nodeTypes } from '../../../workflows/nodes/index.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+
+/** The outside of a node: answers as the examples expect. */
+function context(http: Partial<HttpResponse> = {}): NodeContext & { requests: unknown[] } {
+  const requests: unknown[] = []
+  const missing = async () => {
+    throw new NodeError('not_used', 'not part of the example')
+  }
+  return {
+    requests,
+    now: new Date('2026-01-01T00:00:00Z'),
+    run: { id: ID, workflow_id: ID, workflow_name: 'Test' },
+    organization: { id: ID, currency: 'EUR', timezone: 'UTC' },
+    node: { id: 'node', attempt: 1 },
+    records: {
+      create: missing,
+      get: missing,
+      search: missing,
+      update: missing,
+      delete: missing,
+      link: missing,
+      unlink: missing,
+      listRelated: missing,
+      upsert: async (_, __, fields) => ({ record: { id: ID, object: 'contact', ...fields }, created: true }),
+    },
+    emit: async () => ID,
+    http: async (request) => {
+      requests.push(request)
+      return {
+        status: 201,
+        headers: { 'content-type': 'application/json' },
+        body: { id: 7 },
+        duration_ms: 1,
+        ...http,
+      }
+    },
+    idempotencyKey: 'run:node',
+    signal: new AbortController().signal,
+  }
+}
+
+const run = async (type: string, config: unknown, ctx: NodeContext = context()) => {
+  const node = findNodeType(type)!
+  return node.run(node.config.parse(config), ctx)
+}
+
+describe('node types', () => {
+  for (const type of Object.values(nodeTypes))
+    it(`${type.type} does what its example says`, async () => {
+      const { config, inputs, output, handle } = type.example
+      const result = await run(type.type, render(config, inputs ?? {}))
+      deepEqual(result.output, output)
+      deepEqual(type.output.parse(result.output), output)
+      if (handle) equal('handle' in result && result.handle, handle)
+      if (handle) ok(handlesOf(type, config).some(({ name }) => name === handle))
+      ok(z.toJSONSchema(type.config, { io: 'input', unrepresentable: 'any' }))
+    })
+
+  it('delay waits from the time of the segment', async () => {
+    const result = await run('delay', { for: '2h' })
+    deepEqual('wait_until' in result && result.wait_until, new Date('2026-01-01T02:00:00Z'))
+    throws(() => nodeTypes.delay!.config.parse({ for: '2 hours' }))
+    throws(() => nodeTypes.delay!.config.parse({ for: '0s' }))
+  })
+
+  it('stop ends the run', async () => {
+    const result = await run('stop', {})
+    deepEqual('end' in result && result.end, { status: 'completed' })
+  })
+
+  it('switch leaves by the first case that fits, else by default', async () => {
+    const cases = { b: 1, a: [1, 2], none: null }
+    for (const [value, handle] of [
+      ['1', 'b'],
+      [2, 'a'],
+      [null, 'none'],
+      [3, 'default'],
+    ] as const) {
+      const result = await run('switch', { value, cases })
+      equal('handle' in result && result.handle, handle)
+    }
+    throws(() => nodeTypes.switch!.config.parse({ value: 1, cases: { error: 1 } }))
+  })
+
+  it('emit_event refuses the names that the service raises', () => {
+    throws(() => nodeTypes.emit_event!.config.parse({ event: 'contact.created' }))
+    throws(() => nodeTypes.emit_event!.config.parse({ event: 'nonsense' }))
+  })
+
+  it('api_request sends its key with writing methods, and fails on unexpected statuses', async () => {
+    const ctx = context()
+    await run('api_request', { method: 'POST', url: 'https://x.test/', query: { page: 2 } }, ctx)
+    deepEqual(ctx.requests, [
+      {
+        method: 'POST',
+        url: 'https://x.test/',
+        headers: { 'Idempotency-Key': 'run:node' },
+        query: { page: '2' },
+        follow_redirects: true,
+      },
+    ])
+    for (const [status, retryable] of [
+      [500, true],
+      [429, true],
+      [404, false],
+    ] as const)
+      await rejects(
+        run('api_request', { url: 'https://x.test/' }, context({ status })),
+        (error: NodeError) => {
+          equal(error.code, 'unexpected_status')
+          equal(error.retryable, retryable)
+          return true
+        },
+      )
+    const found = await run(
+      'api_request',
+      { url: 'https://x.test/', expected_statuses: ['2xx', 404] },
+      context({ status: 404 }),
+    )
+    equal((found.output as { status: number }).status, 404)
+  })
+})
+
+describe('comparing', () => {
+  const holds: [unknown, Parameters<typeof compare>[1], unknown][] = [
+    ['Ada', 'eq', 'ada'],
+    ['10.00', 'eq', 10],
+    ['9', 'lt', '10'],
+    [null, 'eq', null],
+    [null, 'ne', 'x'],
+    ['', 'is_empty', undefined],
+    ['2026-01-02', 'gt', '2026-01-01T23:59:59Z'],
+    [['vip'], 'contains', 'VIP'],
+    ['Hello', 'contains', 'ell'],
+    ['x', 'in', ['X']],
+    [5, 'not_in', [1, 2]],
+    [{ a: 1, b: 2 }, 'eq', { b: 2, a: 1 }],
+    [0, 'is_not_empty', undefined],
+    ['abc', 'starts_with', 'AB'],
+    ['abc', 'ends_with', 'BC'],
+    [false, 'eq', false],
+    [true, 'eq', 'true'],
+    ['abc', 'not_contains', 'x'],
+    [3, 'gte', 3],
+    [3, 'lte', 3],
+  ]
+  for (const [left, operator, right] of holds)
+    it(`${JSON.stringify(left)} ${operator} ${JSON.stringify(right)}`, () =>
+      equal(compare(left, operator, right), true))
+
+  it('finds nothing greater or less than what is empty', () => {
+    for (const operator of ['gt', 'gte', 'lt', 'lte'] as const) equal(compare(null, operator, 1), false)
+  })
+})
