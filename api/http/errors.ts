@@ -38,7 +38,7 @@ export function errorBody(error: AppError, requestId: string): object {
 
 /** Answers with an error. What is not an AppError is logged whole, and told to nobody. */
 export function answerError(ctx: Koa.Context, error: unknown, requestId: string, log: Logger): void {
-  const known = error instanceof AppError ? error : classify(error)
+  const known = toAppError(error)
   if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')
   if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
   if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
@@ -48,8 +48,8 @@ export function answerError(ctx: Koa.Context, error: unknown, requestId: string,
   ctx.body = errorBody(known, requestId)
 }
 
-/** PostgreSQL's other members (detail, where) hold values of the row. */
-function forLog(error: unknown): object {
+/** What a log may say of an error: PostgreSQL's other members (detail, where) hold values of the row. */
+export function forLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack } = error
   return { name, message, stack, code: (error as NodeJS.ErrnoException).code }
@@ -61,7 +61,9 @@ const DATABASE_AWAY = /^(08|53|57P)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOU
 const CONNECTION_LOST = /Connection terminated|is not queryable/
 const STATEMENT_TIMEOUT = '57014'
 
-function classify(error: unknown): AppError {
+/** Any error as one that can be answered; what is not ours becomes `unavailable` or `internal_error`. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
   const {
     name,
     message = '',

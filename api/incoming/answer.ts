@@ -1,4 +1,5 @@
 import type { Issue } from '../../db/errors.ts'
+import { toAppError } from '../http/errors.ts'
 
 /** Every way in which a request to a known webhook can end badly; `error` on the wire. */
 export type RefusalCode =
@@ -79,6 +80,27 @@ export class Refusal extends Error {
       ...(this.details ? { details: this.details } : {}),
       ...(this.retryAfter === undefined ? {} : { retry_after: this.retryAfter }),
     }
+  }
+}
+
+/** What a sender is told of any error. Whatever is not the payload's fault is 5xx, so that the sender tries again. */
+export function toRefusal(thrown: unknown): Refusal {
+  if (thrown instanceof Refusal) return thrown
+  const { type, message, details } = toAppError(thrown)
+  switch (type) {
+    case 'payload_too_large':
+    case 'unsupported_media_type':
+      return new Refusal(type, message)
+    case 'invalid_request':
+      return new Refusal('invalid_payload', message)
+    case 'validation_error':
+      return new Refusal('validation_failed', message, { details: toDetails(details.issues ?? []) })
+    case 'conflict':
+      return new Refusal('validation_failed', message, { details: { [details.param ?? 'record']: message } })
+    case 'unavailable':
+      return new Refusal('unavailable', message, { retryAfter: details.retry_after ?? 1 })
+    default:
+      return new Refusal('internal_error', 'something went wrong on our side')
   }
 }
 

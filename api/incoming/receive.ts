@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
-import { AppError } from '../../db/errors.ts'
 import { insertLog, type NewLog } from '../../db/incoming/logs.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
@@ -10,8 +9,9 @@ import type { Actor } from '../../db/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches } from '../http/client-ip.ts'
+import { forLog } from '../http/errors.ts'
 import { check } from '../http/validate.ts'
-import { Refusal, secondsUntil, toDetails } from './answer.ts'
+import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
 import { deliveryFingerprint } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest } from './log-row.ts'
@@ -55,7 +55,7 @@ export async function handleIncoming(ctx: Koa.Context, deps: AppDeps): Promise<v
   } catch (error) {
     const refusal = toRefusal(error)
     if (refusal.status >= 500)
-      deps.log.error({ err: error, request_id: ctx.state.requestId }, 'incoming webhook failed')
+      deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
     if (journey) await logRefusal(journey, refusal)
     if (refusal.retryAfter !== undefined) ctx.set('Retry-After', String(refusal.retryAfter))
     // What is left of a body that was refused unread would be read for nothing: the connection ends instead.
@@ -170,7 +170,12 @@ async function logRefusal(journey: Journey, refusal: Refusal): Promise<void> {
     .catch(write)
     .catch((error) =>
       deps.log.error(
-        { err: error, organization: webhook.organization_id, webhook: webhook.id, outcome: refusal.code },
+        {
+          err: forLog(error),
+          organization: webhook.organization_id,
+          webhook: webhook.id,
+          outcome: refusal.code,
+        },
         'a log row of an incoming webhook could not be written',
       ),
     )
@@ -193,27 +198,5 @@ function baseLog(journey: Journey): NewLog {
     run_id: null,
     warnings: [],
     ...describeRequest({ headers: ctx.req.headers, bytes, verification: webhook.verification, verified }),
-  }
-}
-
-function toRefusal(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
-  if (!(error instanceof AppError)) return new Refusal('internal_error', 'something went wrong on our side')
-  switch (error.type) {
-    case 'payload_too_large':
-    case 'unsupported_media_type':
-      return new Refusal(error.type, error.message)
-    case 'validation_error':
-      return new Refusal('validation_failed', error.message, {
-        details: toDetails(error.details.issues ?? []),
-      })
-    case 'conflict':
-      return new Refusal('validation_failed', error.message, {
-        details: { [error.details.param ?? 'record']: error.message },
-      })
-    case 'unavailable':
-      return new Refusal('unavailable', error.message, { retryAfter: error.details.retry_after ?? 1 })
-    default:
-      return new Refusal('invalid_payload', error.message)
   }
 }

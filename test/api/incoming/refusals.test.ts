@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { connect as connectSocket } from 'node:net'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+describe('bad requests to incoming webhooks', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  /** Every refusal leaves the service able to take the next request. */
+  afterEach(async () => {
+    const { status } = await test.send(await test.createWebhook(), { email: 'alive@example.com' })
+    assert.equal(status, 200)
+  })
+
+  const xml = { 'Content-Type': 'application/xml' }
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const MiB = 1024 * 1024
+  const CASES: [string, unknown, Record<string, string>, number, string][] = [
+    ['an XML entity bomb', bomb(), xml, 400, 'invalid_payload'],
+    ['XML that asks for a file', external(), xml, 400, 'invalid_payload'],
+    ['XML that does not end', '<lead><email>x@example.com</lead>', xml, 400, 'invalid_payload'],
+    ['XML nested 5,000 deep', '<a>'.repeat(5_000) + '</a>'.repeat(5_000), xml, 400, 'invalid_payload'],
+    ['JSON that does not end', '{"email":', {}, 400, 'invalid_payload'],
+    ['JSON nested 100,000 deep', '['.repeat(100_000) + ']'.repeat(100_000), {}, 400, 'invalid_payload'],
+    ['JSON of 400,000 values', `[${'1,'.repeat(400_000)}1]`, {}, 400, 'invalid_payload'],
+    ['JSON that reaches for prototypes', '{"__proto__":{"admin":true}}', {}, 400, 'invalid_payload'],
+    ['a form that nests 1,000 deep', `a${'[b]'.repeat(1_000)}=1`, form, 400, 'invalid_payload'],
+    ['no body', '', {}, 400, 'invalid_payload'],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'invalid_payload'],
+    ['a body of more than 1 MiB', `"${'x'.repeat(MiB)}"`, {}, 413, 'payload_too_large'],
+    ['a text', 'hello', { 'Content-Type': 'text/plain' }, 415, 'unsupported_media_type'],
+    [
+      'a multipart form',
+      '--b--',
+      { 'Content-Type': 'multipart/form-data; boundary=b' },
+      415,
+      'unsupported_media_type',
+    ],
+    [
+      'JSON in UTF-16',
+      '{}',
+      { 'Content-Type': 'application/json; charset=utf-16' },
+      415,
+      'unsupported_media_type',
+    ],
+    [
+      'a compressed body',
+      Buffer.from([31, 139]),
+      { 'Content-Encoding': 'gzip' },
+      415,
+      'unsupported_media_type',
+    ],
+    ['a payload that names nobody', { colour: 'blue' }, {}, 400, 'validation_failed'],
+    ['an email that is none', { email: 'nobody' }, {}, 400, 'validation_failed'],
+  ]
+
+  for (const [name, body, headers, status, error] of CASES)
+    it(`${name}: ${status} ${error}, and a row in the log`, async () => {
+      const webhook = await test.createWebhook()
+      const answer = await test.send(webhook, body, headers)
+      assert.deepEqual([answer.status, answer.body.error], [status, error], JSON.stringify(answer.body))
+      const { message, details, ...rest } = answer.body
+      assert.deepEqual(rest, { success: false, error })
+      assert.equal(typeof message, 'string')
+      assert.equal(typeof details, error === 'validation_failed' ? 'object' : 'undefined')
+      assert.ok(answer.headers.get('x-ratelimit-limit'))
+      assert.ok(answer.headers.get('x-request-id'))
+      const [entry] = await test.logs(webhook)
+      assert.deepEqual([entry.status, entry.http_status, entry.error], ['Failed', status, error])
+    })
+
+  it('an invalid field is named in details', async () => {
+    const { body } = await test.send(await test.createWebhook(), { email: 'nobody', website: 'not a url' })
+    assert.deepEqual(Object.keys(body.details).sort(), ['email', 'website'])
+  })
+
+  it('another method: 405, with Allow', async () => {
+    const webhook = await test.createWebhook()
+    const { status, headers, body } = await test.api.request('GET', `/webhooks/incoming/${webhook.id}`)
+    assert.deepEqual([status, headers.get('allow'), body.error], [405, 'POST', 'method_not_allowed'])
+  })
+
+  it('an unknown webhook, whatever is in its place: 404', async () => {
+    for (const id of [crypto.randomUUID(), 'x', '..%2f', "' or 1=1"]) {
+      const { status, body } = await test.send({ id, secret: 'x', url: '' }, { email: 'x@example.com' })
+      assert.deepEqual([status, body.success, body.error], [404, false, 'not_found'], id)
+    }
+  })
+
+  it('no secret, a wrong one, one of another webhook: 401 before the body is looked at', async () => {
+    const [webhook, other] = [await test.createWebhook(), await test.createWebhook()]
+    for (const secret of ['', 'wrong', `${webhook.secret}x`, other.secret]) {
+      const { status, body, headers } = await test.send({ ...webhook, secret }, '{"a":')
+      assert.deepEqual([status, body.success, body.error], [401, false, 'invalid_secret'])
+      assert.equal(headers.get('x-ratelimit-remaining'), '60')
+    }
+  })
+
+  it('a sender that goes away in the middle: nothing is written, and a row in the log', async () => {
+    const webhook = await test.createWebhook()
+    const { hostname, port } = new URL(test.api.url)
+    const socket = connectSocket(Number(port), hostname)
+    socket.write(
+      `POST /webhooks/incoming/${webhook.id} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
+        `X-Webhook-Secret: ${webhook.secret}\r\nContent-Length: 100\r\n\r\n{"email":`,
+    )
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    socket.destroy()
+    for (let tries = 0; tries < 50; tries++) {
+      const [entry] = await test.logs(webhook)
+      if (entry) return assert.deepEqual([entry.status, entry.error], ['Failed', 'invalid_payload'])
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    assert.fail('no row in the log')
+  })
+})
+
+describe('incoming webhooks without their database', function () {
+  this.timeout(30_000)
+
+  it('answer 503 with Retry-After, so that the sender tries again, and then take it', async () => {
+    const test = await startIncoming()
+    const webhook = await test.createWebhook()
+    const payload = { email: 'later@example.com' }
+    const held = await test.db.system.transaction()
+    await held.raw('reset role')
+    await held.raw('lock table contacts in access exclusive mode')
+    const waiting = test.send(webhook, payload)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await held.raw(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    )
+    const { status, headers, body } = await waiting
+    assert.deepEqual([status, body.success, body.error], [503, false, 'unavailable'])
+    assert.equal(headers.get('retry-after'), String(body.retry_after))
+    await held.rollback()
+    assert.equal((await test.send(webhook, payload)).body.action, 'created')
+    await test.close()
+  })
+
+  it('answer 500 for a fault of ours and tell nothing of it', async () => {
+    const test = await startIncoming()
+    const webhook = await test.createWebhook()
+    await test.db.system.transaction(async (trx) => {
+      await trx.raw('reset role')
+      await trx.raw('alter table contacts drop column lead_status cascade')
+    })
+    const { status, body } = await test.send(webhook, { email: 'fault@example.com' })
+    assert.deepEqual(body, {
+      success: false,
+      error: 'internal_error',
+      message: 'something went wrong on our side',
+    })
+    assert.equal(status, 500)
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.http_status], ['Failed', 500])
+    await test.close()
+  })
+})
+
+/** A billion laughs: nine levels of ten. */
+function bomb(): string {
+  const entities = Array.from({ length: 9 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`)
+  return `<?xml version="1.0"?><!DOCTYPE lead [<!ENTITY l0 "lol">${entities.join('')}]><lead><email>&l9;</email></lead>`
+}
+
+function external(): string {
+  return '<!DOCTYPE lead [<!ENTITY file SYSTEM "file:///etc/passwd">]><lead><email>&file;</email></lead>'
+}
