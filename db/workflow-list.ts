@@ -1,3 +1,5 @@
+import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
+import type { Page } from './page.ts'
 import type { Tenant } from './tenancy.ts'
 import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
 
@@ -11,35 +13,48 @@ export interface WorkflowFilter {
   q?: string | undefined
 }
 
-/** One page, newest first, after the workflow `after` where it is given; and how many there are in all. */
-export async function listWorkflows(
-  tx: Tenant,
-  filter: WorkflowFilter,
-  page: { limit: number; offset: number; after?: string | undefined },
-): Promise<{ rows: WorkflowSummary[]; hasMore: boolean; total: number }> {
-  const matching = () => {
-    const query = workflows(tx)
-    if (filter.active !== undefined) query.whereRaw(`w.status ${filter.active ? '=' : '<>'} 'active'`)
-    if (filter.status !== undefined) query.where('w.status', filter.status)
-    if (filter.name !== undefined) query.where('w.name', filter.name)
-    if (filter.q) {
-      const pattern = `%${filter.q.replaceAll(/[\\%_]/g, '\\$&')}%`
-      query.whereRaw("(w.name ilike ? or coalesce(w.description, '') ilike ?)", [pattern, pattern])
-    }
-    return query
-  }
-  const query = matching()
+export interface WorkflowQuery extends WorkflowFilter {
+  limit: number
+  offset: number
+  cursor?: string | undefined
+}
+
+/** One page, newest first. Throws `invalid_request` for a cursor of another query. */
+export async function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
+  const { limit, offset, cursor, active, status, name, q } = query
+  const hash = queryHash(['workflows', active, status, name, q])
+  // Ids are made in the order of time: they are all that a position needs.
+  const after = cursor === undefined ? undefined : decodeCursor(hash, cursor, () => false).id
+  const page = matching(tx, query)
     .orderBy('w.id', 'desc')
-    .limit(page.limit + 1)
-    .offset(page.offset)
+    .limit(limit + 1)
+    .offset(offset)
     .select<WorkflowSummary[]>(...SUMMARY, trigger(tx))
-  // Ids are made in the order of time.
-  if (page.after !== undefined) query.where('w.id', '<', page.after)
-  const rows = (await query) as WorkflowSummary[]
-  const counted = (await matching().count('* as total').first()) as { total: number } | undefined
+  if (after !== undefined) page.where('w.id', '<', after)
+  const rows = (await page) as WorkflowSummary[]
+  const counted = (await matching(tx, query).count('* as total').first()) as { total: number } | undefined
+  const data = rows.slice(0, limit)
+  const last = data.at(-1)
+  const has_more = rows.length > limit
   return {
-    rows: rows.slice(0, page.limit),
-    hasMore: rows.length > page.limit,
+    data,
+    limit,
+    offset,
+    has_more,
+    next_cursor: has_more && last ? encodeCursor(hash, { value: null, id: last.id }) : null,
     total: Number(counted?.total ?? 0),
+    total_is_estimate: false,
   }
+}
+
+function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {
+  const query = workflows(tx)
+  if (active !== undefined) query.whereRaw(`w.status ${active ? '=' : '<>'} 'active'`)
+  if (status !== undefined) query.where('w.status', status)
+  if (name !== undefined) query.where('w.name', name)
+  if (q) {
+    const pattern = `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`
+    query.whereRaw("(w.name ilike ? or coalesce(w.description, '') ilike ?)", [pattern, pattern])
+  }
+  return query
 }

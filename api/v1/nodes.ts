@@ -3,6 +3,7 @@ import { notFound } from '../../db/errors.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../../workflows/nodes/index.ts'
+import { listEnvelope } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
 const summary = z.object({
@@ -41,16 +42,7 @@ export const nodeRoutes: Route[] = [
     query: z.object({ category: z.string().optional() }),
     response: {
       status: 200,
-      schema: z.object({
-        object: z.literal('list'),
-        data: z.array(summary),
-        limit: z.int(),
-        offset: z.int(),
-        has_more: z.boolean(),
-        next_cursor: z.null(),
-        total: z.int(),
-        total_is_estimate: z.boolean(),
-      }),
+      schema: listEnvelope(summary),
     },
     handler: async ({ query }) => {
       const data = Object.values(nodeTypes)

@@ -13,6 +13,7 @@ import {
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { validationContext } from './validation-context.ts'
 import {
@@ -109,46 +110,17 @@ export const workflowRoutes: Route[] = [
     summary: 'List workflows',
     description:
       'Newest first, without specs and definitions. active=false lists what is not active, drafts included.',
-    query: z
-      .strictObject({
-        active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
-        status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
-        name: z.string().optional(),
-        q: z.string().max(200).optional(),
-        limit: z.coerce.number().int().min(1).max(200).default(50),
-        offset: z.coerce.number().int().min(0).default(0),
-        cursor: z.string().optional(),
-      })
-      .meta({ description: 'A cursor and an offset exclude each other' }),
-    response: {
-      status: 200,
-      schema: z.object({
-        object: z.literal('list'),
-        data: z.array(summaryShape),
-        limit: z.int(),
-        offset: z.int(),
-        has_more: z.boolean(),
-        next_cursor: z.string().nullable(),
-        total: z.int().nullable(),
-        total_is_estimate: z.boolean(),
-      }),
-    },
+    query: z.strictObject({
+      active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
+      status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
+      name: z.string().optional(),
+      q: z.string().max(200).optional(),
+      ...pageControls,
+    }),
+    response: { status: 200, schema: listEnvelope(summaryShape) },
     handler: async ({ query, tenant }) => {
-      const { limit, offset, cursor, ...filter } = query
-      const bound = JSON.stringify(filter)
-      const after = cursor === undefined ? undefined : readCursor(cursor, bound, offset)
-      const page = await tenant((tx) => listWorkflows(tx, filter, { limit, offset, after }))
-      const last = page.rows.at(-1)
-      return {
-        object: 'list',
-        data: page.rows.map(presentSummary),
-        limit,
-        offset,
-        has_more: page.hasMore,
-        next_cursor: page.hasMore && last ? writeCursor(last.id, bound) : null,
-        total: page.total,
-        total_is_estimate: false,
-      }
+      const page = await tenant((tx) => listWorkflows(tx, { ...query, offset: offsetOf(query) }))
+      return presentList({ ...page, data: page.data.map(presentSummary) })
     },
   }),
   route({
@@ -290,22 +262,4 @@ const keepName = (content: VersionContent, name: string): VersionContent => ({
 function from(source: 'spec' | 'definition', { result }: Validated, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)
   return { valid: result.valid, errors: marked(result.errors), warnings: marked(result.warnings) }
-}
-
-const writeCursor = (after: string, bound: string) =>
-  Buffer.from(JSON.stringify([after, bound])).toString('base64url')
-
-function readCursor(cursor: string, bound: string, offset: number): string {
-  const refuse = (why: string) => new AppError('invalid_request', why, { param: 'cursor' })
-  if (offset > 0) throw refuse('a cursor and an offset exclude each other')
-  let read: unknown
-  try {
-    read = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    throw refuse('the cursor cannot be read')
-  }
-  const parsed = z.tuple([z.uuid(), z.string()]).safeParse(read)
-  if (!parsed.success) throw refuse('the cursor cannot be read')
-  if (parsed.data[1] !== bound) throw refuse('the cursor belongs to other filters')
-  return parsed.data[0]
 }

@@ -411,15 +411,13 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
 
 describe('compiling', () => {
   it('keeps every edge of any graph without circles', () => {
-    const graphs = fc
-      .integer({ min: 1, max: 12 })
-      .chain((size) =>
-        fc
-          .array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1), fc.constantFrom('true', 'false', 'error')), {
-            maxLength: 40,
-          })
-          .map((pairs) => ({ size, pairs })),
-      )
+    const graphs = fc.integer({ min: 1, max: 12 }).chain((size) =>
+      fc
+        .array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1), fc.constantFrom('true', 'false', 'error')), {
+          maxLength: 40,
+        })
+        .map((pairs) => ({ size, pairs })),
+    )
     fc.assert(
       fc.property(graphs, ({ size, pairs }) => {
         const config = { conditions: [{ left: 1, operator: 'eq', right: 1 }] }
