@@ -19,23 +19,34 @@ export const encodeCursor = (hash: string, { value, id }: Position): string =>
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Throws `invalid_request` for one that is no cursor, or one of another query. */
-export function decodeCursor(hash: string, cursor: string): Position {
-  let parts: unknown
-  try {
-    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    parts = undefined
-  }
-  if (!Array.isArray(parts) || parts.length !== 3 || typeof parts[2] !== 'string' || !UUID.test(parts[2]))
-    throw new AppError('invalid_request', 'the cursor cannot be read', {
-      param: 'cursor',
-      hint: 'pass next_cursor of the page before as it is',
-    })
-  if (parts[0] !== hash)
+/**
+ * Throws `invalid_request` for one that is no cursor, or one of another query. A cursor is not signed: `isValue` says
+ * whether a text can be a value of what the list is sorted by.
+ */
+export function decodeCursor(hash: string, cursor: string, isValue: (text: string) => boolean): Position {
+  const [found, value, id] = parts(cursor)
+  if (typeof id !== 'string' || !UUID.test(id)) throw unreadable()
+  if (found !== hash)
     throw new AppError('invalid_request', 'the cursor belongs to another query', {
       param: 'cursor',
       hint: 'keep sort, order, q, match and filters as they were for the page that gave it',
     })
-  return { value: parts[1] === null ? null : String(parts[1]), id: parts[2] }
+  if (value === null) return { value, id }
+  if (typeof value !== 'string' || !isValue(value)) throw unreadable()
+  return { value, id }
 }
+
+function parts(cursor: string): unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    return Array.isArray(parsed) ? parsed : []
+  } catch {
+    return []
+  }
+}
+
+const unreadable = () =>
+  new AppError('invalid_request', 'the cursor cannot be read', {
+    param: 'cursor',
+    hint: 'pass next_cursor of the page before as it is',
+  })

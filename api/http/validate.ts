@@ -31,7 +31,8 @@ export function toIssues(error: z.ZodError, part: string): Issue[] {
     if (issue.code === 'invalid_type' && issue.input === undefined)
       return [{ loc, msg: 'required', type: 'missing' }]
     const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
-    return [{ loc, msg: issue.message, type, ...echo(loc, issue.input) }]
+    const hint = issue.code === 'custom' && issue.params?.hint ? { hint: String(issue.params.hint) } : {}
+    return [{ loc, msg: issue.message, type, ...hint, ...echo(loc, issue.input) }]
   })
 }
 

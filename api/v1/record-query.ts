@@ -78,8 +78,8 @@ function parseFilters(
   const parsed = given.flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => parseFilter(kind, name, one)),
   )
-  const report = ({ loc, msg, type, input }: Issue) =>
-    ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type }, input })
+  const report = ({ loc, msg, type, input, hint }: Issue) =>
+    ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type, hint }, input })
   for (const one of parsed) if ('loc' in one) report(one)
   if (parsed.length > MAX_FILTERS)
     report({ loc: ['query'], msg: `at most ${MAX_FILTERS} filters`, type: 'too_big' })

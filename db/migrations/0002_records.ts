@@ -75,7 +75,8 @@ async function recordTable(knex: Knex, table: string, columns: string): Promise<
       created_by jsonb not null,
       updated_by jsonb not null,
       deleted_at timestamptz(3),
-      -- all that q finds, lower-cased and without accents, words separated by single spaces, one in front
+      -- all that q finds, lower-cased and without accents, words separated by single spaces, one in front;
+      -- see db/records/search-text.ts
       search_text text not null,
       primary key (organization_id, id)
     );
@@ -88,27 +89,27 @@ async function recordTable(knex: Knex, table: string, columns: string): Promise<
   // LIKE is not leakproof, so behind row-level security it is never answered from the index. This function is, for
   // it runs as the system role, whose policy is always true; it sees the one organization that the setting names.
   await knex.raw(`
-    create function search_${table}(patterns text[]) returns setof uuid
+    create function search_${table}(patterns text[], at_most integer) returns setof uuid
     language plpgsql stable security definer set search_path = public, pg_temp as $$
     begin
       return query execute
         'select id from ${table} where organization_id = $1 and deleted_at is null' || (
           select string_agg(format(' and search_text like %L', pattern), '') from unnest(patterns) pattern
-        )
-        using nullif(current_setting('app.organization_id', true), '')::uuid;
+        ) || ' limit $2'
+        using nullif(current_setting('app.organization_id', true), '')::uuid, at_most;
     end $$;
-    revoke execute on function search_${table}(text[]) from public;
-    grant execute on function search_${table}(text[]) to agx_app, agx_system;
+    revoke execute on function search_${table}(text[], integer) from public;
+    grant execute on function search_${table}(text[], integer) to agx_app, agx_system;
     grant create on schema public to agx_system;
-    alter function search_${table}(text[]) owner to agx_system;
+    alter function search_${table}(text[], integer) owner to agx_system;
     revoke create on schema public from agx_system;
   `)
 }
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(`
-    drop function search_contacts(text[]);
-    drop function search_companies(text[]);
+    drop function search_contacts(text[], integer);
+    drop function search_companies(text[], integer);
     drop table associations, record_history, contacts, companies;
   `)
 }

@@ -13,7 +13,10 @@ export interface Filter {
   values: string[]
 }
 
-type SortableField = { sql: string; type: string }
+export interface Fragment {
+  sql: string
+  bindings: unknown[]
+}
 
 const COMMON: Record<string, FieldType> = {
   id: 'reference',
@@ -54,8 +57,9 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   if (!field || !known)
     return {
       loc,
-      msg: `unknown parameter; filters are ${filterNames(kind).join(', ')}`,
+      msg: 'unknown parameter',
       type: 'unrecognized_key',
+      hint: `filters are ${filterNames(kind).join(', ')}`,
     }
   const { type, operators } = known
   if (!operators.includes(operator as Operator))
@@ -72,11 +76,11 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const parts = operator === 'in' || operator === 'nin' || operator === 'between' ? splitCsv(value) : [value]
   if (operator === 'between' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
-  if (type === 'tags' || operator === 'has') return { field, operator: operator as Operator, values: parts }
-  const values = parts.map(fieldTypes[type].filterValue)
+  const { filterValue, expects } = fieldTypes[type === 'tags' || operator === 'has' ? 'text' : type]
+  const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
   return wrong >= 0
-    ? { loc, msg: `must be ${fieldTypes[type].expects}`, type: 'invalid_value', input: parts[wrong] }
+    ? { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
     : { field, operator: operator as Operator, values: values as string[] }
 }
 
@@ -88,38 +92,64 @@ function splitCsv(text: string): string[] {
   return values
 }
 
-/** The expression to sort and compare by, and its type; undefined where a field cannot be sorted by. */
-export function sortable(kind: Kind, field: string): SortableField | undefined {
-  const custom = CUSTOM.exec(field)
-  if (custom) return { sql: `lower(custom_fields ->> '${custom[1]}')`, type: 'text' }
-  const known = typeOf(kind, field)
-  if (!known || known.type === 'tags' || !fieldTypes[known.type].sortable) return undefined
-  const { sql } = fieldTypes[known.type]
-  return { sql: sql === 'text' ? `lower(${field})` : field, type: sql }
+export interface SortKey {
+  sql: string
+  type: string
+  nullable: boolean
+  /** Whether a text can be one of its values. */
+  isValue: (text: string) => boolean
 }
 
-interface Condition {
-  sql: string
-  bindings: string[]
+/** Of longer texts the beginning decides, for a value is part of each cursor. */
+const MAX_SORTED = 200
+
+/** What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by. */
+export function sortable(kind: Kind, field: string): SortKey | undefined {
+  const known = typeOf(kind, field)
+  if (!known || known.type === 'tags' || !fieldTypes[known.type].sortable) return undefined
+  const { sql, filterValue } = fieldTypes[known.type]
+  const { required, default: fallback, max = 0 } = kind.fields[field] ?? {}
+  const expression = expressionOf(kind, field)
+  return {
+    sql: max > MAX_SORTED || CUSTOM.test(field) ? `left(${expression}, ${MAX_SORTED})` : expression,
+    type: sql,
+    nullable: !(
+      required ||
+      fallback !== undefined ||
+      ['id', 'version', 'created_at', 'updated_at'].includes(field)
+    ),
+    isValue: (text) => filterValue(text) !== undefined,
+  }
+}
+
+/** What to compare: text in lower case, from a column that holds it where there is one, so that an index serves. */
+function expressionOf(kind: Kind, field: string): string {
+  const custom = CUSTOM.exec(field)
+  if (custom) return `lower(custom_fields ->> '${custom[1]}')`
+  if (field === 'email' || (kind.entity === 'companies' && field === 'name')) return `${field}_lower`
+  const known = typeOf(kind, field)!.type as FieldType
+  return fieldTypes[known].sql === 'text' && known !== 'domain' ? `lower(${field})` : field
 }
 
 /** A filter as SQL. Field names in it come from the kind or have passed `CUSTOM`; values are bound. */
-export function toCondition(kind: Kind, filter: Filter): Condition {
+export function toCondition(kind: Kind, filter: Filter): Fragment {
   const { field, operator, values } = filter
   if (field === 'tags')
     return operator === 'has'
-      ? { sql: 'tags @> array[?]::text[]', bindings: values }
+      ? { sql: 'exists (select from unnest(tags) tag where lower(tag) = lower(?))', bindings: values }
       : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
   const custom = CUSTOM.exec(field)
-  if (operator === 'has')
-    return { sql: `custom_fields -> '${custom![1]}' @> to_jsonb(?::text)`, bindings: values }
+  if (operator === 'has') return { sql: hasItem(`custom_fields -> '${custom![1]}'`), bindings: values }
   if (operator === 'is_null')
     return {
       sql: `(${custom ? `custom_fields ->> '${custom[1]}'` : field} is null) = ?::boolean`,
       bindings: values,
     }
-  const { sql: column, type } = indexed(kind, field) ?? sortable(kind, field)!
-  const value = `?::${type}`
+  const column = expressionOf(kind, field)
+  const { type } = typeOf(kind, field) as { type: FieldType }
+  const { sql } = fieldTypes[type]
+  // Lower-cased by PostgreSQL on both sides, for JavaScript does it differently.
+  const value = sql === 'text' ? 'lower(?)' : `?::${sql}`
   switch (operator) {
     case 'eq':
       return { sql: `${column} = ${value}`, bindings: values }
@@ -140,17 +170,18 @@ export function toCondition(kind: Kind, filter: Filter): Condition {
     case 'nin':
       return { sql: `(${column} in (${values.map(() => value).join(', ')})) is not true`, bindings: values }
     case 'contains':
-      return { sql: `${column} like ?`, bindings: [`%${escapeLike(values[0]!)}%`] }
+      return { sql: `${column} like ${value}`, bindings: [`%${escapeLike(values[0]!)}%`] }
     case 'starts_with':
-      return { sql: `${column} like ?`, bindings: [`${escapeLike(values[0]!)}%`] }
+      return { sql: `${column} like ${value}`, bindings: [`${escapeLike(values[0]!)}%`] }
   }
 }
 
-/** Columns that hold the lower-cased value, so that an index serves the comparison. */
-function indexed(kind: Kind, field: string): SortableField | undefined {
-  if (field === 'email') return { sql: 'email_lower', type: 'text' }
-  if (field === 'domain') return { sql: 'domain', type: 'text' }
-  return kind.entity === 'companies' && field === 'name' ? { sql: 'name_lower', type: 'text' } : undefined
-}
+/** Items are compared as text: `has=5` finds 5 and "5". What is no list is a list of one. */
+const hasItem = (json: string) =>
+  `exists (
+     select from jsonb_array_elements_text(
+       case jsonb_typeof(${json}) when 'array' then ${json} else jsonb_build_array(${json}) end
+     ) item where lower(item) = lower(?)
+   )`
 
 const escapeLike = (text: string) => text.replace(/[\\%_]/g, '\\$&')

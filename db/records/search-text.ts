@@ -1,26 +1,44 @@
 /** Longer texts are found by their beginning only. */
 const MAX_LENGTH = 32_000
 
+/** Letters that Unicode does not take apart into a letter and an accent. */
+const FOLDED: Record<string, string> = {
+  ...{ ł: 'l', ø: 'o', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', ı: 'i' },
+  ...{ æ: 'ae', œ: 'oe', ß: 'ss', þ: 'th' },
+}
+const FOLDABLE = new RegExp(`[${Object.keys(FOLDED).join('')}]`, 'g')
+
 /** Lower case, without accents, words separated by single spaces. */
 export const normalize = (text: string): string =>
   text
-    .normalize('NFD')
+    .normalize('NFKD')
     .replace(/\p{Mn}+/gu, '')
     .toLowerCase()
-    .replace(/\s+/g, ' ')
+    // Lower case can bring an accent of its own (İ).
+    .replace(/\p{Mn}+/gu, '')
+    .replace(FOLDABLE, (letter) => FOLDED[letter]!)
+    .replace(/[\s\0]+/g, ' ')
     .trim()
 
-/** What free-text search looks at: the given values, their lists and objects included, as one text. */
+/**
+ * What free-text search looks at: the given values, their lists and objects included, as one text. What punctuation
+ * holds together is there twice, whole and as its parts, for a word starts after punctuation too.
+ */
 export function searchText(values: unknown[]): string {
-  const words: string[] = []
+  const found: string[] = []
   const visit = (value: unknown): void => {
-    if (typeof value === 'string') words.push(value)
-    else if (typeof value === 'number') words.push(String(value))
+    if (typeof value === 'string') found.push(value)
+    else if (typeof value === 'number') found.push(String(value))
     else if (Array.isArray(value)) value.forEach(visit)
     else if (value && typeof value === 'object') Object.values(value).forEach(visit)
   }
   values.forEach(visit)
-  return ` ${normalize(words.join(' ')).slice(0, MAX_LENGTH)}`
+  const whole = normalize(found.join(' ')).slice(0, MAX_LENGTH)
+  const parts = whole.split(' ').flatMap((word) => {
+    const split = word.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
+    return split.length > 1 || split[0] !== word ? split : []
+  })
+  return ` ${[whole, ...new Set(parts)].join(' ').slice(0, 2 * MAX_LENGTH)}`
 }
 
 /**
