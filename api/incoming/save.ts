@@ -30,14 +30,28 @@ export async function saveMapped(tx: Tenant, webhook: Receiver, mapped: Mapped):
   const fields = { ...mapped.fields }
   if (mapped.company_name) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
   if (!existing) return { action: 'created', record: await record(createRecord(tx, entity, fields)) }
-  if (mapped.sources.tags && Array.isArray(fields.tags)) {
-    const before = await record(getRecord(tx, entity, existing))
-    // What people have tagged by hand stays.
-    fields.tags = [...new Set([...(Array.isArray(before.tags) ? before.tags : []), ...fields.tags])]
+  const before = await record(getRecord(tx, entity, existing))
+  return {
+    action: 'updated',
+    record: await record(updateRecord(tx, entity, existing, changes(fields, mapped, before))),
   }
-  // The create shape's defaults are for new records: here they would undo what people have set.
-  for (const field of Object.keys(fields)) if (!comesFromPayload(field, mapped)) delete fields[field]
-  return { action: 'updated', record: await record(updateRecord(tx, entity, existing, fields)) }
+}
+
+/**
+ * Of the create shape only what the payload says: its defaults are for new records, and would undo what people have
+ * set. Tags are added, and of an address the parts that are given.
+ */
+function changes(fields: Mapped['fields'], mapped: Mapped, before: Saved['record']) {
+  const given = Object.entries(fields).filter(([field]) => comesFromPayload(field, mapped))
+  return Object.fromEntries(
+    given.map(([field, value]) => {
+      const old = before[field]
+      if (field === 'tags' && Array.isArray(value) && Array.isArray(old))
+        return [field, [...new Set([...old, ...value])]]
+      if (field === 'address' && old !== null) return [field, { ...Object(old), ...Object(value) }]
+      return [field, value]
+    }),
+  )
 }
 
 function comesFromPayload(field: string, mapped: Mapped): boolean {

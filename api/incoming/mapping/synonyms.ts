@@ -29,6 +29,7 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     timezone: 'timezone tz',
     lead_source: 'leadsource source utmsource leadorigin hearaboutus howdidyouhearaboutus',
     tags: 'tags tag labels',
+    external_id: 'externalid',
     ...ADDRESS,
   },
   Company: {
@@ -42,6 +43,7 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     employee_count: 'employeecount employees numberofemployees companysize size headcount',
     linkedin_url: 'linkedinurl linkedin linkedincompanypage',
     tags: 'tags tag labels',
+    external_id: 'externalid',
     ...ADDRESS,
   },
 }

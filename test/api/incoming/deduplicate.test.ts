@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+describe('deduplication of incoming webhooks', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  const make = async (values: object) => {
+    const { status, body } = await test.api.request('POST', '/v1/objects/contacts', { body: values })
+    assert.equal(status, 201, JSON.stringify(body))
+    return body
+  }
+  const webhookThat = (action: string, by = 'email') => test.createWebhook({ deduplication: { action, by } })
+
+  it('Skip leaves the record as it is, and says which it was', async () => {
+    const contact = await make({ email: 'skip@example.com', first_name: 'Ada' })
+    const webhook = await webhookThat('Skip')
+    const { status, body } = await test.send(webhook, { email: 'SKIP@example.com', first_name: 'Eve' })
+    assert.equal(status, 200)
+    assert.deepEqual([body.success, body.action, body.record_id], [true, 'skipped', contact.id])
+    assert.deepEqual(await test.contact(contact.id), contact)
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.action, entry.record_id], ['Success', 'Skipped', contact.id])
+  })
+
+  it('Create Anyway makes another', async () => {
+    const contact = await make({ email: 'twice@example.com' })
+    const { body } = await test.send(await webhookThat('Create Anyway'), { email: 'twice@example.com' })
+    assert.equal(body.action, 'created')
+    assert.notEqual(body.record_id, contact.id)
+  })
+
+  it('Update changes what the payload says and nothing else, defaults of new records among it', async () => {
+    const contact = await make({
+      email: 'update@example.com',
+      first_name: 'Ada',
+      do_not_contact: true,
+      lifecycle_stage: 'customer',
+      tags: ['vip'],
+      custom_fields: { tier: 'gold' },
+      address: { line1: 'Main Street 1', city: 'Zurich', country: 'CH' },
+    })
+    const payload = { email: 'update@example.com', lastName: 'Lovelace', tags: ['form'], city: 'Bern' }
+    const { body } = await test.send(await webhookThat('Update'), payload)
+    assert.deepEqual([body.action, body.record_id], ['updated', contact.id])
+    const after = await test.contact(contact.id)
+    assert.deepEqual(
+      { ...after, version: 0, updated_at: '', updated_by: null },
+      {
+        ...contact,
+        last_name: 'Lovelace',
+        tags: ['vip', 'form'],
+        address: { ...contact.address, city: 'Bern' },
+        ...{ version: 0, updated_at: '', updated_by: null },
+      },
+    )
+    assert.equal(after.updated_by.type, 'webhook')
+  })
+
+  it('takes the oldest where several match', async () => {
+    const oldest = await make({ email: 'many@example.com' })
+    await make({ email: 'many@example.com' })
+    const { body } = await test.send(await webhookThat('Update'), { email: 'many@example.com', phone: '' })
+    assert.equal(body.record_id, oldest.id)
+  })
+
+  it('makes a record where the payload lacks the key', async () => {
+    const webhook = await webhookThat('Skip')
+    const answers = [await test.send(webhook, { name: 'Ada' }), await test.send(webhook, { name: 'Ada' })]
+    assert.deepEqual(
+      answers.map(({ body }) => body.action),
+      ['created', 'created'],
+    )
+  })
+
+  it('takes a deleted record for none', async () => {
+    const contact = await make({ email: 'gone@example.com' })
+    await test.api.request('DELETE', `/v1/objects/contacts/${contact.id}`)
+    const { body } = await test.send(await webhookThat('Update'), { email: 'gone@example.com' })
+    assert.equal(body.action, 'created')
+  })
+
+  it('goes by the id that the sender’s own system has for it, where the webhook says so', async () => {
+    const webhook = await webhookThat('Update', 'external_id')
+    const first = await test.send(webhook, { externalId: 'crm-7', email: 'old@example.com' })
+    assert.equal(first.body.action, 'created')
+    const again = await test.send(webhook, { externalId: 'crm-7', email: 'new@example.com' })
+    assert.deepEqual([again.body.action, again.body.record_id], ['updated', first.body.record_id])
+    assert.equal((await test.contact(first.body.record_id)).email, 'new@example.com')
+  })
+
+  it('finds a company by its email too', async () => {
+    const webhook = await test.createWebhook({ target_entity: 'Company' })
+    const payload = { company: 'Engines', email: 'info@engines.example' }
+    const first = await test.send(webhook, payload)
+    assert.deepEqual([first.body.entity, first.body.action], ['company', 'created'])
+    const again = await test.send(webhook, { ...payload, industry: 'Machines' })
+    assert.deepEqual([again.body.action, again.body.record_id], ['updated', first.body.record_id])
+  })
+})
