@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
+
+describe('limits of incoming webhooks', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  // Addresses are told apart by what the proxy says of them.
+  before(async () => {
+    test = await startIncoming({ TRUSTED_PROXIES: '1' })
+  })
+  after(() => test?.close())
+  beforeEach(nextMinute)
+
+  const setPlan = (plan: string, limits: object = {}) =>
+    test.db
+      .system('organizations')
+      .where({ id: test.api.organizationId })
+      .update({ plan, limits: JSON.stringify(limits) })
+  afterEach(() => setPlan('enterprise'))
+
+  const payload = { email: 'limit@example.com' }
+  const sendFrom = (webhook: TestWebhook, ip: string, secret = webhook.secret) =>
+    test.send({ ...webhook, secret }, payload, { 'X-Forwarded-For': ip })
+  const errorsOf = async (times: number, send: () => ReturnType<typeof sendFrom>) => {
+    const errors: (string | undefined)[] = []
+    for (let n = 0; n < times; n++) errors.push((await send()).body.error)
+    return errors
+  }
+  /** As if the minute were over: what was counted in it is counted for the one before. */
+  const minutePasses = (webhook: TestWebhook) =>
+    test.db
+      .system('limit_windows')
+      .where({ subject: `incoming:${webhook.id}` })
+      .update({ window_start: test.db.system.raw("window_start - interval '1 minute'") })
+
+  it('a minute: 429 with Retry-After until it is over, logged as Blocked', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 2 })
+    assert.deepEqual(await errorsOf(2, () => test.send(webhook, payload)), [undefined, undefined])
+    const { status, headers, body } = await test.send(webhook, payload)
+    assert.deepEqual([status, body.success, body.error], [429, false, 'rate_limited'])
+    assert.ok(body.retry_after >= 1 && body.retry_after <= 60)
+    assert.equal(headers.get('retry-after'), String(body.retry_after))
+    assert.deepEqual(
+      ['limit', 'remaining'].map((name) => headers.get(`x-ratelimit-${name}`)),
+      ['2', '0'],
+    )
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.error], ['Blocked', 'rate_limited'])
+    await minutePasses(webhook)
+    assert.equal((await test.send(webhook, payload)).status, 200)
+  })
+
+  it('a burst: more in one minute, as far as the minute before did not have it', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 2, burst: 2 })
+    const send = () => test.send(webhook, payload)
+    assert.deepEqual(await errorsOf(5, send), [...Array(4).fill(undefined), 'rate_limited'])
+    await minutePasses(webhook)
+    assert.deepEqual(await errorsOf(3, send), [undefined, undefined, 'rate_limited'])
+  })
+
+  it('a temporary block of the address that breaches it again and again, and of no other', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 1, block: { after: 2, minutes: 5 } })
+    const send = () => sendFrom(webhook, '192.0.2.1')
+    assert.deepEqual(await errorsOf(3, send), [undefined, 'rate_limited', 'rate_limited'])
+    await minutePasses(webhook)
+    const blocked = await send()
+    assert.deepEqual([blocked.status, blocked.body.error], [429, 'blocked'])
+    assert.ok(blocked.body.retry_after > 240 && blocked.body.retry_after <= 300)
+    assert.equal(blocked.headers.get('retry-after'), String(blocked.body.retry_after))
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.source_ip], ['Blocked', '192.0.2.1'])
+    assert.equal((await sendFrom(webhook, '192.0.2.2')).status, 200)
+    await test.db
+      .system('incoming_sources')
+      .where({ webhook_id: webhook.id })
+      .update({ blocked_until: new Date() })
+    await minutePasses(webhook)
+    assert.equal((await send()).status, 200)
+  })
+
+  it('twenty wrong secrets block the address, even when it then knows the secret', async () => {
+    const webhook = await test.createWebhook()
+    const wrong = () => sendFrom(webhook, '192.0.2.9', 'guess')
+    assert.deepEqual(new Set(await errorsOf(20, wrong)), new Set(['invalid_secret']))
+    assert.equal((await sendFrom(webhook, '192.0.2.9')).body.error, 'blocked')
+    assert.equal((await sendFrom(webhook, '192.0.2.10')).status, 200)
+  })
+
+  it('an X-Forwarded-For of the sender’s own invention does not make it another', async () => {
+    const webhook = await test.createWebhook({ ip_whitelist: ['198.51.100.0/24'] })
+    const from = (header: string) => sendFrom(webhook, header)
+    assert.equal((await from('198.51.100.7, 203.0.113.5')).body.error, 'ip_not_allowed')
+    assert.equal((await from('203.0.113.5, 198.51.100.7')).status, 200)
+  })
+
+  it('a month: verified requests only, 429 quota_exceeded until the month’s end', async () => {
+    const webhook = await test.createWebhook()
+    await setPlan('enterprise', { incoming_per_month: 2 })
+    await test.send({ ...webhook, secret: 'wrong' }, payload)
+    assert.deepEqual(await errorsOf(2, () => test.send(webhook, payload)), [undefined, undefined])
+    const { status, headers, body } = await test.send(webhook, payload)
+    assert.deepEqual([status, body.success, body.error], [429, false, 'quota_exceeded'])
+    const now = new Date()
+    const left = (Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) - now.getTime()) / 1000
+    assert.ok(Math.abs(body.retry_after - left) < 5)
+    assert.equal(headers.get('retry-after'), String(body.retry_after))
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.error], ['Blocked', 'quota_exceeded'])
+  })
+
+  it('a plan: how many webhooks, and how many requests a minute', async () => {
+    const other = await startIncoming()
+    await other.db.system('organizations').update({ plan: 'free' })
+    const create = (values: object, status: number) =>
+      other.app('POST', '/webhooks/incoming', { name: 'x', ...values }, status)
+    const tooFast = await create({ rate_limit: 61 }, 403)
+    assert.deepEqual([tooFast.body.error.type, tooFast.body.error.param], ['plan_limit', 'rate_limit'])
+    assert.equal((await create({ rate_limit: 60, burst: 1 }, 403)).body.error.param, 'burst')
+    // At once, so that two cannot both be the third.
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        other.app('POST', '/webhooks/incoming', { name: 'x' }).catch(() => null),
+      ),
+    )
+    const made = answers.filter((answer) => answer !== null)
+    assert.equal(made.length, 3)
+    const path = `/webhooks/incoming/${made[0]!.body.id}`
+    assert.equal((await other.app('PATCH', path, { rate_limit: 61 }, 403)).body.error.type, 'plan_limit')
+    assert.equal((await create({}, 403)).body.error.type, 'plan_limit')
+    await other.app('DELETE', path)
+    await create({}, 201)
+    await other.close()
+  })
+})
+
+/** Limits are of the clock's minutes: a test that began at the end of one would be in two. */
+async function nextMinute(): Promise<void> {
+  const left = 60_000 - (Date.now() % 60_000)
+  if (left < 3_000) await new Promise((resolve) => setTimeout(resolve, left))
+}
