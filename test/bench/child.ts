@@ -1,0 +1,37 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** Another process of a bench, so that a floor shares nothing with what it is the floor of. */
+export interface BenchChild {
+  /** What it said first: it is ready. */
+  ready: Record<string, unknown>
+  ask<T>(question: object): Promise<T>
+  close(): Promise<void>
+}
+
+export async function startChild(file: string, args: string[]): Promise<BenchChild> {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
+  const ready = await answer<Record<string, unknown>>(child)
+  return {
+    ready,
+    async ask<T>(question: object) {
+      child.send(question)
+      return answer<T>(child)
+    },
+    async close() {
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+async function answer<T>(child: ChildProcess): Promise<T> {
+  const [message] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`the floor's process ended (${code})`)
+    }),
+  ])
+  return message as T
+}

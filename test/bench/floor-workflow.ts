@@ -1,0 +1,8 @@
+import { proxyLocalActivities } from '@temporalio/workflow'
+
+const { work } = proxyLocalActivities<{ work(): Promise<void> }>({ startToCloseTimeout: '10 seconds' })
+
+/** The hand-written workflow that the durable ones are held against: one local activity. */
+export async function floor(): Promise<void> {
+  await work()
+}
