@@ -1,0 +1,64 @@
+import { link } from '../../db/records/associations.ts'
+import { parseFilter } from '../../db/records/filters.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities } from '../../db/records/kinds/index.ts'
+import { type ListQuery, listRecords } from '../../db/records/list.ts'
+import { createSchema, type RecordInput, updateSchema } from '../../db/records/schemas.ts'
+import { createRecord, deleteRecord, getRecord, restoreRecord, updateRecord } from '../../db/records/store.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import { type TestDatabase, testActor } from './database.ts'
+
+/** The records of one organization, each call in a transaction of its own, through the schemas as the API goes. */
+export function recordsOf(db: TestDatabase, organizationId: string) {
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
+  return {
+    tenant,
+    create: (entity: EntityName, fields: RecordInput) =>
+      tenant((tx) => createRecord(tx, entity, createSchema(entity).parse(fields))),
+    update: (entity: EntityName, id: string, fields: RecordInput, ifVersion?: number) =>
+      tenant((tx) =>
+        updateRecord(
+          tx,
+          entity,
+          id,
+          updateSchema(entity).parse(fields),
+          ifVersion === undefined ? {} : { ifVersion },
+        ),
+      ),
+    get: (entity: EntityName, id: string) => tenant((tx) => getRecord(tx, entity, id)),
+    delete: (entity: EntityName, id: string) => tenant((tx) => deleteRecord(tx, entity, id)),
+    restore: (entity: EntityName, id: string) => tenant((tx) => restoreRecord(tx, entity, id)),
+    link: (entity: EntityName, id: string, target: EntityName, targetId: string, properties = {}) =>
+      tenant((tx) => link(tx, entity, id, target, targetId, properties)),
+    list: (entity: EntityName, query: Partial<ListQuery> = {}) =>
+      tenant((tx) => listRecords(tx, entity, { ...everything, ...query })),
+    historyOf: (id: string) =>
+      tenant((tx) =>
+        tx.trx('record_history').where({ organization_id: organizationId, record_id: id }).orderBy('version'),
+      ),
+    eventsOf: (id: string) =>
+      tenant((tx) =>
+        tx.trx('events').where({ organization_id: organizationId, subject_id: id }).orderBy('id'),
+      ),
+  }
+}
+
+export type TestRecords = ReturnType<typeof recordsOf>
+
+export const everything: ListQuery = {
+  limit: 200,
+  offset: 0,
+  sort: 'created_at',
+  order: 'desc',
+  match: 'all',
+  count: 'exact',
+  filters: [],
+}
+
+/** Filters as a query string has them: `{ 'amount[gte]': '5' }`. */
+export const filtersOf = (entity: EntityName, parameters: Record<string, string>) =>
+  Object.entries(parameters).map(([parameter, value]) => {
+    const filter = parseFilter(entities[entity], parameter, value)
+    if ('msg' in filter) throw new Error(`${parameter}: ${filter.msg}`)
+    return filter
+  })
