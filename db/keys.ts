@@ -3,6 +3,8 @@ import { crc32 } from 'node:zlib'
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from './errors.ts'
+import { type IdPage, pageById } from './id-list.ts'
+import type { Page } from './page.ts'
 import type { Tenant } from './tenancy.ts'
 
 /**
@@ -82,23 +84,10 @@ export async function createKey(
 }
 
 /** Newest first, revoked ones included. */
-export async function listKeys(tx: Tenant, page: { limit: number; offset: number }): Promise<Key[]> {
-  const rows = await tx
-    .trx('api_keys')
-    .where({ organization_id: tx.organizationId })
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .limit(page.limit)
-    .offset(page.offset)
-    .select(COLUMNS)
-  return rows.map(toKey)
-}
-
-export async function countKeys(tx: Tenant): Promise<number> {
-  const [row] = await tx.trx('api_keys').where({ organization_id: tx.organizationId }).count({ total: '*' })
-  return Number(row!.total)
+export async function listKeys(tx: Tenant, page: IdPage): Promise<Page<Key>> {
+  const rows = tx.trx('api_keys').where({ organization_id: tx.organizationId }).select(COLUMNS)
+  const found = await pageById<Parameters<typeof toKey>[0]>(rows, page, { of: 'keys' })
+  return { ...found, data: found.data.map(toKey) }
 }
 
 /** Throws not_found. */

@@ -1,4 +1,6 @@
 import { notFound } from './errors.ts'
+import { type IdPage, pageById } from './id-list.ts'
+import type { Page } from './page.ts'
 import type { RunError } from './run-state.ts'
 import type { RunStatus, RunTrigger } from './runs.ts'
 import type { Tenant } from './tenancy.ts'
@@ -84,28 +86,23 @@ export interface RunFilter {
   record_id?: string | undefined
 }
 
-/** The newest first, or the oldest; ids are in the order of creation. `after` is the last id of the page before. */
-export async function listRuns(
+/** The newest first, or the oldest. */
+export function listRuns(
   tx: Tenant,
   filter: RunFilter,
-  page: { limit: number; offset: number; order: 'asc' | 'desc'; after?: string | undefined },
-): Promise<{ data: RunSummary[]; has_more: boolean }> {
-  const query = filtered(tx, filter)
-    .orderBy('id', page.order)
-    .offset(page.offset)
-    .limit(page.limit + 1)
-  if (page.after) query.andWhere('id', page.order === 'asc' ? '>' : '<', page.after)
-  const rows = await query.select<RunSummary[]>(...SUMMARY)
-  return { data: rows.slice(0, page.limit), has_more: rows.length > page.limit }
+  page: IdPage,
+  { order, count }: { order: 'asc' | 'desc'; count: 'exact' | 'estimated' | 'none' },
+): Promise<Page<RunSummary>> {
+  const rows = filtered(tx, filter).select(SUMMARY)
+  const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
+  if (count === 'exact') return pageById(rows, page, { of, order })
+  return pageById(rows, page, { of, order, count: count === 'none' ? null : () => countSome(tx, filter) })
 }
 
 const COUNTED = 10_000
 
 /** Exact up to 10,000. */
-export async function countRuns(
-  tx: Tenant,
-  filter: RunFilter,
-): Promise<{ total: number; is_estimate: boolean }> {
+async function countSome(tx: Tenant, filter: RunFilter): Promise<{ total: number; is_estimate: boolean }> {
   const some = filtered(tx, filter)
     .limit(COUNTED + 1)
     .select('id')

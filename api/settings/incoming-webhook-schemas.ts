@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TARGET_ENTITIES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
+import { pageControls } from '../http/list-query.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
@@ -93,14 +94,9 @@ export const withSecret = webhookSchema.extend({
   secret: z.string().meta({ description: 'Shown this once; kept sealed.' }),
 })
 
-export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-  offset: z.coerce.number().int().min(0).default(0),
-})
-
 const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
-export const logQuery = pageQuery.extend({
-  cursor: z.uuid().optional(),
+export const logQuery = z.strictObject({
+  ...pageControls,
   status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
   action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
   source_ip: z.string().max(45).optional(),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { countLogs, getLog, listLogs } from '../../db/incoming/logs.ts'
+import { getLog, listLogs } from '../../db/incoming/logs.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
@@ -13,6 +13,7 @@ import {
 import { seal } from '../../db/seal.ts'
 import { getWorkflow } from '../../db/workflows.ts'
 import type { AppDeps } from '../deps.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { testMapping } from '../incoming/test-mapping.ts'
 import {
@@ -21,7 +22,6 @@ import {
   logParams,
   logQuery,
   logSchema,
-  pageQuery,
   params,
   patchBody,
   secret,
@@ -32,7 +32,6 @@ import {
 } from './incoming-webhook-schemas.ts'
 
 const tag = 'Incoming webhooks'
-const list = (schema: z.ZodType) => z.object({ object: z.literal('list'), data: z.array(schema) })
 
 export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -42,16 +41,13 @@ export const incomingWebhookRoutes: AppRoute[] = [
     id: 'listIncomingWebhooks',
     tag,
     summary: 'List incoming webhooks',
-    query: pageQuery,
-    response: { status: 200, schema: list(webhookSchema) },
+    query: z.strictObject(pageControls),
+    response: { status: 200, schema: listEnvelope(webhookSchema) },
     handler: (request) =>
       request.tenant(async (tx) => {
-        const { data, total } = await listIncomingWebhooks(tx, request.query)
-        return page(
-          data.map((webhook) => present(webhook, request)),
-          request.query,
-          total,
-        )
+        const { query } = request
+        const page = await listIncomingWebhooks(tx, { ...query, offset: offsetOf(query) })
+        return presentList({ ...page, data: page.data.map((webhook) => present(webhook, request)) })
       }),
   }),
   appRoute({
@@ -178,18 +174,19 @@ export const incomingWebhookRoutes: AppRoute[] = [
     description: 'Newest first; the next page is `cursor=<next_cursor>`.',
     params,
     query: logQuery,
-    response: { status: 200, schema: list(logSchema) },
+    response: { status: 200, schema: listEnvelope(logSchema) },
     handler: (request) =>
       request.tenant(async (tx) => {
-        const { limit, offset, cursor, ...filters } = request.query
+        const { limit, offset: _, cursor, ...filters } = request.query
         const { webhook_id } = request.params
         await getIncomingWebhook(tx, webhook_id)
-        const found = await listLogs(tx, webhook_id, filters, { limit: limit + 1, offset, before: cursor })
-        const total = await countLogs(tx, webhook_id, filters)
-        const data = found.slice(0, limit).map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
-        const more = found.length > limit
-        const next_cursor = more ? data.at(-1)!.id : null
-        return { ...page(data, { limit, offset }, total), has_more: more, next_cursor }
+        const page = await listLogs(tx, webhook_id, filters, {
+          limit,
+          cursor,
+          offset: offsetOf(request.query),
+        })
+        const data = page.data.map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
+        return presentList({ ...page, data })
       }),
   }),
   appRoute({
@@ -237,14 +234,3 @@ function present(webhook: IncomingWebhook, request: Pick<RouteRequest, 'deps' | 
 
 const baseUrl = (deps: AppDeps, host = `localhost:${deps.config.PORT}`) =>
   (deps.config.PUBLIC_URL ?? `http://${host}`).replace(/\/$/, '')
-
-const page = (data: object[], { limit, offset }: { limit: number; offset: number }, total: number) => ({
-  object: 'list',
-  data,
-  limit,
-  offset,
-  has_more: offset + data.length < total,
-  next_cursor: null,
-  total,
-  total_is_estimate: false,
-})

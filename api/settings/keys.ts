@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { countKeys, createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from '../../db/keys.ts'
+import { createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from '../../db/keys.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 
@@ -48,25 +49,10 @@ export const keyRoutes: AppRoute[] = [
     id: 'listKeys',
     tag: 'Keys',
     summary: 'List keys',
-    query: z.strictObject({
-      limit: z.coerce.number().int().min(1).max(200).default(50),
-      offset: z.coerce.number().int().min(0).default(0),
-    }),
-    response: { status: 200, schema: z.object({ object: z.literal('list'), data: z.array(keySchema) }) },
+    query: z.strictObject(pageControls),
+    response: { status: 200, schema: listEnvelope(keySchema) },
     handler: ({ query, tenant }) =>
-      tenant(async (tx) => {
-        const data = await listKeys(tx, query)
-        const total = await countKeys(tx)
-        return {
-          object: 'list',
-          data,
-          ...query,
-          has_more: query.offset + data.length < total,
-          next_cursor: null,
-          total,
-          total_is_estimate: false,
-        }
-      }),
+      tenant(async (tx) => presentList(await listKeys(tx, { ...query, offset: offsetOf(query) }))),
   }),
   appRoute({
     method: 'POST',

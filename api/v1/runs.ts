@@ -1,14 +1,8 @@
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
-import {
-  countRuns,
-  getRun,
-  getRunNodes,
-  listRuns,
-  type RunDetails,
-  type RunSummary,
-} from '../../db/run-views.ts'
+import { getRun, getRunNodes, listRuns, type RunDetails, type RunSummary } from '../../db/run-views.ts'
 import { cancelRun } from '../../db/runs.ts'
+import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf } from './run-links.ts'
 
@@ -68,23 +62,10 @@ const details = summary.extend({
   ),
 })
 
-const list = z.object({
-  object: z.literal('list'),
-  data: z.array(summary),
-  limit: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
-  next_cursor: z.string().nullable(),
-  total: z.int().nullable(),
-  total_is_estimate: z.boolean(),
-})
-
-const query = z.object({
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-  offset: z.coerce.number().int().min(0).optional(),
-  cursor: z.string().max(500).optional(),
-  order: z.enum(['asc', 'desc']).default('desc'),
-  count: z.enum(['exact', 'estimated', 'none']).default('estimated'),
+const query = z.strictObject({
+  ...pageControls,
+  order,
+  count,
   workflow_id: z.uuid().optional(),
   record_id: z.uuid().optional(),
   status: z.enum(STATUSES).optional(),
@@ -102,28 +83,12 @@ export const runRoutes: Route[] = [
     summary: 'List runs',
     description: 'The newest first, without what went in and came out.',
     query,
-    response: { status: 200, schema: list },
+    response: { status: 200, schema: listEnvelope(summary) },
     handler: async ({ query, tenant, deps }) => {
-      const { limit, offset = 0, cursor, order, count, ...filter } = query
-      if (cursor !== undefined && query.offset !== undefined)
-        throw new AppError('invalid_request', 'cursor and offset exclude each other', { param: 'cursor' })
-      const bound = JSON.stringify([order, filter.workflow_id, filter.record_id, filter.status])
-      const after = cursor === undefined ? undefined : readCursor(cursor, bound)
-      return tenant(async (tx) => {
-        const { data, has_more } = await listRuns(tx, filter, { limit, offset, order, after })
-        const counted = count === 'none' ? undefined : await countRuns(tx, filter)
-        const last = data.at(-1)
-        return {
-          object: 'list',
-          data: data.map((run) => present(run, deps.config)),
-          limit,
-          offset,
-          has_more,
-          next_cursor: has_more && last ? writeCursor(last.id, bound) : null,
-          total: counted?.total ?? null,
-          total_is_estimate: counted?.is_estimate ?? false,
-        }
-      })
+      const { limit, offset: _, cursor, order, count, ...filter } = query
+      const wanted = { limit, cursor, offset: offsetOf(query) }
+      const page = await tenant((tx) => listRuns(tx, filter, wanted, { order, count }))
+      return presentList({ ...page, data: page.data.map((run) => present(run, deps.config)) })
     },
   }),
   route({
@@ -181,21 +146,3 @@ const presentDetails = (run: RunDetails, nodes: unknown[], config: Parameters<ty
   trigger: run.trigger,
   nodes,
 })
-
-const writeCursor = (id: string, bound: string) =>
-  Buffer.from(JSON.stringify([id, bound])).toString('base64url')
-
-/** A cursor holds for the order and the filters that it was made with. */
-function readCursor(cursor: string, bound: string): string {
-  const bad = new AppError('invalid_request', 'the cursor is not one of this list with these filters', {
-    param: 'cursor',
-  })
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    throw bad
-  }
-  if (!Array.isArray(parsed) || parsed[1] !== bound || !z.uuid().safeParse(parsed[0]).success) throw bad
-  return parsed[0]
-}

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 
 export type LogStatus = 'Success' | 'Failed' | 'Blocked'
@@ -73,21 +75,15 @@ export interface LogFilters {
   to?: Date | undefined
 }
 
-/** Newest first. `before` is the id of the last entry of the page before. */
-export async function listLogs(
+/** Newest first. */
+export function listLogs(
   tx: Tenant,
   webhookId: string,
   filters: LogFilters,
-  page: { limit: number; offset: number; before?: string | undefined },
-): Promise<LogEntry[]> {
-  const query = filtered(tx, webhookId, filters).orderBy('id', 'desc').limit(page.limit).offset(page.offset)
-  if (page.before) query.where('id', '<', page.before)
-  return query.select(LISTED)
-}
-
-export async function countLogs(tx: Tenant, webhookId: string, filters: LogFilters): Promise<number> {
-  const [row] = await filtered(tx, webhookId, filters).count<{ count: number }[]>()
-  return row!.count
+  page: IdPage,
+): Promise<Page<LogEntry>> {
+  const rows = filtered(tx, webhookId, filters).select(LISTED)
+  return pageById(rows, page, { of: ['incoming logs', webhookId, filters] })
 }
 
 /** Throws not_found. */

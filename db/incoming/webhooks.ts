@@ -1,5 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 import { assertPlanAllows, PLAN_LIMITS, type Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -56,22 +58,10 @@ export async function createIncomingWebhook(
   return row as IncomingWebhook
 }
 
-export async function listIncomingWebhooks(
-  tx: Tenant,
-  page: { limit: number; offset: number },
-): Promise<{ data: IncomingWebhook[]; total: number }> {
-  const rows = await tx
-    .trx('incoming_webhooks')
-    .where({ organization_id: tx.organizationId })
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .select(COLUMNS)
-  const [count] = await tx
-    .trx('incoming_webhooks')
-    .where({ organization_id: tx.organizationId })
-    .count<{ count: number }[]>()
-  return { data: rows as IncomingWebhook[], total: count!.count }
+/** Newest first. */
+export function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Page<IncomingWebhook>> {
+  const rows = tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
+  return pageById(rows, page, { of: 'incoming webhooks' })
 }
 
 /** Throws not_found. */

@@ -1,0 +1,59 @@
+import type { Knex } from 'knex'
+import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
+import type { Page } from './page.ts'
+
+/** Which page was asked for. */
+export interface IdPage {
+  limit: number
+  offset: number
+  /** `next_cursor` of the page before. */
+  cursor?: string | undefined
+}
+
+export interface IdList {
+  /** Everything that decides which rows there are: a cursor holds for it only. */
+  of: unknown
+  /** By id, whose order is that of creation. Default: the newest first. */
+  order?: 'asc' | 'desc'
+  /** Default: exactly. `null` says that nobody wants to know. */
+  count?: (() => Promise<{ total: number; is_estimate: boolean }>) | null
+}
+
+/**
+ * A page of a list in the order of its ids.
+ * @param rows what is listed, filtered and selected, not yet ordered.
+ * Throws `invalid_request` for a cursor of another list.
+ */
+export async function pageById<T extends { id: string }>(
+  rows: Knex.QueryBuilder,
+  { limit, offset, cursor }: IdPage,
+  { of, order = 'desc', count = () => exactly(rows) }: IdList,
+): Promise<Page<T>> {
+  const hash = queryHash([of, order])
+  const query = rows
+    .clone()
+    .orderBy('id', order)
+    .limit(limit + 1)
+    .offset(offset)
+  if (cursor !== undefined)
+    query.where('id', order === 'asc' ? '>' : '<', decodeCursor(hash, cursor, () => false).id)
+  const found: T[] = await query
+  const counted = await count?.()
+  const data = found.slice(0, limit)
+  const last = data.at(-1)
+  const has_more = found.length > limit
+  return {
+    data,
+    limit,
+    offset,
+    has_more,
+    next_cursor: has_more && last ? encodeCursor(hash, { value: null, id: last.id }) : null,
+    total: counted?.total ?? null,
+    total_is_estimate: counted?.is_estimate ?? false,
+  }
+}
+
+async function exactly(rows: Knex.QueryBuilder): Promise<{ total: number; is_estimate: boolean }> {
+  const [row] = await rows.clone().clearSelect().count({ total: '*' })
+  return { total: Number(row.total), is_estimate: false }
+}
