@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+describe('what incoming webhooks take, and keep in their log', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
+  const BODIES: [string, string, string][] = [
+    [
+      'JSON',
+      'application/json',
+      JSON.stringify({ first_name: 'Ada', surname: 'Lovelace', email: ada.email }),
+    ],
+    ['JSON by another name', 'application/vnd.api+json', `{"data":${JSON.stringify(ada)}}`],
+    ['a form', 'application/x-www-form-urlencoded', 'name=Ada+Lovelace&email=ada%40example.com'],
+    [
+      'a nested form',
+      'application/x-www-form-urlencoded',
+      'lead[name]=Ada+Lovelace&lead[email]=ada%40example.com',
+    ],
+    ['XML', 'application/xml', '<lead><name>Ada Lovelace</name><email>ada@example.com</email></lead>'],
+    [
+      'XML as text',
+      'text/xml; charset=utf-8',
+      '<c:lead xmlns:c="urn:x" email="ada@example.com"><c:name>Ada Lovelace</c:name></c:lead>',
+    ],
+  ]
+  for (const [name, type, body] of BODIES)
+    it(`${name} becomes a contact`, async () => {
+      const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
+      const answer = await test.send(webhook, body, { 'Content-Type': type })
+      assert.equal(answer.status, 200, JSON.stringify(answer.body))
+      const contact = await test.contact(answer.body.record_id)
+      assert.deepEqual(
+        { first_name: contact.first_name, last_name: contact.last_name, email: contact.email },
+        ada,
+      )
+      assert.deepEqual(contact.created_by, { type: 'webhook', id: webhook.id })
+    })
+
+  it('a GitHub delivery that is sent again does nothing again', async () => {
+    const webhook = await test.createWebhook({
+      verification: { type: 'github' },
+      deduplication: { action: 'Create Anyway' },
+    })
+    const body = JSON.stringify(ada)
+    const signature = `sha256=${createHmac('sha256', webhook.secret).update(body).digest('hex')}`
+    const deliver = (id: string, text = body) =>
+      test.send({ ...webhook, secret: '' }, text, {
+        'X-GitHub-Delivery': id,
+        'X-Hub-Signature-256': signature,
+      })
+    const first = await deliver('d1')
+    assert.deepEqual([first.status, first.body.action], [200, 'created'])
+    const again = await deliver('d1')
+    assert.deepEqual([again.body.record_id, again.body.action], [first.body.record_id, 'created'])
+    assert.notEqual((await deliver('d2')).body.record_id, first.body.record_id)
+    assert.equal((await deliver('d3', `${body} `)).body.error, 'invalid_secret')
+    const entries = await test.logs(webhook)
+    assert.deepEqual(
+      entries.map((entry) => entry.action),
+      [null, 'Created', 'Skipped', 'Created'],
+    )
+  })
+
+  it('a delivery that failed is not taken for one that was received', async () => {
+    const webhook = await test.createWebhook()
+    const deliver = (payload: object) => test.send(webhook, payload, { 'Idempotency-Key': 'k1' })
+    assert.equal((await deliver({ email: 'wrong' })).status, 400)
+    assert.equal((await deliver({ email: 'right@example.com' })).body.action, 'created')
+  })
+
+  it('the log shows the request whole, with every secret masked', async () => {
+    const webhook = await test.createWebhook({
+      verification: { type: 'hmac', header: 'X-Proof', encoding: 'base64' },
+    })
+    const body = JSON.stringify(ada)
+    const proof = createHmac('sha256', webhook.secret).update(body).digest('base64')
+    const secrets = { 'X-Proof': proof, Authorization: 'Bearer abc', Cookie: 'sid=1', 'X-Api-Key': 'k' }
+    const { body: answer } = await test.send(webhook, body, { ...secrets, 'User-Agent': 'Form/1.0' })
+    const [entry] = await test.logs(webhook)
+    const { body: detail } = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)
+    assert.equal(detail.headers['user-agent'], 'Form/1.0')
+    for (const name of ['x-proof', 'authorization', 'cookie', 'x-api-key', 'x-webhook-secret'])
+      assert.equal(detail.headers[name], '[masked]', name)
+    assert.deepEqual([detail.payload, detail.payload_size], [body, body.length])
+    assert.deepEqual(
+      [detail.mapped_data.fields.email, detail.mapped_data.sources.email],
+      [ada.email, 'email'],
+    )
+    assert.deepEqual([detail.record_id, detail.http_status, detail.error], [answer.record_id, 200, null])
+    assert.ok(detail.response_time_ms > 0)
+  })
+
+  it('the log keeps only the head of what an unproven sender sent', async () => {
+    const webhook = await test.createWebhook()
+    const long = { email: 'ada@example.com', text: 'x'.repeat(100_000) }
+    const detailAfter = async (secret: string) => {
+      await test.send({ ...webhook, secret }, long)
+      const [entry] = await test.logs(webhook)
+      return (await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)).body
+    }
+    const unproven = await detailAfter('wrong')
+    assert.deepEqual([unproven.payload.length, unproven.payload_truncated], [2_048, true])
+    const proven = await detailAfter(webhook.secret)
+    assert.deepEqual([proven.payload.length, proven.payload_truncated], [65_536, true])
+    assert.equal(proven.payload_size, JSON.stringify(long).length)
+  })
+})
