@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
+import { type IdPage, pageById } from './id-list.ts'
 import type { Page } from './page.ts'
 import type { Tenant } from './tenancy.ts'
 import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
@@ -13,38 +13,13 @@ export interface WorkflowFilter {
   q?: string | undefined
 }
 
-export interface WorkflowQuery extends WorkflowFilter {
-  limit: number
-  offset: number
-  cursor?: string | undefined
-}
+export type WorkflowQuery = WorkflowFilter & IdPage
 
 /** One page, newest first. Throws `invalid_request` for a cursor of another query. */
-export async function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
-  const { limit, offset, cursor, active, status, name, q } = query
-  const hash = queryHash(['workflows', active, status, name, q])
-  // Ids are made in the order of time: they are all that a position needs.
-  const after = cursor === undefined ? undefined : decodeCursor(hash, cursor, () => false).id
-  const page = matching(tx, query)
-    .orderBy('w.id', 'desc')
-    .limit(limit + 1)
-    .offset(offset)
-    .select<WorkflowSummary[]>(...SUMMARY, trigger(tx))
-  if (after !== undefined) page.where('w.id', '<', after)
-  const rows = (await page) as WorkflowSummary[]
-  const counted = (await matching(tx, query).count('* as total').first()) as { total: number } | undefined
-  const data = rows.slice(0, limit)
-  const last = data.at(-1)
-  const has_more = rows.length > limit
-  return {
-    data,
-    limit,
-    offset,
-    has_more,
-    next_cursor: has_more && last ? encodeCursor(hash, { value: null, id: last.id }) : null,
-    total: Number(counted?.total ?? 0),
-    total_is_estimate: false,
-  }
+export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
+  const { active, status, name, q } = query
+  const rows = matching(tx, query).select(...SUMMARY, trigger(tx))
+  return pageById(rows, query, { of: ['workflows', active, status, name, q] })
 }
 
 function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { createRun } from '../../../db/runs.ts'
+import { createWorkflow } from '../../../db/workflows.ts'
+import { compile } from '../../../workflows/definition/compile.ts'
+import type { Definition } from '../../../workflows/definition/types.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+
+const definition: Definition = {
+  name: 'Nothing',
+  trigger: { type: 'manual' },
+  inputs: {},
+  nodes: [{ id: 'end', type: 'stop', config: {} }],
+  edges: [],
+  outputs: {},
+  settings: {},
+}
+
+describe('the list of runs', () => {
+  let db: TestDatabase
+  let api: TestApi
+  const ids: string[] = []
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+    await db.tenant(api.organizationId, testActor, async (tx) => {
+      const content = { spec: null, definition, plan: compile(definition) }
+      const { id } = await createWorkflow(tx, { name: 'Nothing', description: null, ...content })
+      const run = { workflow: { id, version: 1, name: 'Nothing' }, trigger: { type: 'api' as const } }
+      for (let n = 0; n < 5; n++) ids.push(await createRun(tx, { ...run, inputs: { n } }))
+    })
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const list = async (query: string, status = 200) => {
+    const answer = await api.request('GET', `/v1/runs?${query}`)
+    assert.equal(answer.status, status, JSON.stringify(answer.body))
+    return answer.body
+  }
+  const idsOf = ({ data }: { data: { run_id: string }[] }) => data.map(({ run_id }) => run_id)
+
+  it('is in the order of creation, the newest or the oldest first', async () => {
+    assert.deepEqual(idsOf(await list('order=asc')), ids)
+    assert.deepEqual(idsOf(await list('')), ids.toReversed())
+    assert.deepEqual(idsOf(await list('limit=2&offset=1&order=asc')), ids.slice(1, 3))
+  })
+
+  it('counts as it is asked to', async () => {
+    const totals = await Promise.all(['exact', 'estimated', 'none'].map((count) => list(`count=${count}`)))
+    assert.deepEqual(
+      totals.map(({ total, total_is_estimate }) => [total, total_is_estimate]),
+      [
+        [5, false],
+        [5, false],
+        [null, false],
+      ],
+    )
+  })
+
+  it('pages by cursors that hold for their order and filters only', async () => {
+    const first = await list('limit=3&order=asc')
+    assert.equal(first.has_more, true)
+    const rest = await list(`limit=3&order=asc&cursor=${first.next_cursor}`)
+    assert.deepEqual([...idsOf(first), ...idsOf(rest)], ids)
+    assert.deepEqual([rest.has_more, rest.next_cursor], [false, null])
+    await list(`cursor=${first.next_cursor}`, 400)
+    await list(`order=asc&status=queued&cursor=${first.next_cursor}`, 400)
+    await list(`order=asc&offset=1&cursor=${first.next_cursor}`, 400)
+    await list('cursor=rubbish', 400)
+    await list('colour=red', 422)
+  })
+})
