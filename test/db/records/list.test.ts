@@ -1,0 +1,392 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { encodeCursor } from '../../../db/cursor.ts'
+import { parseFilter } from '../../../db/records/filters.ts'
+import { entities } from '../../../db/records/kinds/index.ts'
+import type { ListQuery } from '../../../db/records/list.ts'
+import type { AgxRecord, RecordInput } from '../../../db/records/schemas.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
+
+/** What lists are compared with: the same query over an array. ASCII only, for PostgreSQL's order of others is its own. */
+const SORTS = [
+  'name',
+  'industry',
+  'employee_count',
+  'annual_revenue',
+  'created_at',
+  'custom_fields.tier',
+] as const
+
+describe('lists of records', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  it('filter, sort and page as a list in memory would', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(companyFields, { minLength: 1, maxLength: 8 }),
+        fc.array(filterOf, { maxLength: 3 }),
+        fc.constantFrom(...SORTS),
+        fc.constantFrom('asc' as const, 'desc' as const),
+        fc.constantFrom('all' as const, 'any' as const),
+        fc.integer({ min: 1, max: 4 }),
+        async (companies, filters, sort, order, match, limit) => {
+          const records = recordsOf(db, await createOrganization(db))
+          const all: AgxRecord[] = []
+          for (const fields of companies) all.push(await records.create('companies', fields))
+          const parsed = filters.flatMap(([parameter, value]) =>
+            filtersOf('companies', { [parameter]: value }),
+          )
+          const query = { filters: parsed, sort, order, match, limit }
+          const expected = all
+            .filter((record) => matches(record, filters, match))
+            .sort(by(sort, order))
+            .map(({ id }) => id)
+
+          const walked = await walk(records, query)
+          assert.deepEqual(walked.ids, expected)
+          assert.deepEqual(new Set(walked.totals), new Set([expected.length]))
+          const offset = Math.min(2, expected.length)
+          const page = await records.list('companies', { ...query, offset })
+          assert.deepEqual(
+            page.data.map(({ id }) => id),
+            expected.slice(offset, offset + limit),
+          )
+          assert.equal(page.has_more, expected.length > offset + limit)
+          assert.equal(page.total, expected.length)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  }).timeout(20_000)
+
+  describe('filters', () => {
+    let records: TestRecords
+    let found: (parameters: Record<string, string>) => Promise<unknown[]>
+    before(async () => {
+      records = recordsOf(db, await createOrganization(db))
+      found = async (parameters) => {
+        const page = await records.list('contacts', {
+          filters: filtersOf('contacts', parameters),
+          order: 'asc',
+        })
+        return page.data.map(({ first_name }) => first_name)
+      }
+      const company = await records.create('companies', { name: 'Acme' })
+      await records.create('contacts', {
+        first_name: 'Ada',
+        email: 'Ada@Example.com',
+        tags: ['VIP', 'a,b'],
+        company_id: company.id,
+        custom_fields: { tier: 'Gold', score: 5, list: ['X', 7, true], note: '50% off_now' },
+        last_contacted_at: '2026-01-31T10:00:00Z',
+      })
+      await records.create('contacts', {
+        first_name: 'Éva',
+        do_not_contact: true,
+        custom_fields: { tier: null },
+      })
+      await records.create('contacts', { first_name: 'Ünal, B', job_title: 'Say "hi"' })
+    })
+
+    const cases: [parameters: Record<string, string>, names: string[]][] = [
+      [{ email: 'ada@example.COM' }, ['Ada']],
+      [{ 'email[contains]': 'EXAMPLE' }, ['Ada']],
+      [{ 'email[ne]': 'ada@example.com' }, ['Éva', 'Ünal, B']],
+      [{ first_name: 'éva' }, ['Éva']],
+      [{ 'first_name[in]': '"ünal, b",ada' }, ['Ada', 'Ünal, B']],
+      [{ job_title: 'say "HI"' }, ['Ünal, B']],
+      [{ 'job_title[in]': '"Say ""hi"""' }, ['Ünal, B']],
+      [{ 'tags[has]': 'vip' }, ['Ada']],
+      [{ 'tags[has]': 'a,b' }, ['Ada']],
+      [{ 'tags[is_null]': 'true' }, ['Éva', 'Ünal, B']],
+      [{ 'custom_fields.tier': 'gold' }, ['Ada']],
+      [{ 'custom_fields.tier[is_null]': 'true' }, ['Éva', 'Ünal, B']],
+      [{ 'custom_fields.tier[nin]': 'gold,silver' }, ['Éva', 'Ünal, B']],
+      [{ 'custom_fields.score': '5' }, ['Ada']],
+      [{ 'custom_fields.score[has]': '5' }, ['Ada']],
+      [{ 'custom_fields.list[has]': 'x' }, ['Ada']],
+      [{ 'custom_fields.list[has]': '7' }, ['Ada']],
+      [{ 'custom_fields.list[has]': 'true' }, ['Ada']],
+      [{ 'custom_fields.list[has]': 'nothing' }, []],
+      [{ 'custom_fields.note[contains]': '50%' }, ['Ada']],
+      [{ 'custom_fields.note[contains]': 'off%now' }, []],
+      [{ 'custom_fields.note[starts_with]': '50_' }, []],
+      [{ 'company_id[is_null]': 'false' }, ['Ada']],
+      [{ do_not_contact: 'true' }, ['Éva']],
+      [{ 'do_not_contact[ne]': 'true' }, ['Ada', 'Ünal, B']],
+      [{ 'last_contacted_at[between]': '2026-01-31,2026-02-01' }, ['Ada']],
+      [{ 'last_contacted_at[gt]': '2026-01-31T11:00:00+01:00' }, []],
+      [{ 'created_at[gte]': '2020-01-01', 'email[is_null]': 'true' }, ['Éva', 'Ünal, B']],
+    ]
+    for (const [parameters, names] of cases)
+      it(new URLSearchParams(parameters).toString(), async () => {
+        assert.deepEqual(await found(parameters), names)
+      })
+
+    const wrong: [parameter: string, value: string][] = [
+      ['middle_name', 'x'],
+      ['custom_fields.', 'x'],
+      ["custom_fields.a'b", 'x'],
+      ['first_name[like]', 'x'],
+      ['do_not_contact[gt]', 'true'],
+      ['address', 'x'],
+      ['tags', 'vip'],
+      ['company_id', 'acme'],
+      ['company_id[is_null]', 'yes'],
+      ['version', '1e3'],
+      ['created_at[gte]', '0000-01-01'],
+      ['created_at[gte]', 'yesterday'],
+      ['created_at[between]', '2026-01-01'],
+      ['first_name', 'a\0'],
+      ['tags[has]', 'a\0'],
+      ['custom_fields.a[has]', '\0'],
+      ['__proto__', 'x'],
+      ['constructor', 'x'],
+    ]
+    for (const [parameter, value] of wrong)
+      it(`refuse ${parameter}=${JSON.stringify(value)}`, () => {
+        assert.ok('msg' in parseFilter(entities.contacts, parameter, value))
+      })
+
+    it('name what there is instead of an unknown one', () => {
+      const issue = parseFilter(entities.contacts, 'middle_name', 'x')
+      assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
+    })
+
+    it('never make an error of PostgreSQL, whatever is asked for', async () => {
+      const fields = [...Object.keys(entities.contacts.fields), 'id', 'version', 'tags', 'custom_fields.list']
+      const operators = [
+        'eq',
+        'ne',
+        'gt',
+        'lte',
+        'between',
+        'in',
+        'nin',
+        'contains',
+        'starts_with',
+        'is_null',
+        'has',
+      ]
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...fields),
+          fc.constantFrom(...operators),
+          fc.oneof(
+            fc.string({ unit: 'binary' }),
+            fc.double().map(String),
+            fc.bigInt().map(String),
+            fc.constantFrom('true', '2026-01-01', '9999-12-31T23:59:59-14:00', '\\', '\ud800', ',', '"'),
+          ),
+          async (field, operator, value) => {
+            const filter = parseFilter(entities.contacts, `${field}[${operator}]`, value)
+            if (!('msg' in filter)) await records.list('contacts', { filters: [filter] })
+          },
+        ),
+        { numRuns: 200 },
+      )
+    })
+  })
+
+  describe('cursors', () => {
+    it('are refused with another query, and where they are forged', async () => {
+      const records = recordsOf(db, await createOrganization(db))
+      for (const name of ['A', 'B', 'C']) await records.create('companies', { name, employee_count: 1 })
+      const refused = (query: Partial<ListQuery>) =>
+        assert.rejects(records.list('companies', query), (error: { type?: string }) => {
+          assert.equal(error.type, 'invalid_request')
+          return true
+        })
+      for (const sort of [
+        'name',
+        'employee_count',
+        'annual_revenue',
+        'created_at',
+        'id',
+        'custom_fields.a',
+      ]) {
+        const query = { sort, limit: 1 }
+        const { next_cursor, data } = await records.list('companies', query)
+        await records.list('companies', { ...query, cursor: next_cursor! })
+        await refused({ ...query, order: 'asc', cursor: next_cursor! })
+        await refused({ ...query, q: 'a', cursor: next_cursor! })
+        await refused({ ...query, filters: filtersOf('companies', { name: 'a' }), cursor: next_cursor! })
+        const [hash] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString())
+        const id = data[0]!.id
+        const forged: unknown[] = ['\0', ['x'], {}, 5, true]
+        if (!['name', 'custom_fields.a'].includes(sort)) forged.push('x', '', '1e999', '99999999999999999999')
+        for (const value of forged)
+          await refused({ ...query, cursor: encodeCursor(hash, { value: value as string, id }) })
+        await refused({ ...query, cursor: encodeCursor(hash, { value: null, id: 'x' }) })
+      }
+      for (const cursor of ['x', '', '%', Buffer.from('null').toString('base64url')].filter(Boolean))
+        await refused({ cursor })
+    })
+
+    it('show every record that stays exactly once, while others are written and deleted', async () => {
+      const records = recordsOf(db, await createOrganization(db))
+      const stay: string[] = []
+      const go: string[] = []
+      for (let i = 0; i < 24; i++) {
+        const { id } = await records.create('contacts', { first_name: `N${i % 5}` })
+        ;(i % 3 === 0 ? go : stay).push(id)
+      }
+      for (const sort of ['created_at', 'first_name'])
+        for (const order of ['asc', 'desc'] as const) {
+          const seen: string[] = []
+          let cursor: string | undefined
+          do {
+            const page = await records.list('contacts', { sort, order, limit: 3, cursor })
+            seen.push(...page.data.map(({ id }) => id))
+            cursor = page.next_cursor ?? undefined
+            await records.create('contacts', { first_name: `N${seen.length % 5}`, external_id: null })
+            const gone = go.pop()
+            if (gone) await records.delete('contacts', gone)
+          } while (cursor && seen.length < 200)
+          const once = seen.filter((id) => stay.includes(id))
+          assert.deepEqual(once.toSorted(), stay.toSorted())
+          assert.equal(new Set(seen).size, seen.length)
+        }
+    })
+
+    it('hold for texts that are long', async () => {
+      const records = recordsOf(db, await createOrganization(db))
+      const description = 'é'.repeat(9_000)
+      for (const name of ['A', 'B', 'C']) await records.create('companies', { name, description })
+      const { ids, cursors } = await walk(records, { sort: 'description', limit: 1 })
+      assert.equal(new Set(ids).size, 3)
+      for (const cursor of cursors) assert.ok(cursor.length < 2_000)
+    })
+  })
+
+  it('estimate only what is many, and count nothing where nobody asks', async () => {
+    const records = recordsOf(db, await createOrganization(db))
+    for (const name of ['A', 'B', 'C']) await records.create('companies', { name })
+    const totals = async (query: Partial<ListQuery>) => {
+      const { total, total_is_estimate } = await records.list('companies', query)
+      return [total, total_is_estimate]
+    }
+    assert.deepEqual(await totals({ count: 'estimated', limit: 1 }), [3, false])
+    assert.deepEqual(await totals({ count: 'none', limit: 1 }), [null, false])
+    assert.deepEqual(await totals({ count: 'exact', offset: 5 }), [3, false])
+    assert.deepEqual(await totals({ count: 'exact', offset: 2 }), [3, false])
+  })
+})
+
+async function walk(records: TestRecords, query: Partial<ListQuery>) {
+  const ids: string[] = []
+  const totals: (number | null)[] = []
+  const cursors: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await records.list('companies', { ...query, cursor })
+    ids.push(...page.data.map(({ id }) => id))
+    totals.push(page.total)
+    cursor = page.next_cursor ?? undefined
+    if (cursor) cursors.push(cursor)
+  } while (cursor)
+  return { ids, totals, cursors }
+}
+
+const word = fc.constantFrom('ape', 'Bee', 'CAT', 'bee')
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
+const companyFields: fc.Arbitrary<RecordInput> = fc.record({
+  name: word,
+  industry: maybe(word),
+  employee_count: maybe(fc.nat(4)),
+  annual_revenue: maybe(fc.constantFrom('1', '9.5', '10', '-2')),
+  tags: fc.subarray(['ape', 'Bee']),
+  custom_fields: fc.record({ tier: maybe(word) }),
+})
+
+type Given = [parameter: string, value: string]
+
+const filterOf: fc.Arbitrary<Given> = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom('name', 'industry', 'custom_fields.tier'),
+      fc.constantFrom('eq', 'ne', 'gt', 'lte', 'contains', 'starts_with'),
+      fc.constantFrom('bee', 'B', 'a'),
+    ),
+    fc.tuple(
+      fc.constantFrom('name', 'industry', 'custom_fields.tier'),
+      fc.constantFrom('in', 'nin', 'between'),
+      fc.constantFrom('ape,bee', 'bee,CAT'),
+    ),
+    fc.tuple(
+      fc.constantFrom('employee_count', 'annual_revenue'),
+      fc.constantFrom('eq', 'ne', 'gt', 'gte', 'lt', 'lte'),
+      fc.constantFrom('1', '2', '10'),
+    ),
+    fc.tuple(
+      fc.constantFrom('industry', 'employee_count', 'custom_fields.tier'),
+      fc.constant('is_null'),
+      fc.constantFrom('true', 'false'),
+    ),
+    fc.tuple(fc.constant('tags'), fc.constant('has'), fc.constantFrom('ape', 'bee')),
+  )
+  .map(([field, operator, value]) => [`${field}[${operator}]`, value])
+
+/** Numbers as numbers, texts in lower case, null as it is. */
+function valueAt(record: AgxRecord, field: string): string | number | null {
+  const [, custom] = field.split('.')
+  const value = custom ? (record.custom_fields as Record<string, unknown>)[custom] : record[field]
+  if (value === null || value === undefined) return null
+  return ['employee_count', 'annual_revenue'].includes(field) ? Number(value) : String(value).toLowerCase()
+}
+
+function matches(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boolean {
+  if (filters.length === 0) return true
+  const one = ([parameter, given]: Given): boolean => {
+    const [, field, operator] = /^(.+)\[(.+)\]$/.exec(parameter) as unknown as [string, string, string]
+    if (operator === 'has') return (record.tags as string[]).some((tag) => tag.toLowerCase() === given)
+    const value = valueAt(record, field)
+    if (operator === 'is_null') return (value === null) === (given === 'true')
+    const read = (text: string) => (typeof value === 'number' ? Number(text) : text.toLowerCase())
+    const several = given.split(',').map(read)
+    const [wanted, upTo] = several as [string | number, string | number]
+    if (operator === 'ne') return value !== wanted
+    if (operator === 'nin') return value === null || !several.includes(value)
+    if (value === null) return false
+    switch (operator) {
+      case 'eq':
+        return value === wanted
+      case 'in':
+        return several.includes(value)
+      case 'gt':
+        return value > wanted
+      case 'gte':
+        return value >= wanted
+      case 'lt':
+        return value < wanted
+      case 'lte':
+        return value <= wanted
+      case 'between':
+        return value >= wanted && value <= upTo
+      case 'contains':
+        return String(value).includes(String(wanted))
+      default:
+        return String(value).startsWith(String(wanted))
+    }
+  }
+  return match === 'all' ? filters.every(one) : filters.some(one)
+}
+
+/** Nulls last in both directions, ties by id. */
+function by(sort: string, order: 'asc' | 'desc') {
+  const sign = order === 'asc' ? 1 : -1
+  return (one: AgxRecord, two: AgxRecord): number => {
+    const [a, b] = [valueAt(one, sort), valueAt(two, sort)]
+    if (a !== b) {
+      if (a === null) return 1
+      if (b === null) return -1
+      return a < b ? -sign : sign
+    }
+    return one.id < two.id ? -sign : sign
+  }
+}
