@@ -58,7 +58,10 @@ export async function storeAnswer(
 
 /** Forgets keys past their 24 hours. */
 export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
-  await system.raw("delete from idempotency_keys where created_at < now() - interval '24 hours'")
+  await system.raw(
+    `delete from idempotency_keys where ctid in (
+       select ctid from idempotency_keys where created_at < now() - interval '24 hours' limit 10000)`,
+  )
 }
 
 const identity = (tx: Tenant, request: IdempotentRequest) => ({

@@ -68,11 +68,14 @@ export async function usedOfWindow(
   return row?.used ?? 0
 }
 
-/** Forgets windows that no limit looks at any more. */
+/** Forgets windows that no limit looks at any more; a bounded number at once. */
 export async function purgeLimitWindows(system: Knex): Promise<void> {
-  await system.raw("delete from limit_windows where window_start < now() - interval '62 days'")
   await system.raw(
-    "delete from limit_windows where window_start < now() - interval '1 hour' and window_start <> date_trunc('month', window_start, 'UTC')",
+    `delete from limit_windows where ctid in (
+       select ctid from limit_windows
+       where window_start < now() - interval '1 hour' and window_start <> date_trunc('month', window_start, 'UTC')
+          or window_start < now() - interval '62 days'
+       limit 10000)`,
   )
 }
 

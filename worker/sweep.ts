@@ -3,6 +3,9 @@ import type { Knex } from 'knex'
 import { runEvent } from '../activities/run-event.ts'
 import type { Database } from '../db/connect.ts'
 import { insertEvents } from '../db/events.ts'
+import { purgeIdempotencyKeys } from '../db/idempotency.ts'
+import { purgeIncoming } from '../db/incoming/receiving.ts'
+import { purgeLimitWindows } from '../db/limits.ts'
 import type { Logger } from '../db/log.ts'
 import { lockRun } from '../db/run-state.ts'
 import type { EndStatus } from '../workflows/protocol.ts'
@@ -149,11 +152,8 @@ function stuck({ raw }: WorkflowExecutionDescription): string | undefined {
 
 /** Rows that have served their time; a bounded number at once. */
 async function cleanUp(trx: Knex.Transaction): Promise<void> {
-  await trx.raw(`
-    delete from idempotency_keys where ctid in (
-      select ctid from idempotency_keys where created_at < now() - interval '24 hours' limit 10000);
-    delete from limit_windows where ctid in (
-      select ctid from limit_windows where window_start < now() - interval '62 days' limit 10000);
-    delete from sessions where expires_at < now();
-  `)
+  await purgeIdempotencyKeys(trx)
+  await purgeLimitWindows(trx)
+  await purgeIncoming(trx)
+  await trx.raw('delete from sessions where expires_at < now()')
 }

@@ -105,16 +105,23 @@ export async function storeDelivery(
     .update({ answer: JSON.stringify(answer) })
 }
 
-/** Forgets deliveries past their 24 hours, addresses that behave, and logs past the organization's retention. */
+/**
+ * Forgets deliveries past their 24 hours, addresses that behave, and logs past the organization's retention; of each a
+ * bounded number at once.
+ */
 export async function purgeIncoming(system: Knex): Promise<void> {
-  await system.raw("delete from incoming_deliveries where created_at < now() - interval '24 hours'")
+  await system.raw(
+    `delete from incoming_deliveries where ctid in (
+       select ctid from incoming_deliveries where created_at < now() - interval '24 hours' limit 10000)`,
+  )
   await system.raw(
     `delete from incoming_sources where greatest(failures_since, breaches_since, blocked_until)
        < now() - interval '1 day'`,
   )
   await system.raw(
-    `delete from incoming_logs l using organizations o
-     where o.id = l.organization_id
-       and l.created_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))`,
+    `delete from incoming_logs where ctid in (
+       select l.ctid from incoming_logs l join organizations o on o.id = l.organization_id
+       where l.created_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       limit 10000)`,
   )
 }

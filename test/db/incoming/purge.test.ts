@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { purgeIncoming } from '../../../db/incoming/receiving.ts'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+describe('what is kept of incoming webhooks', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  /** As if everything had happened so many days earlier. */
+  const daysPass = async (days: number) => {
+    for (const table of ['incoming_logs', 'incoming_deliveries'])
+      await test.db.system(table).update({
+        created_at: test.db.system.raw('created_at - make_interval(days => ?)', [days]),
+      })
+    await purgeIncoming(test.db.system)
+  }
+
+  it('logs for 30 days or as long as the organization wants, deliveries for one', async () => {
+    const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
+    const deliver = async () => {
+      const { body } = await test.send(webhook, { email: 'a@example.com' }, { 'Webhook-Id': 'msg_1' })
+      return body.record_id
+    }
+    const first = await deliver()
+    assert.equal(await deliver(), first)
+    await daysPass(2)
+    assert.notEqual(await deliver(), first)
+    assert.equal((await test.logs(webhook)).length, 3)
+    await daysPass(29)
+    assert.equal((await test.logs(webhook)).length, 1)
+    await test.db.system('organizations').update({ settings: '{"log_retention_days": 7}' })
+    await daysPass(0)
+    assert.equal((await test.logs(webhook)).length, 0)
+  })
+})
