@@ -33,7 +33,7 @@ export async function link(
   properties: Record<string, unknown> = {},
 ): Promise<Association> {
   const { from, to } = endsOf(entity, id, target, targetId)
-  if (from.id === to.id)
+  if (from.entity === to.entity && from.id === to.id)
     throw invalid([
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
     ])

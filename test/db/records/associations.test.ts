@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import type { ErrorType } from '../../../db/errors.ts'
+import { listRelated, unlink } from '../../../db/records/associations.ts'
+import type { EntityName } from '../../../db/records/kind.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
+
+describe('associations', () => {
+  let db: TestDatabase
+  let records: TestRecords
+  let contact: string
+  let company: string
+  before(async () => {
+    db = await createTestDatabase()
+    records = recordsOf(db, await createOrganization(db))
+  })
+  beforeEach(async () => {
+    contact = (await records.create('contacts', { first_name: 'Ada' })).id
+    company = (await records.create('companies', { name: 'Acme' })).id
+  })
+  after(() => db.drop())
+
+  const related = async (entity: EntityName, id: string, target: EntityName) =>
+    (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map((one) => one.id)
+  const remove = (entity: EntityName, id: string, target: EntityName, targetId: string) =>
+    records.tenant((tx) => unlink(tx, entity, id, target, targetId))
+  const companyOf = async (id: string) => (await records.get('contacts', id)).company_id
+  const parentOf = async (id: string) => (await records.get('companies', id)).parent_company_id
+
+  it('are seen from both ends, whichever end made them', async () => {
+    await records.link('companies', company, 'contacts', contact)
+    assert.deepEqual(await related('companies', company, 'contacts'), [contact])
+    assert.deepEqual(await related('contacts', contact, 'companies'), [company])
+  })
+
+  it('are one for a pair, also with upper-case ids', async () => {
+    await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
+    const kept = await records.link('companies', company.toUpperCase(), 'contacts', contact.toUpperCase())
+    assert.deepEqual([kept.label, kept.properties], ['boss', { since: 2020 }])
+    assert.deepEqual(kept.from, { object: 'company', id: company })
+    const replaced = await records.link('contacts', contact, 'companies', company, { since: 2021 })
+    assert.deepEqual([replaced.label, replaced.properties], [null, { since: 2021 }])
+    assert.equal(replaced.created_at, kept.created_at)
+    assert.deepEqual(await related('contacts', contact, 'companies'), [company])
+  })
+
+  it('fill the reference where it is null, and only there', async () => {
+    await records.link('companies', company, 'contacts', contact)
+    assert.equal(await companyOf(contact), company)
+    const other = (await records.create('companies', { name: 'Other' })).id
+    await records.link('contacts', contact, 'companies', other)
+    assert.equal(await companyOf(contact), company)
+    assert.deepEqual((await related('contacts', contact, 'companies')).sort(), [company, other].sort())
+    assert.equal((await records.eventsOf(contact)).at(-1).data.company_id, company)
+  })
+
+  it('follow the reference field', async () => {
+    const other = (await records.create('companies', { name: 'Other' })).id
+    await records.update('contacts', contact, { company_id: company })
+    assert.deepEqual(await related('companies', company, 'contacts'), [contact])
+    await records.update('contacts', contact, { company_id: other })
+    assert.deepEqual(await related('contacts', contact, 'companies'), [other])
+    await records.update('contacts', contact, { company_id: null })
+    assert.deepEqual(await related('contacts', contact, 'companies'), [])
+  })
+
+  it('clear the reference when they are removed, from either end', async () => {
+    await records.link('contacts', contact, 'companies', company)
+    await remove('companies', company, 'contacts', contact)
+    assert.equal(await companyOf(contact), null)
+    await refused(remove('contacts', contact, 'companies', company), 'not_found')
+  })
+
+  it('between two companies make the second the parent of the first, and only that', async () => {
+    const holding = (await records.create('companies', { name: 'Holding' })).id
+    await records.link('companies', company, 'companies', holding)
+    assert.deepEqual([await parentOf(company), await parentOf(holding)], [holding, null])
+    await records.link('companies', holding, 'companies', company)
+    assert.deepEqual([await parentOf(company), await parentOf(holding)], [holding, null])
+    assert.deepEqual(await related('companies', holding, 'companies'), [company])
+    await remove('companies', holding, 'companies', company)
+    assert.deepEqual([await parentOf(company), await parentOf(holding)], [null, null])
+  })
+
+  it('are made with a record', async () => {
+    const made = await records.create('contacts', {
+      first_name: 'Grace',
+      associations: [{ object: 'company', id: company.toUpperCase(), label: 'works for' }],
+    })
+    assert.equal(made.company_id, company)
+    assert.deepEqual(await related('companies', company, 'contacts'), [made.id])
+    const { total } = await records.list('contacts')
+    await refused(
+      records.create('contacts', { first_name: 'B', associations: [{ object: 'company', id: contact }] }),
+      'validation_error',
+    )
+    assert.equal((await records.list('contacts')).total, total)
+  })
+
+  it('need two records that are there', async () => {
+    await refused(records.link('companies', company, 'companies', company.toUpperCase()), 'validation_error')
+    await refused(records.link('contacts', contact, 'companies', contact), 'not_found')
+    await refused(related('companies', contact, 'contacts'), 'not_found')
+    await records.delete('companies', company)
+    await refused(records.link('contacts', contact, 'companies', company), 'not_found')
+  })
+
+  it('are not seen while one end is deleted', async () => {
+    await records.link('contacts', contact, 'companies', company, { label: 'boss' })
+    await records.delete('companies', company)
+    assert.deepEqual(await related('contacts', contact, 'companies'), [])
+    await records.restore('companies', company)
+    assert.deepEqual(await related('contacts', contact, 'companies'), [company])
+    assert.equal((await records.link('contacts', contact, 'companies', company)).label, 'boss')
+  })
+})
+
+const refused = (work: Promise<unknown>, type: ErrorType) =>
+  assert.rejects(work, (error: { type?: string }) => {
+    assert.equal(error.type, type)
+    return true
+  })

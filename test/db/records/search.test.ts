@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { searchPatterns, searchText } from '../../../db/records/search-text.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
+
+describe('free-text search', () => {
+  let db: TestDatabase
+  let records: TestRecords
+  const found = async (q: string) =>
+    (await records.list('contacts', { q, order: 'asc' })).data.map(({ first_name }) => first_name)
+
+  before(async () => {
+    db = await createTestDatabase()
+    records = recordsOf(db, await createOrganization(db))
+    await records.create('contacts', {
+      first_name: 'Ann',
+      last_name: 'Łukasz-Müller',
+      email: 'ann.l@acme.io',
+      phone: '+41446681800',
+      address: { city: 'Tromsø' },
+      tags: ['Early Bird'],
+      external_id: 'CRM/4711',
+      custom_fields: { note: '100%_sure', score: 1250, list: ['Straße', 'æther'] },
+    })
+    await records.create('contacts', { first_name: 'Bea', job_title: 'Macadam layer' })
+  })
+  after(() => db.drop())
+
+  const cases: [q: string, names: string[]][] = [
+    ['ann', ['Ann']],
+    ['ANN MÜLLER', ['Ann']],
+    ['muller ann', ['Ann']],
+    ['lukasz', ['Ann']],
+    ['tromso', ['Ann']],
+    ['strasse', ['Ann']],
+    ['STRASSE aether', ['Ann']],
+    ['ann bea', []],
+    ['cme.i', ['Ann']],
+    ['6681', ['Ann']],
+    ['early', ['Ann']],
+    ['4711', ['Ann']],
+    ['1250', ['Ann']],
+    ['100%', ['Ann']],
+    ['100_', []],
+    ['%%%', []],
+    ['\\', []],
+    // One or two letters: where a word starts, after punctuation too.
+    ['ac', ['Ann']],
+    ['io', ['Ann']],
+    ['l', ['Ann', 'Bea']],
+    ['+4', ['Ann']],
+    ['cm', []],
+    ['ma', ['Bea']],
+    ['mac', ['Bea']],
+    ['aca', ['Bea']],
+    ['', ['Ann', 'Bea']],
+    [' \0 ', ['Ann', 'Bea']],
+    ["'; drop table contacts; --", []],
+  ]
+  for (const [q, names] of cases)
+    it(`${JSON.stringify(q)} finds ${names.join(' and ') || 'nobody'}`, async () => {
+      assert.deepEqual(await found(q), names)
+    })
+
+  it('finds a record by what it says from the next request on, and not by what it said', async () => {
+    const { id } = await records.create('contacts', { first_name: 'Zoë' })
+    assert.deepEqual(await found('zoe'), ['Zoë'])
+    await records.update('contacts', id, { first_name: 'Quentin' })
+    assert.deepEqual([await found('zoe'), await found('quen')], [[], ['Quentin']])
+    await records.delete('contacts', id)
+    assert.deepEqual(await found('quen'), [])
+  })
+
+  it('is required beside filters, even where any of them may hold', async () => {
+    const query = {
+      match: 'any' as const,
+      filters: filtersOf('contacts', { first_name: 'Ann', job_title: 'x' }),
+    }
+    assert.equal((await records.list('contacts', { ...query, q: 'bea' })).total, 0)
+    assert.equal((await records.list('contacts', { ...query, q: 'ann' })).total, 1)
+  })
+
+  it('finds every part of every word that was written', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme', maxLength: 30 }),
+        fc.nat(),
+        fc.nat(),
+        (text, from, length) => {
+          const words = text.split(/\s+/).filter(Boolean)
+          if (words.length === 0) return
+          const word = [...words[from % words.length]!]
+          const part = word.slice(from % word.length, (from % word.length) + 3 + (length % 5)).join('')
+          for (const pattern of searchPatterns(part)) {
+            const plain = pattern.slice(1, -1).replace(/\\(.)/g, '$1')
+            const short = [...plain.trim()].length < 3
+            assert.ok(short || searchText([text]).includes(plain), `${plain} in ${searchText([text])}`)
+          }
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('answers the same where a word is so common that its matches are not taken from the index', async () => {
+    const many = recordsOf(db, await createOrganization(db))
+    const { id } = await many.create('contacts', { first_name: 'Common', last_name: 'Last' })
+    await many.tenant((tx) =>
+      tx.trx.raw(
+        `insert into contacts (organization_id, id, first_name, do_not_contact, tags, custom_fields, version,
+           created_at, updated_at, created_by, updated_by, search_text)
+         select ?, gen_random_uuid(), 'Common', false, '{}', '{}', 1, now() + n * interval '1 ms', now(), '{}', '{}', ' common'
+         from generate_series(1, 10100) n`,
+        [tx.organizationId],
+      ),
+    )
+    const page = await many.list('contacts', { q: 'comm', order: 'asc', limit: 2, count: 'estimated' })
+    assert.equal(page.data[0]!.id, id)
+    assert.equal(page.total_is_estimate, true)
+    assert.ok(page.total! > 10_000)
+    assert.equal((await many.list('contacts', { q: 'comm', limit: 2 })).total, 10_101)
+    const rare = await many.list('contacts', { q: 'comm last', limit: 2 })
+    assert.deepEqual([rare.data.map((record) => record.id), rare.total], [[id], 1])
+  })
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import type { EntityName } from '../../../db/records/kind.ts'
+import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
+import { upsertRecord } from '../../../db/records/upsert.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { recordsOf, type TestRecords } from '../../support/records.ts'
+
+describe('an upsert', () => {
+  let db: TestDatabase
+  let records: TestRecords
+  const upsert = (entity: EntityName, by: string, fields: RecordInput) =>
+    records.tenant((tx) =>
+      upsertRecord(tx, entity, by, createSchema(entity).parse(fields), updateSchema(entity).parse(fields)),
+    )
+
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  beforeEach(async () => {
+    records = recordsOf(db, await createOrganization(db))
+  })
+  after(() => db.drop())
+
+  it('creates, then updates, without regard to case', async () => {
+    const first = await upsert('contacts', 'email', { email: 'Ada@Example.com', tags: ['vip'] })
+    const second = await upsert('contacts', 'email', { email: 'ada@example.COM', first_name: 'Ada' })
+    assert.deepEqual([first.created, second.created], [true, false])
+    assert.equal(second.record.id, first.record.id)
+    assert.deepEqual([second.record.first_name, second.record.tags], ['Ada', ['vip']])
+  })
+
+  it('finds a company by its domain, however it is written', async () => {
+    const { record } = await upsert('companies', 'domain', { name: 'Acme', domain: 'acme.example' })
+    const again = await upsert('companies', 'domain', {
+      name: 'Acme Inc',
+      domain: 'https://www.ACME.example/x',
+    })
+    assert.deepEqual([again.created, again.record.id, again.record.name], [false, record.id, 'Acme Inc'])
+  })
+
+  it('makes one record, however many ask at once', async () => {
+    const asked = [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
+      upsert('contacts', 'email', {
+        email: n % 2 ? 'a@b.example' : 'A@B.example',
+        custom_fields: { [`n${n}`]: n },
+      }),
+    )
+    const done = await Promise.all(asked)
+    assert.equal(done.filter(({ created }) => created).length, 1)
+    const { data, total } = await records.list('contacts')
+    assert.equal(total, 1)
+    assert.equal(Object.keys(data[0]!.custom_fields as object).length, 8)
+  })
+
+  it('says which records it could have meant', async () => {
+    const [one, two] = [
+      await records.create('contacts', { email: 'a@b.example' }),
+      await records.create('contacts', { email: 'A@b.example' }),
+    ]
+    await assert.rejects(upsert('contacts', 'email', { email: 'a@B.example' }), (error: unknown) => {
+      const { type, details } = error as { type: string; details: { candidates: { id: string }[] } }
+      assert.equal(type, 'conflict')
+      assert.deepEqual(
+        details.candidates.map(({ id }) => id),
+        [one.id, two.id],
+      )
+      return true
+    })
+  })
+
+  it('does not find what is deleted', async () => {
+    const { record } = await upsert('contacts', 'external_id', { first_name: 'Ada', external_id: 'x' })
+    await records.delete('contacts', record.id)
+    assert.equal(
+      (await upsert('contacts', 'external_id', { first_name: 'Ada', external_id: 'x' })).created,
+      true,
+    )
+  })
+
+  it('creates where there is nothing to find by', async () => {
+    for (const _ of [1, 2])
+      assert.ok((await upsert('contacts', 'email', { first_name: 'Ada', email: null })).created)
+  })
+})
