@@ -8,7 +8,7 @@ import {
   endDelivery,
   loadDelivery,
   noteEndpointHealth,
-} from '../db/deliveries.ts'
+} from '../db/outgoing/attempts.ts'
 import { open } from '../db/seal.ts'
 import type { Actor } from '../db/tenancy.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
@@ -20,39 +20,50 @@ import { signatureHeaders } from './effects/sign.ts'
 const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 const KEPT_BODY = 20_000
 const MAX_RETRY_AFTER = 86_400
+/** A cancellation reaches the activity with a heartbeat. */
+const HEARTBEAT_MS = 1_000
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** `deliverOnce` makes the first attempt and reports; `deliverUntilDone` retries itself, each time when it is due. */
-export function createDeliver(deps: { db: Database; http: HttpClient; secretsKey: Buffer }) {
+export function createDeliver(deps: DeliverDeps) {
   return {
     deliverOnce: (input: DeliverInput) => attempt(deps, input),
     async deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer> {
-      const answer = await attempt(deps, input)
-      if (answer.status !== 'waiting') return answer
-      throw ApplicationFailure.create({
-        message: answer.error ?? 'not due yet',
-        type: 'delivery_failed',
-        nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
-      })
+      const heartbeat = setInterval(() => Context.current().heartbeat(), HEARTBEAT_MS)
+      try {
+        const answer = await attempt(deps, input)
+        if (answer.status !== 'waiting') return answer
+        throw ApplicationFailure.create({
+          message: answer.error ?? 'not due yet',
+          type: 'delivery_failed',
+          nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
+        })
+      } finally {
+        clearInterval(heartbeat)
+      }
     },
   }
 }
 
+export interface DeliverDeps {
+  db: Database
+  http: HttpClient
+  secretsKey: Buffer
+}
+
 async function attempt(
-  { db, http, secretsKey }: { db: Database; http: HttpClient; secretsKey: Buffer },
-  { organization_id, delivery_id }: DeliverInput,
+  { db, http, secretsKey }: DeliverDeps,
+  { organization_id, delivery_id, release = 0 }: DeliverInput,
 ): Promise<DeliverAnswer> {
   const prepared = await db.tenant(organization_id, SYSTEM, async (tx) => {
     const job = await loadDelivery(tx, delivery_id)
-    if (!job) return { done: { status: 'failed', error: 'the delivery is gone' } as const }
-    if (job.status === 'succeeded' || job.status === 'failed') return { done: { status: job.status } }
-    const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
-    if (early > 0) return { done: { status: 'waiting' as const, retry_in_ms: early } }
-    if (job.attempts > scheduleOf(job).length) {
+    const done = job ? standing(job, release) : ({ status: 'failed', error: 'the delivery is gone' } as const)
+    if (done) return { done }
+    if (job!.attempts > scheduleOf(job!).length) {
       await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report back')
       return { done: { status: 'failed' as const } }
     }
-    return { job, number: await beginAttempt(tx, delivery_id) }
+    return { job: job!, number: await beginAttempt(tx, delivery_id) }
   })
   if (prepared.done) return prepared.done
   const { job, number } = prepared
@@ -61,23 +72,44 @@ async function attempt(
   const delay = scheduleOf(job)[number - 1]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
-  await db.tenant(organization_id, SYSTEM, async (tx) => {
-    await endAttempt(tx, delivery_id, number, result, final ? null : new Date(Date.now() + wait))
-    await noteEndpointHealth(tx, job.webhook_id, result)
+  const status = await db.tenant(organization_id, SYSTEM, async (tx) => {
+    const status = await endAttempt(
+      tx,
+      delivery_id,
+      number,
+      result,
+      final ? null : new Date(Date.now() + wait),
+    )
+    if (!job.test) await noteEndpointHealth(tx, job.webhook_id, result)
+    return status
   })
-  if (result.succeeded) return { status: 'succeeded' }
-  const error = result.error ?? 'failed'
-  return final ? { status: 'failed', error } : { status: 'waiting', error, retry_in_ms: wait }
+  const error = result.error ? { error: result.error } : {}
+  if (status === 'delivering') return { status: 'waiting', ...error, retry_in_ms: wait }
+  return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
+}
+
+/** Where the delivery stands, unless it is to be sent now by the workflow of this release. */
+function standing(job: DeliveryJob, release: number): DeliverAnswer | undefined {
+  if (job.status !== 'queued' && job.status !== 'delivering') return { status: job.status }
+  // It was held and released meanwhile: another workflow has it.
+  if (job.releases !== release) return { status: 'held' }
+  const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
+  return early > 0 ? { status: 'waiting', retry_in_ms: early } : undefined
 }
 
 async function send(
   http: HttpClient,
-  { event, url, secrets_sealed, timeout_ms, webhook_id }: DeliveryJob,
+  { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test }: DeliveryJob,
   key: Buffer,
 ): Promise<{ result: AttemptResult; retryAfter: number }> {
   const { previous, ...rest } = event
-  const body = JSON.stringify(previous === null ? rest : event)
+  const body = JSON.stringify({
+    ...rest,
+    ...(previous === null ? {} : { previous }),
+    ...(test ? { test: true } : {}),
+  })
   const headers = {
+    ...(headers_sealed ? (JSON.parse(open(key, headers_sealed)) as Record<string, string>) : {}),
     'content-type': 'application/json',
     'user-agent': 'agx-webhooks',
     ...signatureHeaders(
@@ -97,7 +129,6 @@ async function send(
       keepBytes: KEPT_BODY,
     })
     const succeeded = answer.status >= 200 && answer.status < 300
-    const after = Number(answer.headers['retry-after'])
     return {
       result: {
         succeeded,
@@ -107,7 +138,7 @@ async function send(
         response_body: answer.body.toString('utf8').replaceAll('\0', '\uFFFD'),
         error: succeeded ? null : `the receiver answered ${answer.status}`,
       },
-      retryAfter: after > 0 ? Math.min(after, MAX_RETRY_AFTER) : 0,
+      retryAfter: secondsOf(answer.headers['retry-after']),
     }
   } catch (error) {
     if (!(error instanceof NodeError)) throw error
@@ -125,7 +156,15 @@ async function send(
   }
 }
 
-const scheduleOf = (job: DeliveryJob) => job.retry_schedule ?? SCHEDULE
+/** A test is sent once. */
+const scheduleOf = (job: DeliveryJob) => (job.test ? [] : (job.retry_schedule ?? SCHEDULE))
+
+/** Of Retry-After: seconds, or a date; at most a day. */
+function secondsOf(after: string | undefined): number {
+  if (!after) return 0
+  const seconds = /^\d+$/.test(after) ? Number(after) : (Date.parse(after) - Date.now()) / 1_000
+  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER) : 0
+}
 
 /** Up to a fifth later, so that a receiver that comes back is not met by all at once. */
 const jittered = (seconds: number) => seconds * (1 + Math.random() / 5)

@@ -1,17 +1,17 @@
 import { Client } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
+import { createDeliver } from '../activities/deliver.ts'
 import { createHttp } from '../activities/effects/http.ts'
 import { recordEffects } from '../activities/effects/records.ts'
 import { createActivities } from '../activities/index.ts'
-import { ConfigError } from '../db/config.ts'
+import { ConfigError, secretsKey } from '../db/config.ts'
 import { connect } from '../db/connect.ts'
 import { createLogger, type Logger, redactText } from '../db/log.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
-import { cancelsQueue } from './queues/cancels.ts'
-import { runsQueue } from './queues/runs.ts'
+import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { createWorkers } from './workers.ts'
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
   const bundle = await workflowBundle(config.DATA_DIR)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const activities = createActivities({ db, log, http: http.call, records: recordEffects })
+  const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig()
 
@@ -51,10 +52,17 @@ async function main(): Promise<void> {
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
     try {
       const connection = await NativeConnection.connect(connectionOptions)
-      const workers = await createWorkers({ connection, namespace, taskQueue, bundle, activities })
+      const workers = await createWorkers({
+        connection,
+        namespace,
+        taskQueue,
+        bundle,
+        activities,
+        deliveries,
+      })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: [runsQueue({ taskQueue, log }), cancelsQueue] })
+      const relay = new Relay({ db, client, log, queues: allQueues({ taskQueue, log }) })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import { chargeDeliveries } from '../db/outgoing/quota.ts'
 import type { Queue } from './relay.ts'
 
 const BATCH = 500
@@ -23,8 +24,8 @@ export function eventsQueue(): Queue<never> {
 }
 
 /**
- * One transaction: a delivery for each endpoint that wants an event, and the event marked as matched. For an endpoint
- * that is off the delivery is held. @returns how many events were matched.
+ * One transaction: a delivery for each endpoint that wants an event, and the event marked as matched. Where the
+ * endpoint is off, or the month's quota is used up, the delivery is held. @returns how many events were matched.
  */
 export async function matchEvents(db: Knex): Promise<number> {
   const { events, queued } = await db.transaction(async (trx) => {
@@ -37,20 +38,24 @@ export async function matchEvents(db: Knex): Promise<number> {
     )
     if (events.length === 0) return { events: 0, queued: 0 }
     const { rows: wanted } = await trx.raw<{ rows: WantedRow[] }>(
-      `select e.organization_id, e.id as event_id, w.id as webhook_id,
-         case when w.status = 'Active' then 'queued' else 'held' end as status
+      `select e.organization_id, e.id as event_id, w.id as webhook_id, w.status = 'Active' as active
        from jsonb_to_recordset(?) as m(organization_id uuid, id uuid)
        join events e on e.organization_id = m.organization_id and e.id = m.id
        join outgoing_webhooks w on w.organization_id = e.organization_id and e.name = any(w.events)
        order by e.id`,
       [JSON.stringify(events)],
     )
-    if (wanted.length > 0)
+    const deliveries: ReturnType<typeof toDelivery>[] = []
+    for (const [organizationId, rows] of byOrganization(wanted)) {
+      let granted = await chargeDeliveries(trx, organizationId, rows.filter((row) => row.active).length)
+      for (const row of rows) deliveries.push(toDelivery(row, row.active && granted-- > 0))
+    }
+    if (deliveries.length > 0)
       await trx('deliveries')
-        .insert(wanted.map((row) => ({ ...row, id: uuidv7() })))
+        .insert(deliveries)
         .onConflict(['organization_id', 'event_id', 'webhook_id', 'generation'])
         .ignore()
-    return { events: events.length, queued: wanted.filter(({ status }) => status === 'queued').length }
+    return { events: events.length, queued: deliveries.filter(({ charged }) => charged).length }
   })
   // After the commit: NOTIFY inside it would lock the whole database until then.
   if (queued > 0) await db.raw("select pg_notify('agx_deliveries', '')")
@@ -61,5 +66,24 @@ interface WantedRow {
   organization_id: string
   event_id: string
   webhook_id: string
-  status: 'queued' | 'held'
+  active: boolean
 }
+
+/** In the same order in every process, for the quotas' rows are locked one after the other. */
+function byOrganization(rows: WantedRow[]): [string, WantedRow[]][] {
+  const groups = new Map<string, WantedRow[]>()
+  for (const row of rows) {
+    const group = groups.get(row.organization_id)
+    if (group) group.push(row)
+    else groups.set(row.organization_id, [row])
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+const toDelivery = ({ active, ...row }: WantedRow, charged: boolean) => ({
+  ...row,
+  id: uuidv7(),
+  status: charged ? ('queued' as const) : ('held' as const),
+  held_for: charged ? null : active ? ('quota' as const) : ('endpoint' as const),
+  charged,
+})

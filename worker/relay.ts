@@ -7,7 +7,7 @@ import type { Channel } from '../db/tenancy.ts'
 
 /**
  * Rows that are their own outbox: born queued, started by the relay and by nobody else. `db` sees all organizations.
- * To add one: a file in `worker/queues/` and a line in `main.ts`.
+ * To add one: a file in `worker/queues/` and a line in its `index.ts`.
  */
 export interface Queue<Row> {
   name: string

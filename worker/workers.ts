@@ -1,4 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
+import type { createDeliver } from '../activities/deliver.ts'
 import type { createActivities } from '../activities/index.ts'
 
 export interface WorkersOptions {
@@ -8,10 +9,14 @@ export interface WorkersOptions {
   /** Path of the workflows' bundle. */
   bundle: string
   activities: ReturnType<typeof createActivities>
+  deliveries: ReturnType<typeof createDeliver>
 }
 
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
 const CACHED_WORKFLOWS = 1_000
+
+/** Deliveries have a task queue and slots of their own: slow receivers hold no run up. */
+export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
 
 /** The Temporal workers of this process, one for each task queue. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
@@ -33,6 +38,15 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS,
+    }),
+    Worker.create({
+      ...shared,
+      taskQueue: deliveriesTaskQueue(taskQueue),
+      activities: options.deliveries,
+      maxConcurrentWorkflowTaskExecutions: 100,
+      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentLocalActivityExecutions: 100,
+      maxCachedWorkflows: CACHED_WORKFLOWS / 2,
     }),
   ])
 }

@@ -17,6 +17,9 @@ export async function up(knex: Knex): Promise<void> {
       -- the secret that a rotation replaced; both sign until previous_secret_expires_at
       previous_secret_sealed text,
       previous_secret_expires_at timestamptz(3),
+      -- custom headers: their names, for people, and sealed JSON of names and values
+      header_names text[] not null default '{}',
+      headers_sealed text,
       -- seconds before each retry; null is the default schedule
       retry_schedule integer[],
       timeout_ms integer not null default 15000,
@@ -35,8 +38,20 @@ export async function up(knex: Knex): Promise<void> {
       event_id uuid not null,
       -- a resend is the next generation
       generation integer not null default 0,
-      -- 'queued' is the outbox; 'held' waits for its endpoint or its quota
-      status text not null check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed')),
+      -- sent on request: once, to an endpoint in either state, and without counting
+      test boolean not null default false,
+      -- 'queued' is the outbox
+      status text not null
+        check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled')),
+      -- what a held one waits for: its endpoint to be Active, or the month's quota
+      held_for text check (held_for in ('endpoint', 'quota')),
+      -- whether the month's quota has been charged for it
+      charged boolean not null default false,
+      -- how often it was released after being held; each time it is another workflow, '<id>:<releases>'
+      releases integer not null default 0,
+      -- how often the row was changed under its workflow, and of how many of these the workflow was told
+      changes integer not null default 0,
+      changes_told integer not null default 0,
       attempts integer not null default 0,
       next_attempt_at timestamptz(3),
       error text,
@@ -45,6 +60,8 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
       ended_at timestamptz(3),
+      -- when the sweep last looked up its workflow
+      checked_at timestamptz(3),
       primary key (organization_id, id),
       unique (organization_id, event_id, webhook_id, generation),
       foreign key (organization_id, webhook_id) references outgoing_webhooks on delete cascade,
@@ -52,6 +69,8 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index deliveries_queue on deliveries (organization_id, webhook_id, id) where status = 'queued';
     create index deliveries_busy on deliveries (organization_id, webhook_id) where status = 'delivering';
+    create index deliveries_held on deliveries (organization_id, webhook_id, id) where status = 'held';
+    create index deliveries_changed on deliveries (id) where changes > changes_told;
     create index deliveries_webhook on deliveries (organization_id, webhook_id, id desc);
 
     create table delivery_attempts (

@@ -1,18 +1,19 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
 import { pino } from 'pino'
 import type { Http, RecordsOf } from '../../activities/context.ts'
+import { createDeliver } from '../../activities/deliver.ts'
+import { createHttp } from '../../activities/effects/http.ts'
 import { recordEffects } from '../../activities/effects/records.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/connect.ts'
 import { createRun } from '../../db/runs.ts'
 import { createWorkflow } from '../../db/workflows.ts'
 import { workflowBundle } from '../../worker/bundle.ts'
-import { cancelsQueue } from '../../worker/queues/cancels.ts'
-import { runsQueue } from '../../worker/queues/runs.ts'
+import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
 import { createWorkers } from '../../worker/workers.ts'
 import { compile } from '../../workflows/definition/compile.ts'
@@ -36,7 +37,13 @@ export interface TestWorker {
 
 export async function startWorker(
   db: Database,
-  effects: { http?: Http; records?: RecordsOf; advance?: (advance: Advance) => Advance } = {},
+  effects: {
+    http?: Http
+    records?: RecordsOf
+    advance?: (advance: Advance) => Advance
+    /** Of the API that sealed the endpoints' secrets. */
+    secretsKey?: Buffer
+  } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
   const address = process.env.TEST_TEMPORAL_ADDRESS
@@ -52,7 +59,9 @@ export async function startWorker(
     http: effects.http ?? unused,
     records: effects.records ?? recordEffects,
   })
+  const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
+    deliveries: createDeliver({ db, http: receivers, secretsKey: effects.secretsKey ?? randomBytes(32) }),
     connection,
     namespace: 'default',
     taskQueue,
@@ -60,12 +69,7 @@ export async function startWorker(
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
-  const relay = new Relay({
-    db,
-    client,
-    log: testLog,
-    queues: [runsQueue({ taskQueue, log: testLog }), cancelsQueue],
-  })
+  const relay = new Relay({ db, client, log: testLog, queues: allQueues({ taskQueue, log: testLog }) })
   await relay.start()
   return {
     client,
@@ -75,6 +79,7 @@ export async function startWorker(
       await relay.close()
       for (const worker of workers) worker.shutdown()
       await running
+      await receivers.close()
       await connection.close()
     },
   }

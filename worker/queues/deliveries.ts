@@ -15,7 +15,13 @@ export interface DeliveryRow {
   webhook_name: string
   event_id: string
   event_name: string
+  releases: number
+  failing: boolean
 }
+
+/** Each release of a delivery that was held is a workflow of its own, for an id is used once. */
+export const deliveryWorkflowId = (row: { id: string; releases: number }) =>
+  row.releases === 0 ? `delivery:${row.id}` : `delivery:${row.id}:${row.releases}`
 
 const ORGANIZATION = defineSearchAttributeKey('AgxOrganization', SearchAttributeType.KEYWORD)
 const ENDPOINT = defineSearchAttributeKey('AgxEndpoint', SearchAttributeType.KEYWORD)
@@ -67,18 +73,19 @@ async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
 
 const CLAIM = `
   with lanes as (
-    select w.organization_id, w.id, w.name, w.concurrency -
+    select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing, w.concurrency -
       (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
          and (d.status = 'delivering' or (d.status = 'queued' and d.lease_until > now()))) as free
     from outgoing_webhooks w
-    where w.status = 'Active' and exists (select from deliveries d where d.organization_id = w.organization_id
-      and d.webhook_id = w.id and d.status = 'queued')
+    where exists (select from deliveries d where d.organization_id = w.organization_id
+      and d.webhook_id = w.id and d.status = 'queued' and (w.status = 'Active' or d.test))
   ), candidates as (
-    select q.organization_id, q.id, l.name,
+    select q.organization_id, q.id, l.name, l.failing,
       row_number() over (partition by q.organization_id order by q.id) as turn
     from lanes l cross join lateral (
       select d.organization_id, d.id from deliveries d
       where d.organization_id = l.organization_id and d.webhook_id = l.id and d.status = 'queued'
+        and (l.status = 'Active' or d.test)
         and (d.lease_until is null or d.lease_until < now())
       order by d.id limit greatest(0, least(l.free, :limit))) q
   ), chosen as (select * from candidates order by turn, id limit :limit)
@@ -86,7 +93,8 @@ const CLAIM = `
   from chosen c, events e
   where d.organization_id = c.organization_id and d.id = c.id and d.status = 'queued'
     and e.organization_id = d.organization_id and e.id = d.event_id
-  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, e.name as event_name`
+  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
+    c.failing, e.name as event_name`
 
 async function startDelivery(
   client: Client,
@@ -102,7 +110,7 @@ async function startDelivery(
   try {
     await client.workflow.start<typeof deliver>('deliver', {
       taskQueue,
-      workflowId: `delivery:${row.id}`,
+      workflowId: deliveryWorkflowId(row),
       requestEagerStart: true,
       workflowTaskTimeout: '30 seconds',
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -111,7 +119,15 @@ async function startDelivery(
       memo: { organization_id: row.organization_id, delivery_id: row.id, event_id: row.event_id },
       priority: { fairnessKey: row.organization_id },
       ...(attributes ? { typedSearchAttributes } : {}),
-      args: [{ organization_id: row.organization_id, delivery_id: row.id, summary }],
+      args: [
+        {
+          organization_id: row.organization_id,
+          delivery_id: row.id,
+          summary,
+          release: row.releases,
+          failing: row.failing,
+        },
+      ],
     })
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { EgressPolicy } from '../../../activities/effects/egress.ts'
 import { createHttp } from '../../../activities/effects/http.ts'
+import { EgressPolicy } from '../../../db/egress.ts'
 import { NodeError } from '../../../workflows/nodes/define.ts'
 
 const options = () => ({ signal: new AbortController().signal, timeoutMs: 2_000 })

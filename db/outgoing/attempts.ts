@@ -1,15 +1,20 @@
-import type { Tenant } from './tenancy.ts'
+import type { Tenant } from '../tenancy.ts'
+import { holdDeliveries } from './hold.ts'
 
-export type DeliveryStatus = 'held' | 'queued' | 'delivering' | 'succeeded' | 'failed'
+/** The row is the truth: a workflow that finds it held, ended or released again without it ends. */
+export type DeliveryStatus = 'held' | 'queued' | 'delivering' | 'succeeded' | 'failed' | 'cancelled'
 
 /** A delivery with what one attempt of it needs. */
 export interface DeliveryJob {
   status: DeliveryStatus
+  releases: number
+  test: boolean
   attempts: number
   next_attempt_at: Date | null
   url: string
   webhook_id: string
   secrets_sealed: string[]
+  headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
@@ -28,7 +33,7 @@ export interface AttemptResult {
 /** Reads and locks a delivery; undefined once it, its event or its endpoint is gone. */
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
-    `select d.status, d.attempts, d.next_attempt_at, w.url, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+    `select d.status, d.releases, d.test, d.attempts, d.next_attempt_at, w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
        array_remove(array[w.secret_sealed,
          case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,
        json_build_object('id', e.id, 'event', e.name, 'data', e.data, 'previous', e.previous,
@@ -56,14 +61,18 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
   return rows[0]!.attempt
 }
 
-/** Completes the log of an attempt; `next` is when the delivery is tried again, null where this was the end. */
+/**
+ * Completes the log of an attempt; `next` is when the delivery is tried again, null where this was the end. What was
+ * held or cancelled during the attempt stays so, unless the attempt succeeded: it has arrived.
+ * @returns the delivery's status now; undefined once it is gone.
+ */
 export async function endAttempt(
   tx: Tenant,
   id: string,
   attempt: number,
   result: AttemptResult,
   next: Date | null,
-): Promise<void> {
+): Promise<DeliveryStatus | undefined> {
   const { succeeded, response_headers, ...columns } = result
   await tx
     .trx('delivery_attempts')
@@ -73,35 +82,41 @@ export async function endAttempt(
       status: succeeded ? 'succeeded' : 'failed',
       response_headers: JSON.stringify(response_headers),
     })
-  if (next)
-    await tx
-      .trx('deliveries')
-      .where({ organization_id: tx.organizationId, id })
-      .update({ next_attempt_at: next, error: result.error })
-  else await endDelivery(tx, id, succeeded ? 'succeeded' : 'failed', result.error)
+  const row = () => tx.trx('deliveries').where({ organization_id: tx.organizationId, id })
+  if (succeeded) await endDelivery(tx, id, 'succeeded', null)
+  else if (next)
+    await row().where({ status: 'delivering' }).update({ next_attempt_at: next, error: result.error })
+  else await endDelivery(tx, id, 'failed', result.error)
+  return (await row().first<{ status: DeliveryStatus } | undefined>('status'))?.status
 }
 
-/** Frees the slot of the endpoint, and wakes the relay for the next. */
+/** Frees the slot of the endpoint, and wakes the relay for the next. A failure changes nothing of what has ended. */
 export async function endDelivery(
   tx: Tenant,
   id: string,
-  status: 'succeeded' | 'failed',
+  status: 'succeeded' | 'failed' | 'cancelled',
   error: string | null,
 ): Promise<void> {
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id })
-    .update({ status, error, next_attempt_at: null, ended_at: tx.trx.fn.now() })
+    .whereIn('status', [
+      'held',
+      'queued',
+      'delivering',
+      ...(status === 'succeeded' ? ['failed', 'cancelled'] : []),
+    ])
+    .update({ status, error, held_for: null, next_attempt_at: null, ended_at: tx.trx.fn.now() })
   tx.wake('agx_deliveries')
 }
 
-/** Turns the endpoint off after 410, or after five days of nothing but failure. */
+/** Turns the endpoint off after 410, or after five days of nothing but failure; what is on its way then waits. */
 export async function noteEndpointHealth(
   tx: Tenant,
   webhookId: string,
   result: AttemptResult,
 ): Promise<void> {
-  await tx.trx.raw(
+  const { rows } = await tx.trx.raw<{ rows: { status: string }[] }>(
     `update outgoing_webhooks set
        failing_since = case when :succeeded then null else coalesce(failing_since, now()) end,
        status = case when :gone or (not :succeeded and failing_since < now() - interval '5 days')
@@ -109,8 +124,9 @@ export async function noteEndpointHealth(
        status_reason = case when :gone then 'the receiver answered 410 Gone'
          when not :succeeded and failing_since < now() - interval '5 days' then 'five days of nothing but failure'
          else status_reason end
-     where organization_id = :organizationId and id = :webhookId
-       and not (:succeeded and failing_since is null)`,
+     where organization_id = :organizationId and id = :webhookId and status = 'Active'
+       and not (:succeeded and failing_since is null)
+     returning status`,
     {
       organizationId: tx.organizationId,
       webhookId,
@@ -118,4 +134,5 @@ export async function noteEndpointHealth(
       gone: result.http_status === 410,
     },
   )
+  if (rows[0]?.status === 'Inactive') await holdDeliveries(tx, webhookId)
 }

@@ -1,0 +1,140 @@
+import { v7 as uuidv7 } from 'uuid'
+import { AppError, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Plan } from '../incoming/plans.ts'
+import type { Page } from '../page.ts'
+import type { Tenant } from '../tenancy.ts'
+import { holdDeliveries, releaseDeliveries } from './hold.ts'
+import { OUTGOING_LIMITS } from './plans.ts'
+
+/** An endpoint that events are sent to, as the API shows it. */
+export interface OutgoingWebhook {
+  id: string
+  name: string
+  url: string
+  events: string[]
+  status: 'Active' | 'Inactive'
+  /** Why the service turned it off. */
+  status_reason: string | null
+  header_names: string[]
+  /** Seconds before each retry; null is the default schedule. */
+  retry_schedule: number[] | null
+  timeout_ms: number
+  concurrency: number
+  failing_since: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** What people set. `headers_sealed` is JSON of names and values. */
+export type OutgoingValues = Pick<
+  OutgoingWebhook,
+  'name' | 'url' | 'events' | 'header_names' | 'retry_schedule' | 'timeout_ms' | 'concurrency'
+> & { headers_sealed: string | null }
+type Patch = { [K in keyof OutgoingValues]?: OutgoingValues[K] | undefined }
+
+const COLUMNS = [
+  ...['id', 'name', 'url', 'events', 'status', 'status_reason', 'header_names', 'retry_schedule'],
+  ...['timeout_ms', 'concurrency', 'failing_since', 'created_at', 'updated_at'],
+]
+
+/** A new endpoint, Active from the start. Throws plan_limit. */
+export async function createOutgoingWebhook(
+  tx: Tenant,
+  values: OutgoingValues,
+  secretSealed: string,
+): Promise<OutgoingWebhook> {
+  // Locked, so that two creations cannot both be the last that the plan allows.
+  const { plan } = await tx
+    .trx('organizations')
+    .where({ id: tx.organizationId })
+    .forUpdate()
+    .first<{ plan: Plan }>('plan')
+  const allowed = OUTGOING_LIMITS[plan].webhooks
+  if ((await countOutgoingWebhooks(tx)) >= allowed)
+    throw new AppError('plan_limit', `the plan has ${allowed} outgoing webhooks, and all are in use`, {
+      hint: 'delete one, or change the plan',
+    })
+  const [row] = await tx
+    .trx('outgoing_webhooks')
+    .insert({ organization_id: tx.organizationId, id: uuidv7(), secret_sealed: secretSealed, ...values })
+    .returning(COLUMNS)
+  return row as OutgoingWebhook
+}
+
+/** The newest first. */
+export function listOutgoingWebhooks(tx: Tenant, page: IdPage): Promise<Page<OutgoingWebhook>> {
+  const rows = tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
+  return pageById(rows, page, { of: 'outgoing webhooks' })
+}
+
+async function countOutgoingWebhooks(tx: Tenant): Promise<number> {
+  const [row] = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId })
+    .count<{ count: number }[]>()
+  return row!.count
+}
+
+/** Throws not_found. */
+export async function getOutgoingWebhook(tx: Tenant, id: string): Promise<OutgoingWebhook> {
+  const row = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .first<OutgoingWebhook | undefined>(COLUMNS)
+  if (!row) throw notFound('webhook')
+  return row
+}
+
+/** Holds from the next attempt on, of deliveries under way too. Throws not_found. */
+export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch): Promise<OutgoingWebhook> {
+  const [row] = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ ...patch, updated_at: tx.trx.fn.now() })
+    .returning(COLUMNS)
+  if (!row) throw notFound('webhook')
+  return row as OutgoingWebhook
+}
+
+/** Inactive holds what is on its way, Active releases it. Throws not_found. */
+export async function setOutgoingStatus(
+  tx: Tenant,
+  id: string,
+  status: OutgoingWebhook['status'],
+): Promise<OutgoingWebhook> {
+  const [row] = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .whereNot({ status })
+    .update({ status, status_reason: null, failing_since: null, updated_at: tx.trx.fn.now() })
+    .returning(COLUMNS)
+  if (!row) return getOutgoingWebhook(tx, id)
+  await (status === 'Active' ? releaseDeliveries : holdDeliveries)(tx, id)
+  return row as OutgoingWebhook
+}
+
+/** Deliveries are signed with both secrets for `overlapHours`. Throws not_found. */
+export async function rotateOutgoingSecret(
+  tx: Tenant,
+  id: string,
+  secretSealed: string,
+  overlapHours: number,
+): Promise<OutgoingWebhook> {
+  await tx.trx.raw(
+    `update outgoing_webhooks set
+       previous_secret_sealed = case when :hours > 0 then secret_sealed end,
+       previous_secret_expires_at = case when :hours > 0 then now() + make_interval(hours => :hours) end,
+       secret_sealed = :sealed,
+       updated_at = now()
+     where organization_id = :organizationId and id = :id`,
+    { hours: overlapHours, sealed: secretSealed, organizationId: tx.organizationId, id },
+  )
+  return getOutgoingWebhook(tx, id)
+}
+
+/** Its deliveries go with it; the one in flight at this moment still arrives. Throws not_found. */
+export async function deleteOutgoingWebhook(tx: Tenant, id: string): Promise<void> {
+  const deleted = await tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId, id }).delete()
+  if (deleted === 0) throw notFound('webhook')
+}

@@ -1,0 +1,19 @@
+import type { Logger } from '../../db/log.ts'
+import { eventsQueue } from '../match-events.ts'
+import type { Queue } from '../relay.ts'
+import { deliveriesTaskQueue } from '../workers.ts'
+import { cancelsQueue } from './cancels.ts'
+import { deliveriesQueue } from './deliveries.ts'
+import { deliveryChangesQueue } from './delivery-changes.ts'
+import { runsQueue } from './runs.ts'
+
+/** All that the relay looks after. To add one: a file beside this one and a line here. */
+export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<unknown>[] {
+  return [
+    runsQueue({ taskQueue, log }),
+    cancelsQueue,
+    eventsQueue(),
+    deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
+    deliveryChangesQueue,
+  ]
+}
