@@ -55,9 +55,8 @@ export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<s
   return row!
 }
 
-/** The one row that stands for a pair, whichever end asks and however it writes the ids. */
-export function pairOf(tx: Tenant, ...ends: [End, End]) {
-  const [one, two] = ends.map(({ entity, id }) => ({ entity, id: id.toLowerCase() })) as [End, End]
+/** The one row that stands for a pair, whichever end asks. Ids are in lower case. */
+export function pairOf(tx: Tenant, one: End, two: End) {
   const [a, b] = `${one.entity} ${one.id}` < `${two.entity} ${two.id}` ? [one, two] : [two, one]
   return {
     organization_id: tx.organizationId,

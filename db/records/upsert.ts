@@ -1,7 +1,6 @@
 import { conflict } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
-import { fieldTypes } from './field-types.ts'
-import type { EntityName, Field } from './kind.ts'
+import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { createRecord, updateRecord } from './store.ts'
@@ -10,8 +9,9 @@ import { createRecord, updateRecord } from './store.ts'
 export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
 
 /**
- * The ids of the records with this value, oldest first. Until the transaction ends, no other transaction that looks by
- * the same value gets past here, so that "create if there is none" makes one record, however many ask at once.
+ * The ids of the records with this value (as the schemas read it), oldest first. Until the transaction ends, no other
+ * transaction that looks by the same value gets past here, so that "create if there is none" makes one record, however
+ * many ask at once.
  */
 export async function findByKey(
   tx: Tenant,
@@ -19,7 +19,7 @@ export async function findByKey(
   by: string,
   value: string,
 ): Promise<string[]> {
-  const key = keyOf(entity, by, value)
+  const key = by === 'email' ? value.toLowerCase() : value
   await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
     `${tx.organizationId} ${entity} ${by} ${key}`,
   ])
@@ -55,12 +55,4 @@ export async function upsertRecord(
   if (ids.length === 0) return { record: await createRecord(tx, entity, input), created: true }
   const { associations: _, ...patch } = given
   return { record: await updateRecord(tx, entity, ids[0]!, patch), created: false }
-}
-
-/** The value as it is kept in the column that is looked in. */
-function keyOf(entity: EntityName, by: string, value: string): string {
-  const field = (entities[entity].fields as Record<string, Field>)[by]
-  const read = field && fieldTypes[field.type].input(field).safeParse(value)
-  const key = read?.success ? String(read.data) : value.trim()
-  return by === 'email' ? key.toLowerCase() : key
 }

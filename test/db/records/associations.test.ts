@@ -82,6 +82,13 @@ describe('associations', () => {
     assert.deepEqual([await parentOf(company), await parentOf(holding)], [null, null])
   })
 
+  it('leave a company that has a parent with it, and make no parent of the other', async () => {
+    const holding = (await records.create('companies', { name: 'Holding' })).id
+    const owned = await records.create('companies', { name: 'Owned', parent_company_id: holding })
+    await records.link('companies', owned.id, 'companies', company)
+    assert.deepEqual([await parentOf(owned.id), await parentOf(company)], [holding, null])
+  })
+
   it('are made with a record', async () => {
     const made = await records.create('contacts', {
       first_name: 'Grace',

@@ -106,6 +106,7 @@ describe('free-text search', () => {
   it('answers the same where a word is so common that its matches are not taken from the index', async () => {
     const many = recordsOf(db, await createOrganization(db))
     const { id } = await many.create('contacts', { first_name: 'Common', last_name: 'Last' })
+    await many.create('contacts', { first_name: 'Rare' })
     await many.tenant((tx) =>
       tx.trx.raw(
         `insert into contacts (organization_id, id, first_name, do_not_contact, tags, custom_fields, version,

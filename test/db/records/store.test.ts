@@ -209,6 +209,9 @@ describe('records', () => {
       const visits = await employee(other.id)
       await records.link('contacts', visits.id, 'companies', old.id)
       await records.update('contacts', visits.id, { company_id: null })
+      const returned = await employee(old.id)
+      await records.update('contacts', returned.id, { company_id: other.id })
+      await records.link('contacts', returned.id, 'companies', old.id)
       await records.delete('companies', old.id)
       assert.equal((await records.get('contacts', stays.id)).company_id, null)
       await records.update('contacts', moves.id, { company_id: other.id })
@@ -217,6 +220,7 @@ describe('records', () => {
       assert.equal(await companyOf(stays.id), old.id)
       assert.equal(await companyOf(moves.id), other.id)
       assert.equal(await companyOf(visits.id), null)
+      assert.equal(await companyOf(returned.id), other.id)
     })
 
     it('come back without references to what was deleted since', async () => {

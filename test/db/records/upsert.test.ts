@@ -39,17 +39,19 @@ describe('an upsert', () => {
   })
 
   it('makes one record, however many ask at once', async () => {
-    const asked = [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
-      upsert('contacts', 'email', {
-        email: n % 2 ? 'a@b.example' : 'A@B.example',
-        custom_fields: { [`n${n}`]: n },
-      }),
-    )
-    const done = await Promise.all(asked)
-    assert.equal(done.filter(({ created }) => created).length, 1)
-    const { data, total } = await records.list('contacts')
-    assert.equal(total, 1)
-    assert.equal(Object.keys(data[0]!.custom_fields as object).length, 8)
+    for (const round of [1, 2, 3, 4]) {
+      const asked = [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
+        upsert('contacts', 'email', {
+          email: `${n % 2 ? 'a' : 'A'}@b${round}.example`,
+          custom_fields: { [`n${n}`]: n },
+        }),
+      )
+      const done = await Promise.all(asked)
+      assert.equal(done.filter(({ created }) => created).length, 1)
+      const { data, total } = await records.list('contacts')
+      assert.equal(total, round)
+      assert.equal(Object.keys(data[0]!.custom_fields as object).length, 8)
+    }
   })
 
   it('says which records it could have meant', async () => {
