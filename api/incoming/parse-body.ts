@@ -88,10 +88,7 @@ function parseXml(text: string): unknown {
     throw new AppError('invalid_request', 'XML with a document type is refused')
   const valid = XMLValidator.validate(text)
   if (valid !== true)
-    throw new AppError(
-      'invalid_request',
-      `the body is not valid XML at line ${valid.err.line}, column ${valid.err.col}`,
-    )
+    throw new AppError('invalid_request', `the body is not valid XML at line ${valid.err.line}`)
   const parser = new XMLParser({
     processEntities: false,
     ignoreAttributes: false,
