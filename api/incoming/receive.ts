@@ -15,7 +15,7 @@ import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
 import { deliveryFingerprint } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest } from './log-row.ts'
-import { mapAutomatically } from './mapping/automatic.ts'
+import { mapPayload } from './mapping/map.ts'
 import type { Mapped } from './mapping/types.ts'
 import { type Payload, parseBody } from './parse-body.ts'
 import { type Saved, saveMapped } from './save.ts'
@@ -101,7 +101,7 @@ async function receive(journey: Journey): Promise<object> {
   await takeQuota(system, webhook)
 
   const payload = parseBody(bytes, contentType(ctx.req))
-  const mapped = mapAutomatically(payload, webhook.target_entity)
+  const mapped = mapPayload(payload, webhook)
   journey.mapped = mapped
   validate(webhook, mapped)
   return write(journey, payload, mapped, bytes)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { TARGET_ENTITIES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls } from '../http/list-query.ts'
+import { fieldMapping } from './mapping-schema.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
@@ -51,7 +52,7 @@ const values = {
   target_entity: z.enum(TARGET_ENTITIES, {
     error: `must be one of ${TARGET_ENTITIES.join(', ')}`,
   }),
-  field_mapping: z.strictObject({ mode: z.literal('automatic') }),
+  field_mapping: fieldMapping,
   deduplication: z.strictObject({
     action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
     by: z.enum(['email', 'external_id']).default('email'),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { AppError } from '../../db/errors.ts'
 import { getLog, listLogs } from '../../db/incoming/logs.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
@@ -15,6 +16,7 @@ import { getWorkflow } from '../../db/workflows.ts'
 import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
+import { isTarget } from '../incoming/mapping/manual.ts'
 import { testMapping } from '../incoming/test-mapping.ts'
 import {
   createBody,
@@ -68,6 +70,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       const made = given ?? newSecret()
       return request.tenant(async (tx) => {
         if (values.workflow_id) await getWorkflow(tx, values.workflow_id)
+        assertTargets(values)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, made))
         return { ...present(webhook, request), secret: made }
       })
@@ -99,7 +102,10 @@ export const incomingWebhookRoutes: AppRoute[] = [
     handler: (request) =>
       request.tenant(async (tx) => {
         if (request.body.workflow_id) await getWorkflow(tx, request.body.workflow_id)
-        return present(await updateIncomingWebhook(tx, request.params.webhook_id, request.body), request)
+        const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, request.body)
+        // The target and the rules may change apart from one another: what counts is what they are now.
+        assertTargets(webhook)
+        return present(webhook, request)
       }),
   }),
   appRoute({
@@ -223,6 +229,25 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
         present(await updateIncomingWebhook(tx, request.params.webhook_id, { status }), request),
       ),
   })
+}
+
+/** Throws validation_error for rules that write where the target has no field. */
+function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
+  const { field_mapping: mapping, target_entity: target } = webhook
+  if (mapping.mode === 'automatic') return
+  const issues = mapping.rules.flatMap(({ to }, index) =>
+    isTarget(to, target)
+      ? []
+      : [
+          {
+            loc: ['body', 'field_mapping', 'rules', index, 'to'],
+            msg: `is no field of a ${target.toLowerCase()} that can be mapped`,
+            type: 'invalid_value',
+            input: to,
+          },
+        ],
+  )
+  if (issues.length > 0) throw new AppError('validation_error', issues[0]!.msg, { issues })
 }
 
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`

@@ -31,10 +31,42 @@ export interface Deduplication {
   by: 'email' | 'external_id'
 }
 
-/** How the payload becomes fields: by the names of its values. */
-export interface FieldMapping {
-  mode: 'automatic'
+/** How the payload becomes fields: by the names of its values, or by rules. */
+export type FieldMapping = { mode: 'automatic' } | { mode: 'manual'; rules: MappingRule[] }
+
+/** One value of the payload on its way to one field. */
+export interface MappingRule {
+  /** A path into the payload: `contact.emails[0]`. */
+  from: string
+  /** A field, `address.city`, `company_name` or `custom_fields.tier`. */
+  to: string
+  /** One after the other. */
+  transforms: Transform[]
+  /** In place of a value that is missing or, after the transforms, empty. */
+  default?: string | undefined
+  /** A regular expression (RE2): a value that it matches is not mapped. */
+  skip_if?: string | undefined
+  /** The rule holds only where this does. */
+  when?: Condition | undefined
 }
+
+export type Transform =
+  | { type: 'uppercase' | 'lowercase' | 'trim' | 'remove_special' }
+  /** To E.164, where the number parses; `country` is for numbers without a prefix. */
+  | { type: 'format_phone'; country?: string | undefined }
+  /** To RFC 3339. `unix` is seconds. */
+  | { type: 'parse_date'; format: 'ymd' | 'dmy' | 'mdy' | 'unix' }
+  /** Times the rate, exactly, rounded to cents. */
+  | { type: 'convert_currency'; rate: string }
+  | { type: 'split_name'; part: 'first_name' | 'last_name' }
+  /** With other values of the payload, those that are there. */
+  | { type: 'combine'; with: string[]; separator: string }
+  /** Every match of a regular expression (RE2). */
+  | { type: 'replace'; pattern: string; by: string }
+
+export type Condition =
+  | { path: string; is: 'present' | 'absent' }
+  | { path: string; is: 'equal' | 'not_equal' | 'matching'; to: string }
 
 /** After so many requests over the limit within an hour, an address is blocked for so many minutes. */
 export interface BlockRule {

@@ -10,3 +10,9 @@ export function valueAt(root: unknown, path: string): unknown {
   }
   return value
 }
+
+/** The same as text, trimmed; empty where there is none, or what is there is no single value. */
+export function textAt(root: unknown, path: string): string {
+  const value = valueAt(root, path)
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value).trim() : ''
+}

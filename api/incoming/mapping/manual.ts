@@ -1,0 +1,103 @@
+import { RE2JS } from 're2js'
+import { type Condition, ENTITY_OF, type MappingRule, type TargetEntity } from '../../../db/incoming/types.ts'
+import { entities } from '../../../db/records/kinds/index.ts'
+import { textAt, valueAt } from './path.ts'
+import { transformed } from './transforms.ts'
+import type { Mapped } from './types.ts'
+
+/** More than any field takes; a replacement cannot make it grow without end. Characters. */
+const MAX_TEXT = 65_537
+
+const ADDRESS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
+
+/** Whether a rule can write there. */
+export function isTarget(to: string, target: TargetEntity): boolean {
+  if (/^custom_fields\.[a-z][a-z0-9_]{0,63}$/.test(to) || to === 'tags' || to === 'external_id') return true
+  if (to.startsWith('address.')) return ADDRESS.includes(to.slice('address.'.length))
+  if (to === 'company_name') return target === 'Contact'
+  const field = fieldOf(to, target)
+  return field !== undefined && !field.readOnly && field.type !== 'address' && field.type !== 'reference'
+}
+
+/** Maps by rules, one after the other; of two for the same field the later wins, tags add up. Pure. */
+export function mapManually(payload: unknown, rules: MappingRule[], target: TargetEntity): Mapped {
+  const fields: Record<string, unknown> = {}
+  const nested: Record<string, Record<string, unknown>> = {}
+  const sources: Record<string, string> = {}
+  const tags: string[] = []
+  let companyName: string | undefined
+  for (const rule of rules) {
+    const text = textOf(rule, payload)
+    if (text === '') continue
+    const { to, from } = rule
+    sources[to] = from
+    const [outer = '', inner] = to.split('.')
+    if (to === 'tags') tags.push(...text.split(',').map((tag) => tag.trim()))
+    else if (to === 'company_name') companyName = text
+    else if (inner === undefined) fields[to] = typed(text, fieldOf(to, target)?.type)
+    else {
+      nested[outer] ??= {}
+      nested[outer][inner] = outer === 'custom_fields' ? unchanged(rule, payload, text) : text
+    }
+  }
+  if (tags.length > 0) fields.tags = [...new Set(tags.filter(Boolean))]
+  return { fields: { ...fields, ...nested }, sources, ...(companyName ? { company_name: companyName } : {}) }
+}
+
+/** Empty where the rule maps nothing. */
+function textOf(rule: MappingRule, payload: unknown): string {
+  if (rule.when && !holds(rule.when, payload)) return ''
+  const given = rule.to === 'tags' ? listAt(payload, rule.from) : textAt(payload, rule.from)
+  if (rule.skip_if !== undefined && given !== '' && matches(rule.skip_if, given.slice(0, MAX_TEXT))) return ''
+  const text = rule.transforms.reduce(
+    (done, transform) => transformed(done, transform, payload).slice(0, MAX_TEXT),
+    given.slice(0, MAX_TEXT),
+  )
+  return text === '' ? (rule.default ?? '') : text
+}
+
+/** Tags may come as a list. */
+function listAt(payload: unknown, path: string): string {
+  const value = valueAt(payload, path)
+  return Array.isArray(value)
+    ? value.filter((one) => typeof one !== 'object').join(',')
+    : textAt(payload, path)
+}
+
+function holds(condition: Condition, payload: unknown): boolean {
+  const text = textAt(payload, condition.path)
+  switch (condition.is) {
+    case 'present':
+      return text !== ''
+    case 'absent':
+      return text === ''
+    case 'equal':
+      return text === condition.to
+    case 'not_equal':
+      return text !== condition.to
+    case 'matching':
+      return matches(condition.to, text.slice(0, MAX_TEXT))
+  }
+}
+
+/** RE2 takes time in proportion to the text, whatever the pattern. */
+const matches = (pattern: string, text: string) => RE2JS.compile(pattern).matcher(text).find()
+
+/** A custom field keeps the number or boolean that the payload has, unless something was done to it. */
+function unchanged(rule: MappingRule, payload: unknown, text: string): unknown {
+  const value = valueAt(payload, rule.from)
+  return typeof value !== 'object' && String(value) === text ? value : text
+}
+
+/** What forms send as text, as the type of its field. What cannot be is left to validation. */
+function typed(text: string, type: string | undefined): unknown {
+  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (type === 'boolean' && /^(true|yes|on|1)$/i.test(text)) return true
+  if (type === 'boolean' && /^(false|no|off|0)$/i.test(text)) return false
+  return text
+}
+
+const fieldOf = (to: string, target: TargetEntity) => {
+  const { fields } = entities[ENTITY_OF[target]]
+  return Object.hasOwn(fields, to) ? fields[to] : undefined
+}

@@ -1,0 +1,72 @@
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
+import { RE2JS } from 're2js'
+import type { Transform } from '../../../db/incoming/types.ts'
+import { splitName } from './names.ts'
+import { textAt } from './path.ts'
+
+/**
+ * One transform of a text. What it cannot make sense of stays as it is, so that validation can name it.
+ * @param payload where `combine` finds the other values.
+ */
+export function transformed(text: string, transform: Transform, payload: unknown): string {
+  switch (transform.type) {
+    case 'uppercase':
+      return text.toUpperCase()
+    case 'lowercase':
+      return text.toLowerCase()
+    case 'trim':
+      return text.trim()
+    case 'remove_special':
+      return text.replace(/[^\p{Letter}\p{Mark}\p{Number}\s]/gu, '')
+    case 'format_phone':
+      return formatPhone(text, transform.country)
+    case 'parse_date':
+      return parseDate(text, transform.format)
+    case 'convert_currency':
+      return multiply(text, transform.rate)
+    case 'split_name':
+      return splitName(text)[transform.part] ?? ''
+    case 'combine':
+      return [text, ...transform.with.map((path) => textAt(payload, path))]
+        .filter(Boolean)
+        .join(transform.separator)
+    case 'replace':
+      // Quoted, so that `$1` in it is no reference.
+      return RE2JS.compile(transform.pattern).matcher(text).replaceAll(RE2JS.quoteReplacement(transform.by))
+  }
+}
+
+function formatPhone(text: string, country: string | undefined): string {
+  const parsed = parsePhoneNumberFromString(text, country as CountryCode | undefined)
+  return parsed?.isValid() ? parsed.number : text
+}
+
+const PARTS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const
+
+function parseDate(text: string, format: 'ymd' | 'dmy' | 'mdy' | 'unix'): string {
+  if (format === 'unix') {
+    const date = new Date(Number(text || Number.NaN) * 1000)
+    return Number.isNaN(date.getTime()) ? text : date.toISOString()
+  }
+  const found = /^\s*(\d{1,4})[-./ ](\d{1,2})[-./ ](\d{1,4})\s*$/.exec(text)
+  if (!found) return text
+  const [year, month, day] = PARTS[format].map((part) => Number(found[part + 1])) as [number, number, number]
+  const date = new Date(Date.UTC(year, month - 1, day))
+  // 31 February would become a day of March; a year of two digits could be of any century.
+  const exact = year >= 1000 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return exact ? date.toISOString().slice(0, 10) : text
+}
+
+const DECIMAL = /^(-?)(\d{1,15})(?:\.(\d{1,10}))?$/
+
+/** Exact, for money is no float; half a cent is rounded away from zero. */
+function multiply(amount: string, rate: string): string {
+  const [a, b] = [DECIMAL.exec(amount.trim()), DECIMAL.exec(rate)]
+  if (!a || !b) return amount
+  const decimals = (a[3]?.length ?? 0) + (b[3]?.length ?? 0)
+  const product = BigInt(a[2]! + (a[3] ?? '')) * BigInt(b[2]! + (b[3] ?? '')) * 100n
+  const unit = 10n ** BigInt(decimals)
+  const cents = (product + unit / 2n) / unit
+  const sign = a[1] !== b[1] && cents > 0n ? '-' : ''
+  return `${sign}${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`
+}
