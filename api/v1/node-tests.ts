@@ -27,13 +27,15 @@ const preview = z.object({
 
 const tested = z.object({
   object: z.literal('node_test'),
-  status: z.enum(['completed', 'failed']),
+  status: z.enum(['completed', 'failed', 'running']).meta({
+    description:
+      'running: a retry under the same Idempotency-Key, of a request that died while the test ran; how it went is not known.',
+  }),
   node_type: z.string(),
-  output: z.unknown(),
-  handle: z.string().nullable(),
-  rendered_config: z.unknown(),
-  duration_ms: z.number(),
-  log: z.array(z.string()),
+  output: z.unknown().optional(),
+  handle: z.string().nullable().optional(),
+  rendered_config: z.unknown().optional(),
+  duration_ms: z.number().optional(),
   error: z.record(z.string(), z.unknown()).optional(),
 })
 
@@ -83,7 +85,7 @@ export const nodeTestRoutes: Route[] = [
       const id = await tenant((tx) =>
         createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
       )
-      await commit({ object: 'node_test', status: 'failed', node_type, ...UNKNOWN })
+      await commit({ object: 'node_test', status: 'running', node_type })
       const node = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
       if (!node) throw new AppError('unavailable', 'the test did not end in time')
       const run = 'node_id' in node ? node : undefined
@@ -95,22 +97,11 @@ export const nodeTestRoutes: Route[] = [
         handle: run?.handle ?? null,
         rendered_config: run?.input ?? null,
         duration_ms: run?.duration_ms ?? Math.round(performance.now() - started),
-        log: [],
         ...(node.error ? { error: node.error } : {}),
       }
     },
   }),
 ]
-
-/** What a retry under the same Idempotency-Key is told when the process died while the test ran. */
-const UNKNOWN = {
-  output: null,
-  handle: null,
-  rendered_config: null,
-  duration_ms: 0,
-  log: [],
-  error: { code: 'unknown', message: 'The answer was lost; the node may have run.' },
-}
 
 const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
 

@@ -99,6 +99,34 @@ describe('running workflows', () => {
     assert.equal(body.status, 'queued')
   })
 
+  it('waits under an Idempotency-Key too, and answers a retry without a second run', async () => {
+    const send = () =>
+      run(
+        { name: 'Greet', inputs: { name: 'Once' }, confirm: true },
+        { Prefer: 'wait=10', 'Idempotency-Key': 'greet-once' },
+      )
+    const first = await send()
+    assert.deepEqual([first.status, first.body.status], [200, 'completed'])
+    assert.deepEqual(first.body.outputs, { text: 'Hello Once' })
+    const again = await send()
+    assert.equal(again.headers.get('idempotency-replayed'), 'true')
+    assert.deepEqual(again.body, first.body)
+    const { rows } = await db.system.raw(
+      "select count(*)::int as n from runs where inputs ->> 'name' = 'Once'",
+    )
+    assert.equal(rows[0].n, 1)
+  })
+
+  it('tests a node once under an Idempotency-Key', async () => {
+    const body = { node_type: 'emit_event', config: { event: 'invoice.paid', data: { n: 1 } }, confirm: true }
+    const send = () =>
+      api.request('POST', '/v1/workflows/nodes/test', { body, headers: { 'Idempotency-Key': 'node-once' } })
+    const first = await send()
+    assert.deepEqual([first.status, first.body.status], [200, 'completed'], JSON.stringify(first.body))
+    assert.deepEqual((await send()).body, first.body)
+    assert.equal((await db.system('events').where({ name: 'invoice.paid' })).length, 1)
+  })
+
   it('answers 200 for a run that failed', async () => {
     const { status, body } = await run({ name: 'Fails', confirm: true }, { Prefer: 'wait=10' })
     assert.deepEqual([status, body.status], [200, 'failed'])
