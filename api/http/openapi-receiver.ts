@@ -30,8 +30,7 @@ export const receiverOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Receive a payload',
   description:
-    'Maps the payload onto the target entity, creates or updates the record, and starts the selected workflow. ' +
-    'Also takes application/x-www-form-urlencoded and application/xml.',
+    'Maps the payload onto the target entity, creates or updates the record, and starts the selected workflow.',
   security: [{ webhook: [] }],
   parameters: [
     { name: 'webhook_id', in: 'path' as const, required: true, schema: { type: 'string', format: 'uuid' } },
@@ -43,6 +42,8 @@ export const receiverOperation = {
         schema: { type: 'object' },
         example: { first_name: 'Ann', email: 'ann@example.com', company: 'Acme' },
       },
+      'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+      'application/xml': { schema: { type: 'object' } },
     },
   },
   responses: {
@@ -70,10 +71,15 @@ export const receiverOperation = {
     '401': failure('The secret is missing or wrong', 'invalid_secret'),
     '403': failure('The webhook is inactive, or the address not on its whitelist', 'ip_not_allowed'),
     '404': failure('There is no such webhook', 'not_found'),
+    '405': failure('Webhooks take POST', 'method_not_allowed'),
     '413': failure('The body is too large', 'payload_too_large'),
     '415': failure('The body is none of JSON, form and XML', 'unsupported_media_type'),
     '429': failure('The rate limit or the quota is exceeded: wait for Retry-After', 'rate_limited', {
       retry_after: 30,
+    }),
+    '500': failure('A fault of the service: nothing was written', 'internal_error'),
+    '503': failure('The service is busy or starting: send it again after Retry-After', 'unavailable', {
+      retry_after: 1,
     }),
   },
 }
