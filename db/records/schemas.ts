@@ -121,24 +121,28 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     'external_id',
     'owner_id',
   ])
+  const known = new Set(Object.keys(shape))
   const object = z
     .object(shape)
     .catchall(z.unknown())
-    .superRefine((input, ctx) => {
-      const known = new Set(Object.keys(shape))
-      for (const name of Object.keys(input)) {
-        if (known.has(name)) continue
-        if (readOnly.has(name))
-          ctx.addIssue({
-            code: 'custom',
-            path: [name],
-            message: 'is set by the service and cannot be written',
-            params: { type: 'read_only' },
-          })
-        else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
-      }
-      refuseUnstorable(input, [], ctx)
-    })
+    .superRefine(
+      (input, ctx) => {
+        for (const name of Object.keys(input)) {
+          if (known.has(name)) continue
+          if (readOnly.has(name))
+            ctx.addIssue({
+              code: 'custom',
+              path: [name],
+              message: 'is set by the service and cannot be written',
+              params: { type: 'read_only' },
+            })
+          else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
+        }
+        refuseUnstorable(input, [], ctx)
+        // Also where a field is wrong: everything is to be found at once.
+      },
+      { when: ({ value }) => typeof value === 'object' && value !== null },
+    )
     .meta({ additionalProperties: false })
   return z.preprocess((input) => {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
@@ -149,6 +153,9 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   }, object)
 }
 
+/** Of what may be written: an item of a list of a custom field. What is deeper has been refused. */
+const MAX_DEPTH = 3
+
 function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
   if (typeof value === 'string') {
     if (isStorable(value)) return
@@ -158,7 +165,7 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
       message: 'has a character that cannot be stored: NUL or half of a surrogate pair',
       params: { type: 'invalid_characters' },
     })
-  } else if (typeof value === 'object' && value !== null)
+  } else if (typeof value === 'object' && value !== null && path.length < MAX_DEPTH)
     for (const [name, part] of Object.entries(value))
       refuseUnstorable(part, [...path, Array.isArray(value) ? Number(name) : name], ctx)
 }

@@ -134,6 +134,19 @@ describe('record schemas', () => {
     assert.match(error!.issues[0]!.message, /set by the service/)
   })
 
+  it('find everything that is wrong at once', () => {
+    const { error } = contact({ email: 'x', version: 2, middle_name: 'X', last_name: '\0' })
+    assert.equal(error!.issues.length, 4)
+  })
+
+  it('survive what is nested without end', () => {
+    const deep = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000))
+    for (const field of ['custom_fields', 'address', 'tags', 'middle_name']) {
+      assert.equal(contact({ [field]: deep }).success, false)
+      assert.equal(contact({ [field]: { a: deep } }).success, false)
+    }
+  })
+
   it('take the default for null in a patch', () => {
     assert.deepEqual(change({ do_not_contact: null }).data, { do_not_contact: false })
   })
