@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
-import { getLog, listLogs } from '../../db/incoming/logs.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
@@ -18,12 +17,9 @@ import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { isTarget } from '../incoming/mapping/manual.ts'
 import { testMapping } from '../incoming/test-mapping.ts'
+import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   createBody,
-  logDetailSchema,
-  logParams,
-  logQuery,
-  logSchema,
   params,
   patchBody,
   secret,
@@ -170,48 +166,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         testMapping(await getIncomingWebhook(tx, request.params.webhook_id), request.body),
       ),
   }),
-  appRoute({
-    method: 'GET',
-    path: '/webhooks/incoming/{webhook_id}/logs',
-    role: 'member',
-    id: 'listIncomingWebhookLogs',
-    tag,
-    summary: 'List what came in',
-    description: 'Newest first; the next page is `cursor=<next_cursor>`.',
-    params,
-    query: logQuery,
-    response: { status: 200, schema: listEnvelope(logSchema) },
-    handler: (request) =>
-      request.tenant(async (tx) => {
-        const { limit, offset: _, cursor, ...filters } = request.query
-        const { webhook_id } = request.params
-        await getIncomingWebhook(tx, webhook_id)
-        const page = await listLogs(tx, webhook_id, filters, {
-          limit,
-          cursor,
-          offset: offsetOf(request.query),
-        })
-        const data = page.data.map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
-        return presentList({ ...page, data })
-      }),
-  }),
-  appRoute({
-    method: 'GET',
-    path: '/webhooks/incoming/{webhook_id}/logs/{log_id}',
-    role: 'member',
-    id: 'getIncomingWebhookLog',
-    tag,
-    summary: 'Get what came in, in full',
-    description:
-      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to.',
-    params: logParams,
-    response: { status: 200, schema: logDetailSchema },
-    handler: (request) =>
-      request.tenant(async (tx) => ({
-        object: 'incoming_webhook_log',
-        ...(await getLog(tx, request.params.webhook_id, request.params.log_id)),
-      })),
-  }),
+  ...incomingWebhookLogRoutes,
 ]
 
 function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['status'], summary: string) {

@@ -1,0 +1,53 @@
+import { getLog, listLogs } from '../../db/incoming/logs.ts'
+import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { logDetailSchema, logParams, logQuery, logSchema, params } from './incoming-webhook-schemas.ts'
+
+const tag = 'Incoming webhooks'
+
+/** What came in, and what became of it. */
+export const incomingWebhookLogRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}/logs',
+    role: 'member',
+    id: 'listIncomingWebhookLogs',
+    tag,
+    summary: 'List what came in',
+    description: 'Newest first; the next page is `cursor=<next_cursor>`.',
+    params,
+    query: logQuery,
+    response: { status: 200, schema: listEnvelope(logSchema) },
+    handler: (request) =>
+      request.tenant(async (tx) => {
+        const { limit, offset: _, cursor, ...filters } = request.query
+        const { webhook_id } = request.params
+        await getIncomingWebhook(tx, webhook_id)
+        const page = await listLogs(tx, webhook_id, filters, {
+          limit,
+          cursor,
+          offset: offsetOf(request.query),
+        })
+        const data = page.data.map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
+        return presentList({ ...page, data })
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}/logs/{log_id}',
+    role: 'member',
+    id: 'getIncomingWebhookLog',
+    tag,
+    summary: 'Get what came in, in full',
+    description:
+      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to.',
+    params: logParams,
+    response: { status: 200, schema: logDetailSchema },
+    handler: (request) =>
+      request.tenant(async (tx) => ({
+        object: 'incoming_webhook_log',
+        ...(await getLog(tx, request.params.webhook_id, request.params.log_id)),
+      })),
+  }),
+]
