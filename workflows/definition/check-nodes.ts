@@ -1,12 +1,12 @@
 import { isServiceEvent } from '../events.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
-import { checkShape } from './config.ts'
+import { checkConfig } from './config.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
-import type { Definition, NodeSpec } from './types.ts'
+import type { Definition, EffectClass, NodeSpec } from './types.ts'
 import type { ValidationContext } from './validate.ts'
 
 /** Types and configs, one node at a time. */
@@ -25,7 +25,7 @@ export function checkNodes({ definition, nodePath }: Lowered, context: Validatio
           ...didYouMean(node.type, Object.keys(nodeTypes)),
         },
       ]
-    const shape = checkShape(type.config, node.config).flatMap((issue): Problem[] => {
+    const shape = checkConfig(type.config, node.config).flatMap((issue): Problem[] => {
       const at = `${path}/config${pointer(...issue.path)}`
       const name = [node.id, ...issue.path.map(String)].join('.')
       if (!issue.keys)
@@ -38,8 +38,31 @@ export function checkNodes({ definition, nodePath }: Lowered, context: Validatio
         atKey: true,
       }))
     })
-    return [...shape, ...(node.type === 'crm_manager' ? checkRecords(node, path, context) : [])]
+    return [
+      ...shape,
+      ...checkAttempts(node, path),
+      ...(node.type === 'crm_manager' ? checkRecords(node, path, context) : []),
+    ]
   })
+}
+
+/** Only what reaches outside is tried again, or takes long: the rest runs within the run's own transaction. */
+function checkAttempts(node: NodeSpec, path: string): Problem[] {
+  if (effectOf(node) === 'external') return []
+  return (['retry', 'timeout'] as const)
+    .filter((member) => node[member] !== undefined)
+    .map((member) => ({
+      code: 'not_applicable',
+      message: `${member} is for nodes that reach outside of the service: a ${node.type} runs in one transaction with its run`,
+      path: `${path}/${member}`,
+      node_id: node.id,
+      atKey: true,
+    }))
+}
+
+function effectOf(node: NodeSpec): EffectClass | undefined {
+  const effect = findNodeType(node.type)?.effect
+  return typeof effect === 'function' ? effect(node.config) : effect
 }
 
 /** Edges, reachability and circles. */
@@ -94,9 +117,7 @@ export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet
   const failing = new Set(definition.edges.filter(({ handle }) => handle === 'error').map(({ from }) => from))
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
-    const type = findNodeType(node.type)
-    if (!type) return []
-    const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
+    const effect = effectOf(node)
     const handled = node.retry || node.on_error || failing.has(node.id)
     const problems: Problem[] = []
     if (effect === 'external' && !handled)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Reference, references } from '../expressions/references.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkShape } from './config.ts'
+import { checkConfig } from './config.ts'
 import { type Problem, pointer } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import type { Definition } from './types.ts'
@@ -24,7 +24,7 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
     return placeholders(node.config).flatMap(({ text, path }): Problem[] => {
       const held = typeOf(text, definition)
       if (held === undefined || !Object.hasOwn(SAMPLES, held)) return []
-      const issues = checkShape(type.config, replaced(node.config, path, SAMPLES[held]))
+      const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[held]))
       const refused = issues.some(
         (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
       )

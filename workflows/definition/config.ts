@@ -14,19 +14,29 @@ export interface ConfigIssue {
  * Checks a value against a schema with placeholders taken for unknown: what a placeholder will become fits or not
  * when it is rendered, so an issue that lies at or inside one is none.
  */
+export function checkConfig(schema: z.ZodType, value: unknown): ConfigIssue[] {
+  const parsed = schema.safeParse(value)
+  return parsed.success ? [] : real(parsed.error.issues, value, hasPlaceholder)
+}
+
+/** Checks what is never rendered, the spec around the configs: there a placeholder is a text like any other. */
 export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
   const parsed = schema.safeParse(value)
-  return parsed.success ? [] : real(parsed.error.issues, value)
+  return parsed.success ? [] : real(parsed.error.issues, value, () => false)
 }
 
 type Issue = z.core.$ZodIssue
 
-function real(issues: readonly Issue[], value: unknown): ConfigIssue[] {
+function real(
+  issues: readonly Issue[],
+  value: unknown,
+  isUnknown: (text: string) => boolean,
+): ConfigIssue[] {
   return issues.flatMap((issue): ConfigIssue[] => {
     const at = valueAt(value, issue.path)
-    if (typeof at === 'string' && hasPlaceholder(at)) return []
+    if (typeof at === 'string' && isUnknown(at)) return []
     if (issue.code === 'invalid_union') {
-      const options = issue.errors.map((option) => real(option, at))
+      const options = issue.errors.map((option) => real(option, at, isUnknown))
       if (options.some((option) => option.length === 0) && options.length > 0) return []
       // The option that fits best is the one that was meant.
       const meant = closest(options)

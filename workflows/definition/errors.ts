@@ -27,6 +27,7 @@ export type ErrorCode =
   | 'unknown_event'
   | 'type_mismatch'
   | 'trigger_not_available'
+  | 'not_applicable'
 
 export type WarningCode = 'maybe_not_upstream' | 'side_effect_without_retry' | 'unused_output'
 

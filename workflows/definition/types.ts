@@ -37,8 +37,9 @@ export interface NodeSpec {
   type: string
   title?: string
   config: Record<string, unknown>
+  /** `external` nodes only, as is `timeout`. */
   retry?: RetrySpec
-  /** A duration such as `30s`, `5m`. */
+  /** Of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
   /** `fail` (default): an error without a connected `error` handle ends the run. `continue`: it leaves by the first handle. */
   on_error?: 'fail' | 'continue'

@@ -28,7 +28,7 @@ describe('validation', () => {
     'parallel branches that meet, and are read after':
       spec(`  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": [b, c]}}
   b: {type: delay, config: {for: 1s}, next: d}
-  c: {type: api_request, config: {url: "https://x.test/{{ run.id }}"}, retry: {max_attempts: 2}, next: d}
+  c: {type: api_request, config: {url: "https://x.test/{{ run.id }}"}, timeout: 5s, retry: {max_attempts: 3, initial_interval: 1s, backoff: 1.5, max_interval: 1m}, next: d}
   d: {type: stop, config: {message: "{{ nodes.b.output.until }} {{ nodes.c.output.status }}"}}`),
     'placeholders where numbers, statuses, durations, lists and objects belong': spec(
       `  a: {type: delay, config: {for: "{{ trigger.wait }}"}}
@@ -51,7 +51,7 @@ description: Everything
 trigger: {type: webhook}
 settings: {concurrency: 3, timeout: 1d}
 nodes:
-  a: {type: crm_manager, title: Find, config: {operation: get, entity: contacts, id: "{{ trigger.record.id }}"}, timeout: 5s, retry: {max_attempts: 3, initial_interval: 1s, backoff: 1.5, max_interval: 1m}}
+  a: {type: crm_manager, title: Find, config: {operation: get, entity: contacts, id: "{{ trigger.record.id }}"}}
   b: {type: set_fields, when: "{{ nodes.a.output.email != nil }}", join: any, config: {fields: {when: "{{ nodes.a.output.created_at | date: '%Y' }}"}}}
 outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name }}"]}
 `,
@@ -97,6 +97,16 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'schema',
       3,
       95,
+    ],
+    ['a time limit inside the transaction', spec(set('a', ', timeout: 5s')), 'not_applicable', 3, 51],
+    [
+      'retries inside the transaction',
+      spec(
+        '  a: {type: crm_manager, config: {operation: delete, entity: contacts, id: "{{ trigger.id }}"}, retry: {max_attempts: 2}}',
+      ),
+      'not_applicable',
+      3,
+      97,
     ],
     [
       'an unknown node type',
@@ -360,6 +370,15 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     }
   })
 
+  it('takes no placeholder where nothing is rendered', () => {
+    const spec = 'name: Test\nnodes:\n  message: "{{ run.id }}"\n  b:\n    type: stop\n    retry: "{{ run.id }}"\n'
+    const { result } = validateSpec(spec, context)
+    deepEqual(
+      result.errors.map(({ path }) => path),
+      ['/nodes/message', '/nodes/b/retry'],
+    )
+  })
+
   describe('whatever comes in', () => {
     const texts = Object.values(valid)
     it('never throws on text', () => {
@@ -453,7 +472,7 @@ describe('compiling', () => {
   it('turns durations into milliseconds, and fills in what is absent', () => {
     const { definition } = validateSpec(
       spec(
-        set('a', ', timeout: 2m, retry: {max_attempts: 4, initial_interval: 90s}'),
+        '  a: {type: api_request, config: {url: "https://x.test"}, timeout: 2m, retry: {max_attempts: 4, initial_interval: 90s}}',
         'settings: {timeout: 1h, concurrency: 2}',
       ),
       context,
