@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from './tenancy.ts'
 
 export interface NewEvent {
@@ -22,7 +22,8 @@ export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<stri
     name: event.name,
     data: JSON.stringify(event.data),
     previous: event.previous ? JSON.stringify(event.previous) : null,
-    subject_id: typeof event.data.id === 'string' ? event.data.id : null,
+    // Events of others (`emit_event`) may bring ids of their own kind.
+    subject_id: isUuid(event.data.id) ? event.data.id : null,
   }))
   await tx.trx('events').insert(rows)
   tx.wake('agx_events')
