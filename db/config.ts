@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { isCidr } from './egress.ts'
 import { isKey } from './keys.ts'
 
 /**
@@ -32,7 +33,11 @@ export const sharedSettings = z.object({
   EGRESS_ALLOW: z
     .string()
     .default('')
-    .transform((list) => list.split(/[\s,]+/).filter(Boolean)),
+    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
+    .superRefine((ranges, ctx) => {
+      for (const range of ranges)
+        if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
+    }),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 

@@ -36,18 +36,14 @@ const REFUSED: Range[] = [
   'ff00::/8',
 ].map((range) => ipaddr.parseCIDR(range))
 
+export const isCidr = (range: string): boolean => ipaddr.isValidCIDR(range)
+
 /** Which addresses may be called. `allow` are CIDRs; throws for one that is none. */
 export class EgressPolicy {
   private readonly allowed: Range[]
 
   constructor(allow: readonly string[]) {
-    this.allowed = allow.map((range) => {
-      try {
-        return ipaddr.parseCIDR(range)
-      } catch {
-        throw new Error(`EGRESS_ALLOW: ${range} is not a CIDR range such as 10.1.0.0/16`)
-      }
-    })
+    this.allowed = allow.map((range) => ipaddr.parseCIDR(range))
   }
 
   /** @param address an IPv4 or IPv6 address in standard spelling; anything else may not be called. */
