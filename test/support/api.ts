@@ -30,6 +30,7 @@ export interface TestApi {
   url: string
   organizationId: string
   key: string
+  secretsKey: Buffer
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   close(): Promise<void>
 }
@@ -52,7 +53,8 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
   const log = createLogger('api', config.LOG_LEVEL)
-  const app = createApp({ config, db, log, secretsKey: randomBytes(32), runEnds })
+  const secretsKey = randomBytes(32)
+  const app = createApp({ config, db, log, secretsKey, runEnds })
   const server = createServer(app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -63,6 +65,7 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
     url,
     organizationId,
     key,
+    secretsKey,
     async request(method, path, options = {}) {
       const bearer = options.key === undefined ? key : options.key
       const raw = typeof options.body === 'string' || options.body instanceof Uint8Array

@@ -1,0 +1,123 @@
+import {
+  cancelDelivery,
+  type Delivery,
+  type DeliveryDetails,
+  getDelivery,
+  listDeliveries,
+  resendDelivery,
+  retryDelivery,
+  testDelivery,
+} from '../../db/outgoing/deliveries.ts'
+import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
+import type { Tenant } from '../../db/tenancy.ts'
+import { SERVICE_EVENTS } from '../../workflows/events.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { eventExample } from '../v1/event-examples.ts'
+import {
+  deliveryDetailSchema,
+  deliveryParams,
+  deliveryQuery,
+  deliverySchema,
+  params,
+  testBody,
+} from './outgoing-webhook-schemas.ts'
+
+const tag = 'Outgoing webhooks'
+
+/** What outgoing webhooks sent, and what can be done about it. */
+export const deliveryRoutes: AppRoute[] = [
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/outgoing/{webhook_id}/test',
+    role: 'admin',
+    id: 'testOutgoingWebhook',
+    tag,
+    summary: 'Send a test event',
+    description:
+      'A real delivery of an example, marked `"test": true`, in either state of the webhook. It is tried once; GET /app/deliveries/{delivery_id} says what came of it.',
+    params,
+    body: testBody,
+    response: { status: 200, schema: deliveryDetailSchema },
+    handler: ({ params, body, tenant }) =>
+      tenant(async (tx) => {
+        const webhook = await getOutgoingWebhook(tx, params.webhook_id)
+        const name = body.event ?? webhook.events[0]!
+        return show(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/outgoing/{webhook_id}/deliveries',
+    role: 'member',
+    id: 'listDeliveries',
+    tag,
+    summary: 'List deliveries',
+    description: 'Newest first.',
+    params,
+    query: deliveryQuery,
+    response: { status: 200, schema: listEnvelope(deliverySchema) },
+    handler: ({ params, query, tenant }) =>
+      tenant(async (tx) => {
+        const { limit, cursor, offset: _, ...filter } = query
+        await getOutgoingWebhook(tx, params.webhook_id)
+        const page = await listDeliveries(tx, params.webhook_id, filter, {
+          limit,
+          cursor,
+          offset: offsetOf(query),
+        })
+        return presentList({ ...page, data: page.data.map(present) })
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/deliveries/{delivery_id}',
+    role: 'member',
+    id: 'getDelivery',
+    tag,
+    summary: 'Get a delivery with its attempts',
+    params: deliveryParams,
+    response: { status: 200, schema: deliveryDetailSchema },
+    handler: ({ params, tenant }) => tenant((tx) => show(tx, params.delivery_id)),
+  }),
+  actionRoute(
+    'resend',
+    'Send an event again',
+    'A new delivery of the same event; for one that has ended. Receivers see the same webhook-id.',
+    resendDelivery,
+  ),
+  actionRoute('retry', 'Try again now', 'The next attempt is made at once.', retryDelivery),
+  actionRoute('cancel', 'Cancel a delivery', 'No further attempt is made.', cancelDelivery),
+]
+
+function actionRoute(
+  verb: 'resend' | 'retry' | 'cancel',
+  summary: string,
+  description: string,
+  act: (tx: Tenant, id: string) => Promise<string>,
+) {
+  return appRoute({
+    method: 'POST',
+    path: `/deliveries/{delivery_id}/${verb}`,
+    role: 'admin',
+    id: `${verb}Delivery`,
+    tag,
+    summary,
+    description,
+    params: deliveryParams,
+    response: { status: 200, schema: deliveryDetailSchema },
+    handler: ({ params, tenant }) => tenant(async (tx) => show(tx, await act(tx, params.delivery_id))),
+  })
+}
+
+const show = async (tx: Tenant, id: string) => present(await getDelivery(tx, id))
+
+const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
+  object: 'delivery' as const,
+  ...delivery,
+})
+
+function exampleOf(name: string): Record<string, unknown> {
+  const event = SERVICE_EVENTS.find((one) => one.name === name)
+  return (event && eventExample(event)) ?? { id: '01890a5d-ac96-774b-bcce-b302099a8057' }
+}

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import { EVENT_NAME } from '../../workflows/events.ts'
+import { pageControls } from '../http/list-query.ts'
+
+export const params = z.object({ webhook_id: z.uuid() })
+export const deliveryParams = z.object({ delivery_id: z.uuid() })
+
+/** Standard Webhooks: 24 to 64 bytes. */
+export const secret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, 'must be whsec_ and base64')
+  .refine((text) => {
+    const bytes = Buffer.from(text.slice('whsec_'.length), 'base64').length
+    return bytes >= 24 && bytes <= 64
+  }, 'must hold 24 to 64 bytes')
+
+/** What the delivery itself says, or what belongs to the connection. */
+const RESERVED = new Set([
+  ...['webhook-id', 'webhook-timestamp', 'webhook-signature', 'content-type', 'content-length', 'user-agent'],
+  ...[
+    'host',
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'transfer-encoding',
+    'te',
+    'trailer',
+    'upgrade',
+  ],
+  ...['expect', 'content-encoding'],
+])
+
+const headers = z
+  .record(
+    z
+      .string()
+      .max(100)
+      .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
+      .toLowerCase()
+      .refine((name) => !RESERVED.has(name), 'is set by the service'),
+    z
+      .string()
+      .max(4_000)
+      .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has a character that a header cannot carry'),
+  )
+  .refine((all) => Object.keys(all).length <= 20, 'are at most 20')
+  .meta({ description: 'Sent with every delivery. Kept sealed; only their names are shown.' })
+
+const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
+
+const values = {
+  name: z.string().trim().min(1).max(100),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2_000)
+    .meta({ description: 'https, unless the operator allows http.' }),
+  events: z
+    .array(eventName)
+    .min(1)
+    .max(200)
+    .transform((names) => [...new Set(names)])
+    .meta({
+      description: 'Names of GET /v1/events, and any `<entity>.<action>` that an emit_event node raises.',
+    }),
+  retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
+    description:
+      'Seconds to wait before each retry, none for an empty list. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
+  }),
+  timeout_ms: z.number().int().min(500).max(15_000).meta({ description: 'For a whole attempt.' }),
+  concurrency: z.number().int().min(1).max(100).meta({ description: 'Deliveries under way at once.' }),
+}
+
+export const createBody = z.strictObject({
+  name: values.name,
+  url: values.url,
+  events: values.events,
+  secret: secret.optional(),
+  headers: headers.default({}),
+  retry_schedule: values.retry_schedule.default(null),
+  timeout_ms: values.timeout_ms.default(15_000),
+  concurrency: values.concurrency.default(10),
+})
+
+export const patchBody = z
+  .strictObject({ ...values, headers, status: z.enum(['Active', 'Inactive']) })
+  .partial()
+
+export const rotateBody = z
+  .strictObject({ overlap_hours: z.number().int().min(0).max(168).default(24), secret: secret.optional() })
+  .prefault({})
+
+export const testBody = z
+  .strictObject({
+    event: eventName.optional().meta({ description: 'Default: the first of its events.' }),
+  })
+  .prefault({})
+
+export const webhookSchema = z.object({
+  object: z.literal('outgoing_webhook'),
+  id: z.uuid(),
+  name: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  status: z.enum(['Active', 'Inactive']),
+  status_reason: z.string().nullable().meta({ description: 'Why the service turned it off.' }),
+  header_names: z.array(z.string()),
+  retry_schedule: z.array(z.int()).nullable(),
+  timeout_ms: z.int(),
+  concurrency: z.int(),
+  failing_since: z.iso.datetime().nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+
+export const withSecret = webhookSchema.extend({
+  secret: z
+    .string()
+    .meta({ description: 'Signs deliveries (Standard Webhooks). Shown this once; kept sealed.' }),
+})
+
+const STATUSES = ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled'] as const
+
+export const deliveryQuery = z.strictObject({
+  ...pageControls,
+  status: z.enum(STATUSES).optional(),
+  event: z.string().max(130).optional(),
+})
+
+export const deliverySchema = z.object({
+  object: z.literal('delivery'),
+  id: z.uuid(),
+  webhook_id: z.uuid(),
+  event_id: z.uuid(),
+  event: z.string(),
+  test: z.boolean(),
+  generation: z.int().meta({ description: 'How often the event had been sent again before.' }),
+  status: z.enum(STATUSES),
+  held_for: z
+    .enum(['endpoint', 'quota'])
+    .nullable()
+    .meta({ description: 'What a held one waits for: its webhook to be Active, or the quota of the plan.' }),
+  attempt_count: z.int(),
+  next_attempt_at: z.iso.datetime().nullable(),
+  error: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  ended_at: z.iso.datetime().nullable(),
+})
+
+export const deliveryDetailSchema = deliverySchema.extend({
+  data: z.record(z.string(), z.unknown()),
+  previous: z.record(z.string(), z.unknown()).nullable(),
+  attempts: z.array(
+    z.object({
+      attempt: z.int(),
+      status: z
+        .enum(['unknown', 'succeeded', 'failed'])
+        .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
+      started_at: z.iso.datetime(),
+      http_status: z.int().nullable(),
+      duration_ms: z.number().nullable(),
+      response_headers: z.record(z.string(), z.string()).nullable(),
+      response_body: z.string().nullable().meta({ description: 'Its first 20,000 bytes.' }),
+      error: z.string().nullable(),
+    }),
+  ),
+})

@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import {
+  createOutgoingWebhook,
+  deleteOutgoingWebhook,
+  getOutgoingWebhook,
+  listOutgoingWebhooks,
+  type OutgoingWebhook,
+  rotateOutgoingSecret,
+  setOutgoingStatus,
+  updateOutgoingWebhook,
+} from '../../db/outgoing/webhooks.ts'
+import { seal } from '../../db/seal.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { assertMayBeCalled } from './endpoint-url.ts'
+import {
+  createBody,
+  params,
+  patchBody,
+  rotateBody,
+  webhookSchema,
+  withSecret,
+} from './outgoing-webhook-schemas.ts'
+
+const tag = 'Outgoing webhooks'
+
+export const outgoingWebhookRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/outgoing',
+    role: 'member',
+    id: 'listOutgoingWebhooks',
+    tag,
+    summary: 'List outgoing webhooks',
+    query: z.strictObject(pageControls),
+    response: { status: 200, schema: listEnvelope(webhookSchema) },
+    handler: ({ query, tenant }) =>
+      tenant(async (tx) => {
+        const page = await listOutgoingWebhooks(tx, { ...query, offset: offsetOf(query) })
+        return presentList({ ...page, data: page.data.map(present) })
+      }),
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/outgoing',
+    role: 'admin',
+    id: 'createOutgoingWebhook',
+    tag,
+    summary: 'Create an outgoing webhook',
+    description: 'The answer holds the secret that deliveries are signed with; it is never shown again.',
+    // A stored answer would keep the secret readable.
+    idempotent: false,
+    body: createBody,
+    response: { status: 201, schema: withSecret },
+    example: { name: 'Billing', url: 'https://example.com/hooks', events: ['contact.created'] },
+    async handler({ body, deps, tenant }) {
+      const { secret = newSecret(), headers, ...values } = body
+      assertMayBeCalled(values.url, deps.config)
+      const sealed = seal(deps.secretsKey, secret)
+      const webhook = await tenant((tx) =>
+        createOutgoingWebhook(tx, { ...values, ...sealHeaders(deps.secretsKey, headers) }, sealed),
+      )
+      return { ...present(webhook), secret }
+    },
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/outgoing/{webhook_id}',
+    role: 'member',
+    id: 'getOutgoingWebhook',
+    tag,
+    summary: 'Get an outgoing webhook',
+    params,
+    response: { status: 200, schema: webhookSchema },
+    handler: ({ params, tenant }) =>
+      tenant(async (tx) => present(await getOutgoingWebhook(tx, params.webhook_id))),
+  }),
+  appRoute({
+    method: 'PATCH',
+    path: '/webhooks/outgoing/{webhook_id}',
+    role: 'admin',
+    id: 'updateOutgoingWebhook',
+    tag,
+    summary: 'Change an outgoing webhook',
+    description:
+      'Holds from the next attempt on, also of deliveries under way. `headers` replaces all of them.',
+    params,
+    body: patchBody,
+    response: { status: 200, schema: webhookSchema },
+    handler({ params, body, deps, tenant }) {
+      const { status, headers, ...values } = body
+      if (values.url !== undefined) assertMayBeCalled(values.url, deps.config)
+      const sealed = headers ? sealHeaders(deps.secretsKey, headers) : {}
+      return tenant(async (tx) => {
+        const updated = await updateOutgoingWebhook(tx, params.webhook_id, { ...values, ...sealed })
+        return present(status ? await setOutgoingStatus(tx, params.webhook_id, status) : updated)
+      })
+    },
+  }),
+  appRoute({
+    method: 'DELETE',
+    path: '/webhooks/outgoing/{webhook_id}',
+    role: 'admin',
+    id: 'deleteOutgoingWebhook',
+    tag,
+    summary: 'Delete an outgoing webhook',
+    description: 'Its deliveries are deleted with it, those under way included.',
+    params,
+    response: {
+      status: 200,
+      schema: z.object({ object: z.literal('outgoing_webhook'), id: z.uuid(), deleted: z.literal(true) }),
+    },
+    handler: ({ params, tenant }) =>
+      tenant(async (tx) => {
+        await deleteOutgoingWebhook(tx, params.webhook_id)
+        return { object: 'outgoing_webhook', id: params.webhook_id, deleted: true }
+      }),
+  }),
+  statusRoute('activate', 'Active', 'Turn an outgoing webhook on', 'What was held for it is sent now.'),
+  statusRoute(
+    'deactivate',
+    'Inactive',
+    'Turn an outgoing webhook off',
+    'What is on its way, and what comes, is held.',
+  ),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/outgoing/{webhook_id}/rotate-secret',
+    role: 'admin',
+    id: 'rotateOutgoingWebhookSecret',
+    tag,
+    summary: 'Give an outgoing webhook a new secret',
+    description: 'Deliveries are signed with both for the overlap, so that a receiver can change over.',
+    idempotent: false,
+    params,
+    body: rotateBody,
+    response: { status: 200, schema: withSecret },
+    async handler({ params, body, deps, tenant }) {
+      const { secret = newSecret(), overlap_hours } = body
+      const sealed = seal(deps.secretsKey, secret)
+      const webhook = await tenant((tx) => rotateOutgoingSecret(tx, params.webhook_id, sealed, overlap_hours))
+      return { ...present(webhook), secret }
+    },
+  }),
+]
+
+function statusRoute(
+  verb: 'activate' | 'deactivate',
+  status: OutgoingWebhook['status'],
+  summary: string,
+  description: string,
+) {
+  return appRoute({
+    method: 'POST',
+    path: `/webhooks/outgoing/{webhook_id}/${verb}`,
+    role: 'admin',
+    id: `${verb}OutgoingWebhook`,
+    tag,
+    summary,
+    description,
+    params,
+    response: { status: 200, schema: webhookSchema },
+    handler: ({ params, tenant }) =>
+      tenant(async (tx) => present(await setOutgoingStatus(tx, params.webhook_id, status))),
+  })
+}
+
+const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+
+/** Values are secrets as often as not, so all of them are sealed. */
+function sealHeaders(key: Buffer, headers: Record<string, string>) {
+  const header_names = Object.keys(headers)
+  return { header_names, headers_sealed: header_names.length ? seal(key, JSON.stringify(headers)) : null }
+}
+
+const present = (webhook: OutgoingWebhook) => ({ object: 'outgoing_webhook' as const, ...webhook })

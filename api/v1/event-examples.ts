@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { recordSchema } from '../../db/records/schemas.ts'
+import type { ServiceEvent } from '../../workflows/events.ts'
+
+const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
+const ACTOR = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
+const TIME = '2026-01-31T09:30:00.000Z'
+
+const run = z.object({
+  id: z.uuid().describe('The run.'),
+  object: z.literal('run'),
+  workflow_id: z.uuid(),
+  workflow_name: z.string(),
+  workflow_version: z.int(),
+  status: z.string(),
+  trigger: z.string(),
+  outputs: z.record(z.string(), z.unknown()).nullable(),
+  error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+  created_at: z.iso.datetime(),
+})
+
+const kindOf = (subject: ServiceEvent['subject']) =>
+  entityNames.find((entity) => entities[entity].object === subject)
+
+/** What `data` of an event holds, as JSON Schema; null for a kind that this version does not keep. */
+export function eventSchema(event: ServiceEvent): Record<string, unknown> | null {
+  const kind = kindOf(event.subject)
+  const schema = event.subject === 'run' ? run : kind && recordSchema(kind)
+  return schema ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : null
+}
+
+/** `data` as a receiver could get it; null where there is no schema. */
+export function eventExample(event: ServiceEvent): Record<string, unknown> | null {
+  if (event.subject === 'run') return runExample(event)
+  const kind = kindOf(event.subject)
+  if (!kind) return null
+  const { fields, object, example } = entities[kind]
+  return {
+    object,
+    id: ID,
+    ...Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.default ?? null])),
+    ...example,
+    external_id: null,
+    owner_id: null,
+    tags: [],
+    custom_fields: {},
+    version: event.name.endsWith('.created') ? 1 : 2,
+    created_at: TIME,
+    updated_at: TIME,
+    created_by: ACTOR,
+    updated_by: ACTOR,
+  }
+}
+
+function runExample(event: ServiceEvent) {
+  const status = event.name === 'workflow.started' ? 'running' : event.name.split('.')[1]!
+  return {
+    id: ID,
+    object: 'run',
+    workflow_id: '01890a5d-ac96-774b-bcce-b302099a8059',
+    workflow_name: 'Welcome',
+    workflow_version: 1,
+    status,
+    trigger: 'api',
+    outputs: status === 'completed' ? { greeted: true } : null,
+    error: status === 'failed' ? { code: 'timeout', message: 'no complete answer within 30000 ms' } : null,
+    created_at: TIME,
+  }
+}

@@ -1,0 +1,214 @@
+import { v7 as uuidv7 } from 'uuid'
+import { conflict, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Page } from '../page.ts'
+import type { Tenant } from '../tenancy.ts'
+import { type DeliveryStatus, endDelivery } from './attempts.ts'
+import { chargeDeliveries } from './quota.ts'
+
+/** A delivery as lists show it. */
+export interface Delivery {
+  id: string
+  webhook_id: string
+  event_id: string
+  event: string
+  test: boolean
+  /** How often the event had been sent again before. */
+  generation: number
+  status: DeliveryStatus
+  held_for: 'endpoint' | 'quota' | null
+  attempt_count: number
+  next_attempt_at: Date | null
+  error: string | null
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+}
+
+export interface Attempt {
+  attempt: number
+  status: 'unknown' | 'succeeded' | 'failed'
+  started_at: Date
+  http_status: number | null
+  duration_ms: number | null
+  response_headers: Record<string, string> | null
+  response_body: string | null
+  error: string | null
+}
+
+export interface DeliveryDetails extends Delivery {
+  data: Record<string, unknown>
+  previous: Record<string, unknown> | null
+  attempts: Attempt[]
+}
+
+export interface DeliveryFilter {
+  status?: DeliveryStatus | undefined
+  event?: string | undefined
+}
+
+const SHOWN = [
+  ...[
+    'd.id',
+    'd.webhook_id',
+    'd.event_id',
+    'e.name as event',
+    'd.test',
+    'd.generation',
+    'd.status',
+    'd.held_for',
+  ],
+  ...[
+    'd.attempts as attempt_count',
+    'd.next_attempt_at',
+    'd.error',
+    'd.created_at',
+    'd.started_at',
+    'd.ended_at',
+  ],
+]
+
+const withEvents = (tx: Tenant) =>
+  tx
+    .trx('deliveries as d')
+    .join('events as e', (on) => on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'))
+    .where('d.organization_id', tx.organizationId)
+
+/** What was, is being or waits to be sent to an endpoint; the newest first. */
+export function listDeliveries(
+  tx: Tenant,
+  webhookId: string,
+  filter: DeliveryFilter,
+  page: IdPage,
+): Promise<Page<Delivery>> {
+  const found = withEvents(tx).where('d.webhook_id', webhookId).select(SHOWN)
+  if (filter.status) found.where('d.status', filter.status)
+  if (filter.event) found.where('e.name', filter.event)
+  // A query of its own, in which `id` is one column.
+  const rows = tx.trx.from(found.as('shown')).select('*')
+  return pageById(rows, page, { of: ['deliveries', webhookId, filter] })
+}
+
+/** Throws not_found. */
+export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetails> {
+  const row = await withEvents(tx)
+    .where('d.id', id)
+    .first<Omit<DeliveryDetails, 'attempts'> | undefined>(...SHOWN, 'e.data', 'e.previous')
+  if (!row) throw notFound('delivery')
+  const attempts = await tx
+    .trx('delivery_attempts')
+    .where({ organization_id: tx.organizationId, delivery_id: id })
+    .orderBy('attempt')
+    .select<Attempt[]>(
+      ...['attempt', 'status', 'started_at', 'http_status', 'duration_ms'],
+      ...['response_headers', 'response_body', 'error'],
+    )
+  return { ...row, attempts }
+}
+
+/** Stops it where it is; an attempt under way may still arrive, and then counts. Throws not_found, conflict. @returns its id. */
+export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
+  const { status } = await lock(tx, id)
+  if (isEnded(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
+  await endDelivery(tx, id, 'cancelled', null)
+  if (status === 'delivering') await tellWorkflow(tx, id)
+  return id
+}
+
+/** The next attempt is made now instead of when it is due. Throws not_found, conflict. @returns its id. */
+export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
+  const { status, next_attempt_at } = await lock(tx, id)
+  if (isEnded(status))
+    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
+  if (status === 'held') throw conflict('the delivery is held', { hint: 'activate its webhook' })
+  if (!next_attempt_at) throw conflict('an attempt is being made already')
+  await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ next_attempt_at: tx.trx.fn.now() })
+  await tellWorkflow(tx, id)
+  return id
+}
+
+/** Sends the event of a delivery that has ended once more, as a delivery of its own. Throws not_found, conflict. @returns the new one's id. */
+export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
+  const { status, webhook_id, event_id, test } = await lock(tx, id)
+  if (!isEnded(status))
+    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt at once' })
+  const last = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, webhook_id, event_id })
+    .max<{ generation: number }>({ generation: 'generation' })
+    .first()
+  return addDelivery(tx, { webhook_id, event_id, test, generation: last!.generation + 1 })
+}
+
+/**
+ * Sends an example event to one endpoint, in either state of it: once, whatever comes of it, and without counting
+ * against the quota or the endpoint's health. @returns the delivery's id.
+ */
+export async function testDelivery(
+  tx: Tenant,
+  webhookId: string,
+  event: { name: string; data: Record<string, unknown> },
+): Promise<string> {
+  const id = uuidv7()
+  await tx.trx('events').insert({
+    organization_id: tx.organizationId,
+    id,
+    name: event.name,
+    data: JSON.stringify(event.data),
+    // It has found its endpoint; no other one gets it.
+    matched_at: tx.trx.fn.now(),
+  })
+  return addDelivery(tx, { webhook_id: webhookId, event_id: id, test: true, generation: 0 })
+}
+
+async function addDelivery(
+  tx: Tenant,
+  delivery: { webhook_id: string; event_id: string; test: boolean; generation: number },
+): Promise<string> {
+  const webhook = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id: delivery.webhook_id })
+    .first<{ status: string }>('status')
+  const active = webhook.status === 'Active'
+  const charged = !delivery.test && active && (await chargeDeliveries(tx.trx, tx.organizationId, 1)) === 1
+  const queued = delivery.test || charged
+  const id = uuidv7()
+  await tx.trx('deliveries').insert({
+    organization_id: tx.organizationId,
+    id,
+    ...delivery,
+    charged,
+    status: queued ? 'queued' : 'held',
+    held_for: queued ? null : active ? 'quota' : 'endpoint',
+  })
+  tx.wake('agx_deliveries')
+  return id
+}
+
+/** Locks the row, so that neither its workflow nor another request changes it meanwhile. */
+async function lock(tx: Tenant, id: string) {
+  const row = await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).forUpdate().first<
+    | {
+        status: DeliveryStatus
+        next_attempt_at: Date | null
+        webhook_id: string
+        event_id: string
+        test: boolean
+      }
+    | undefined
+  >('status', 'next_attempt_at', 'webhook_id', 'event_id', 'test')
+  if (!row) throw notFound('delivery')
+  return row
+}
+
+async function tellWorkflow(tx: Tenant, id: string): Promise<void> {
+  await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).increment('changes', 1)
+  tx.wake('agx_deliveries')
+}
+
+const ENDED = { succeeded: 'succeeded', failed: 'failed', cancelled: 'been cancelled' } as const
+
+const isEnded = (status: DeliveryStatus): status is keyof typeof ENDED => Object.hasOwn(ENDED, status)

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { insertEvents } from '../../../db/events.ts'
+import { releaseForQuota } from '../../../db/outgoing/quota.ts'
+import { matchEvents } from '../../../worker/match-events.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { type App, signIn } from '../../support/session.ts'
+
+describe('/app/webhooks/outgoing', function () {
+  // scrypt is meant to be slow.
+  this.timeout(30_000)
+  let db: TestDatabase
+  let api: TestApi
+  let app: App
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+    app = await signIn(db, api)
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const hook = { name: 'Billing', url: 'https://example.com/hook', events: ['contact.created'] }
+  const create = async (values: object = {}) => {
+    const { status, body } = await app('POST', '/webhooks/outgoing', { ...hook, ...values })
+    assert.equal(status, 201, JSON.stringify(body))
+    return body
+  }
+  /** An event that the webhook wants, matched as the relay does it. @returns its delivery, as listed. */
+  async function deliver(webhook: { id: string }, name: string) {
+    await db.tenant(api.organizationId, testActor, (tx) => insertEvents(tx, [{ name, data: { id: 'x' } }]))
+    await matchEvents(db.system)
+    return (await app('GET', `/webhooks/outgoing/${webhook.id}/deliveries`)).body.data[0]
+  }
+
+  it('shows the secret once, and of headers their names only', async () => {
+    const made = await create({ headers: { 'X-Api-Key': 'hunter2hunter2' } })
+    assert.match(made.secret, /^whsec_/)
+    assert.deepEqual(
+      [made.object, made.status, made.header_names],
+      ['outgoing_webhook', 'Active', ['x-api-key']],
+    )
+    const stored = await db.system('outgoing_webhooks').where({ id: made.id }).first()
+    const shown = (await app('GET', `/webhooks/outgoing/${made.id}`)).body
+    const list = (await app('GET', '/webhooks/outgoing')).body
+    assert.ok(list.data.some(({ id }: { id: string }) => id === made.id))
+    for (const secret of [made.secret, 'hunter2hunter2'])
+      assert.ok(!JSON.stringify([stored, shown, list]).includes(secret))
+  })
+
+  it('is changed, turned off and on, and deleted', async () => {
+    const { id } = await create()
+    const changed = await app('PATCH', `/webhooks/outgoing/${id}`, { timeout_ms: 2_000, status: 'Inactive' })
+    assert.deepEqual([changed.body.timeout_ms, changed.body.status], [2_000, 'Inactive'])
+    assert.equal((await app('POST', `/webhooks/outgoing/${id}/activate`)).body.status, 'Active')
+    assert.equal((await app('POST', `/webhooks/outgoing/${id}/deactivate`)).body.status, 'Inactive')
+    assert.equal((await app('DELETE', `/webhooks/outgoing/${id}`)).body.deleted, true)
+    assert.equal((await app('GET', `/webhooks/outgoing/${id}`)).status, 404)
+  })
+
+  for (const [what, values] of Object.entries({
+    'plain http': { url: 'http://example.com/' },
+    'credentials in the URL': { url: 'https://user:pass@example.com/' },
+    localhost: { url: 'https://localhost/' },
+    'a private address': { url: 'https://10.0.0.1/' },
+    'a private address in disguise': { url: 'https://0x7f.1/' },
+    'a mapped private address': { url: 'https://[::ffff:169.254.169.254]/' },
+    'what is no event': { events: ['everything'] },
+    'no event': { events: [] },
+    'a header with a line break': { headers: { 'x-a': 'a\r\nx-b: b' } },
+    'a header of the signature': { headers: { 'Webhook-Signature': 'v1,x' } },
+    'a time-out over 15 s': { timeout_ms: 15_001 },
+    'an endless schedule': { retry_schedule: Array(21).fill(1) },
+    'a short secret': { secret: 'whsec_c2hvcnQ=' },
+    'an unknown option': { ordering: true },
+  }))
+    it(`refuses ${what}`, async () => {
+      const { status, body } = await app('POST', '/webhooks/outgoing', { ...hook, ...values })
+      assert.equal(status, 422, JSON.stringify(body))
+      assert.equal(body.detail.length, 1)
+    })
+
+  it('takes private and plain addresses where the operator allows them', async () => {
+    const open = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '10.0.0.0/8' })
+    const inside = await signIn(db, open)
+    const { status } = await inside('POST', '/webhooks/outgoing', { ...hook, url: 'http://10.0.0.1/' })
+    assert.equal(status, 201)
+    await open.close()
+  })
+
+  it('belongs to its organization and to admins', async () => {
+    const { id } = await create()
+    const other = await startApi(db)
+    const stranger = await signIn(db, other)
+    const unknown = await stranger('GET', `/webhooks/outgoing/${randomUUID()}`)
+    const foreign = await stranger('GET', `/webhooks/outgoing/${id}`)
+    assert.equal(foreign.status, 404)
+    assert.equal(foreign.body.error.message, unknown.body.error.message)
+    const member = await signIn(db, api, 'member')
+    assert.equal((await member('GET', `/webhooks/outgoing/${id}`)).status, 200)
+    assert.equal((await member('POST', '/webhooks/outgoing', hook)).status, 403)
+    await other.close()
+  })
+
+  it('keeps to the plan: five on Free', async () => {
+    const free = await startApi(db)
+    const owner = await signIn(db, free)
+    await db.system('organizations').where({ id: free.organizationId }).update({ plan: 'free' })
+    for (let n = 0; n < 5; n++) assert.equal((await owner('POST', '/webhooks/outgoing', hook)).status, 201)
+    const { status, body } = await owner('POST', '/webhooks/outgoing', hook)
+    assert.deepEqual([status, body.error.type], [403, 'plan_limit'])
+    await free.close()
+  })
+
+  it('holds what comes while it is off, and queues it when it is on again', async () => {
+    const webhook = await create({ events: ['invoice.paid'] })
+    const queued = await deliver(webhook, 'invoice.paid')
+    assert.deepEqual([queued.status, queued.event], ['queued', 'invoice.paid'])
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    await deliver(webhook, 'invoice.paid')
+    const list = () => app('GET', `/webhooks/outgoing/${webhook.id}/deliveries`)
+    const held = (await list()).body.data
+    assert.deepEqual(
+      held.map((one: { status: string; held_for: string }) => [one.status, one.held_for]),
+      [
+        ['held', 'endpoint'],
+        ['held', 'endpoint'],
+      ],
+    )
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    for (const one of (await list()).body.data) assert.deepEqual([one.status, one.held_for], ['queued', null])
+    assert.equal((await list()).body.total, 2)
+  })
+
+  it("holds what exceeds the month's quota, until the plan allows it", async () => {
+    const webhook = await create({ events: ['quota.reached'] })
+    const set = (limit: number) =>
+      db
+        .system('organizations')
+        .where({ id: api.organizationId })
+        .update({ limits: { outgoing_per_month: limit } })
+    await set(1)
+    const first = await deliver(webhook, 'quota.reached')
+    const second = await deliver(webhook, 'quota.reached')
+    assert.deepEqual([first.status, second.status, second.held_for], ['queued', 'held', 'quota'])
+    await releaseForQuota(db.system)
+    const look = async () => (await app('GET', `/deliveries/${second.id}`)).body.status
+    assert.equal(await look(), 'held')
+    await set(2)
+    await releaseForQuota(db.system)
+    assert.equal(await look(), 'queued')
+    await db.system('organizations').where({ id: api.organizationId }).update({ limits: {} })
+  })
+
+  it('cancels what has not ended, and sends again what has', async () => {
+    const webhook = await create({ events: ['order.placed'] })
+    const { id } = await deliver(webhook, 'order.placed')
+    assert.equal((await app('POST', `/deliveries/${id}/resend`)).status, 409)
+    assert.equal((await app('POST', `/deliveries/${id}/retry`)).status, 409)
+    const cancelled = await app('POST', `/deliveries/${id}/cancel`)
+    assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
+    assert.equal((await app('POST', `/deliveries/${id}/cancel`)).status, 409)
+    const again = await app('POST', `/deliveries/${id}/resend`)
+    assert.notEqual(again.body.id, id)
+    assert.deepEqual(
+      [again.body.generation, again.body.event_id, again.body.status],
+      [1, cancelled.body.event_id, 'queued'],
+    )
+    assert.equal((await app('GET', `/deliveries/${randomUUID()}`)).status, 404)
+  })
+
+  it('pages through deliveries', async () => {
+    const webhook = await create({ events: ['page.turned'] })
+    for (let n = 0; n < 3; n++) await deliver(webhook, 'page.turned')
+    const path = `/webhooks/outgoing/${webhook.id}/deliveries`
+    const first = (await app('GET', `${path}?limit=2&status=queued`)).body
+    assert.deepEqual([first.data.length, first.has_more, first.total], [2, true, 3])
+    const second = (await app('GET', `${path}?limit=2&status=queued&cursor=${first.next_cursor}`)).body
+    assert.deepEqual([second.data.length, second.has_more], [1, false])
+    assert.equal((await app('GET', `${path}?cursor=${first.next_cursor}`)).status, 400)
+  })
+})

@@ -1,0 +1,19 @@
+import type { Database } from '../../db/connect.ts'
+import { createUser, type MemberRole } from '../../db/users.ts'
+import type { Answer, TestApi } from './api.ts'
+
+export type App = (method: string, path: string, body?: unknown) => Promise<Answer>
+
+/** Signs a new member of the API's organization in. @returns requests below /app in that session. */
+export async function signIn(db: Database, api: TestApi, role: MemberRole = 'owner'): Promise<App> {
+  const email = `${role}.${api.organizationId}@example.com`
+  const password = 'correct horse battery staple'
+  await createUser(db.system, { email, password, name: role, organizationId: api.organizationId, role })
+  const session = await api.request('POST', '/app/session', { key: null, body: { email, password } })
+  const headers = {
+    Cookie: session.headers.get('set-cookie')!.split(';')[0]!,
+    'X-CSRF-Token': session.body.csrf_token,
+  }
+  return (method, path, body) =>
+    api.request(method, `/app${path}`, { key: null, headers, ...(body === undefined ? {} : { body }) })
+}
