@@ -1,13 +1,48 @@
 import { z } from 'zod'
-import { SERVICE_EVENTS } from '../../workflows/events.ts'
+import type { Page } from '../../db/page.ts'
+import { SERVICE_EVENTS, type ServiceEvent } from '../../workflows/events.ts'
+import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { eventExample, eventSchema } from './event-examples.ts'
 
 const event = z.object({
   object: z.literal('event_type'),
   name: z.string(),
   description: z.string(),
   subject: z.string().meta({ description: 'What `data` is: a record of this kind, or a run.' }),
+  data_schema: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .meta({ description: 'JSON Schema of `data`; null for kinds of record that are yet to come.' }),
+  example: z
+    .object({
+      id: z.uuid(),
+      event: z.string(),
+      created_at: z.iso.datetime(),
+      data: z.record(z.string(), z.unknown()),
+      previous: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable()
+    .meta({ description: 'A body as it is delivered.' }),
 })
+
+/** Whole, as one page. */
+const CATALOGUE: Page<z.input<typeof event>> = {
+  data: SERVICE_EVENTS.map((event) => ({
+    object: 'event_type',
+    name: event.name,
+    description: event.title,
+    subject: event.subject,
+    data_schema: eventSchema(event),
+    example: deliveryExample(event),
+  })),
+  limit: SERVICE_EVENTS.length,
+  offset: 0,
+  has_more: false,
+  next_cursor: null,
+  total: SERVICE_EVENTS.length,
+  total_is_estimate: false,
+}
 
 export const eventRoutes: Route[] = [
   route({
@@ -18,15 +53,19 @@ export const eventRoutes: Route[] = [
     tag: 'Events',
     summary: 'List events',
     description: 'The events that the service itself raises, and that an outgoing webhook can select.',
-    response: { status: 200, schema: z.object({ object: z.literal('list'), data: z.array(event) }) },
-    handler: async () => ({
-      object: 'list',
-      data: SERVICE_EVENTS.map(({ name, title, subject }) => ({
-        object: 'event_type',
-        name,
-        description: title,
-        subject,
-      })),
-    }),
+    response: { status: 200, schema: listEnvelope(event) },
+    handler: async () => presentList(CATALOGUE),
   }),
 ]
+
+function deliveryExample(event: ServiceEvent) {
+  const data = eventExample(event)
+  if (!data) return null
+  return {
+    id: '01890a5d-ac96-774b-bcce-b302099a8060',
+    event: event.name,
+    created_at: '2026-01-31T09:30:00.000Z',
+    data,
+    ...(event.name.endsWith('.updated') ? { previous: { external_id: 'crm-7' } } : {}),
+  }
+}
