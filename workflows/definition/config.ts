@@ -27,11 +27,7 @@ export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
 
 type Issue = z.core.$ZodIssue
 
-function real(
-  issues: readonly Issue[],
-  value: unknown,
-  isUnknown: (text: string) => boolean,
-): ConfigIssue[] {
+function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string) => boolean): ConfigIssue[] {
   return issues.flatMap((issue): ConfigIssue[] => {
     const at = valueAt(value, issue.path)
     if (typeof at === 'string' && isUnknown(at)) return []

@@ -10,7 +10,23 @@ export const MISSING_TYPE = '?'
 export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
   if (!isObject(value))
     return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
-  return issuesOf(schema, value)
+  return [...issuesOf(schema, value), ...standIns(value)]
+}
+
+/** The stand-in for a missing type is no type, also where someone wrote it. */
+function standIns(value: Record<string, unknown>): Problem[] {
+  if (!isObject(value.nodes)) return []
+  return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>
+    isObject(node) && node.type === MISSING_TYPE
+      ? [
+          {
+            code: 'unknown_node_type',
+            message: `${MISSING_TYPE} is not a node type`,
+            path: pointer('nodes', key, 'type'),
+          },
+        ]
+      : [],
+  )
 }
 
 /**

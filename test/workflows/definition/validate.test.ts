@@ -371,11 +371,20 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   })
 
   it('takes no placeholder where nothing is rendered', () => {
-    const spec = 'name: Test\nnodes:\n  message: "{{ run.id }}"\n  b:\n    type: stop\n    retry: "{{ run.id }}"\n'
+    const spec =
+      'name: Test\nnodes:\n  message: "{{ run.id }}"\n  b:\n    type: stop\n    retry: "{{ run.id }}"\n'
     const { result } = validateSpec(spec, context)
     deepEqual(
       result.errors.map(({ path }) => path),
       ['/nodes/message', '/nodes/b/retry'],
+    )
+  })
+
+  it('knows no type by the name of a question mark', () => {
+    const { result } = validateSpec('name: Test\nnodes:\n  a: {type: "?"}\n', context)
+    deepEqual(
+      result.errors.map(({ code }) => code),
+      ['unknown_node_type'],
     )
   })
 
