@@ -58,11 +58,14 @@ for (const [name, definition] of Object.entries(cases)) {
   await untilRun(db, id)
   await handle.result().catch(() => {})
   if (name === 'redone-task') {
+    const done = (await handle.fetchHistory()).events?.find(
+      (event) => event.workflowTaskCompletedEventAttributes,
+    )
     // A reset does its first task over: the same history as when a worker dies in it.
     await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId: handle.workflowId },
-      workflowTaskFinishEventId: 4,
+      workflowTaskFinishEventId: done!.eventId!,
       requestId: randomUUID(),
       reason: 'to record it',
     })
