@@ -7,9 +7,12 @@ import { purgeIdempotencyKeys } from '../db/idempotency.ts'
 import { purgeIncoming } from '../db/incoming/receiving.ts'
 import { purgeLimitWindows } from '../db/limits.ts'
 import type { Logger } from '../db/log.ts'
+import { purgeOutgoing } from '../db/outgoing/purge.ts'
 import { lockRun } from '../db/run-state.ts'
+import { purgeSessions } from '../db/users.ts'
 import type { EndStatus } from '../workflows/protocol.ts'
 import { workflowIdOf } from './queues/runs.ts'
+import { sweepDeliveries } from './sweep-deliveries.ts'
 
 const EVERY_MS = 60_000
 /** A row that no segment has touched for so long is looked up in Temporal; the longest-untouched first. */
@@ -64,6 +67,7 @@ export class Sweep {
       const { rows } = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx sweep')) as mine")
       if (!rows[0].mine) return
       await this.reconcile(trx, idle)
+      await sweepDeliveries({ db: this.db, client: this.client, log: this.log }, idle)
       await cleanUp(trx)
     })
   }
@@ -150,10 +154,11 @@ function stuck({ raw }: WorkflowExecutionDescription): string | undefined {
   return undefined
 }
 
-/** Rows that have served their time; a bounded number at once. */
+/** Rows that have served their time. */
 async function cleanUp(trx: Knex.Transaction): Promise<void> {
   await purgeIdempotencyKeys(trx)
   await purgeLimitWindows(trx)
   await purgeIncoming(trx)
-  await trx.raw('delete from sessions where expires_at < now()')
+  await purgeOutgoing(trx)
+  await purgeSessions(trx)
 }

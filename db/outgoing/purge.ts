@@ -1,0 +1,25 @@
+import type { Knex } from 'knex'
+
+const BATCH = 10_000
+
+/**
+ * Forgets deliveries that ended before the organization's retention (default 30 days), and then the events that no
+ * delivery needs any more. A bounded number at once.
+ */
+export async function purgeOutgoing(system: Knex): Promise<void> {
+  await system.raw(
+    `delete from deliveries where (organization_id, id) in (
+       select d.organization_id, d.id from deliveries d join organizations o on o.id = d.organization_id
+       where d.ended_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       limit ?)`,
+    [BATCH],
+  )
+  await system.raw(
+    `delete from events where (organization_id, id) in (
+       select e.organization_id, e.id from events e join organizations o on o.id = e.organization_id
+       where e.matched_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+         and not exists (select from deliveries d where d.organization_id = e.organization_id and d.event_id = e.id)
+       limit ?)`,
+    [BATCH],
+  )
+}
