@@ -17,13 +17,13 @@ export interface Search {
 export async function search(tx: Tenant, kind: Kind, q: string): Promise<Search | undefined> {
   const patterns = searchPatterns(q)
   if (patterns.length === 0) return undefined
-  const { rows } = await tx.trx.raw<{ rows: { ids: string[] }[] }>(
-    `select array(select search_${kind.entity}(?::text[], ?)) as ids`,
-    [patterns, MAX_FROM_INDEX + 1] as never,
+  const { rows } = await tx.trx.raw<{ rows: { ids: string[] | null }[] }>(
+    `select case when cardinality(ids) <= ? then ids end as ids
+     from (select array(select search_${kind.entity}(?::text[], ?)) as ids) found`,
+    [MAX_FROM_INDEX, patterns, MAX_FROM_INDEX + 1] as never,
   )
   const { ids } = rows[0]!
-  if (ids.length <= MAX_FROM_INDEX)
-    return { condition: { sql: 'id = any(?::uuid[])', bindings: [ids] }, common: false }
+  if (ids) return { condition: { sql: 'id = any(?::uuid[])', bindings: [ids] }, common: false }
   const sql = patterns.map(() => 'search_text like ?').join(' and ')
   return { condition: { sql, bindings: patterns }, common: true }
 }

@@ -62,7 +62,10 @@ export async function getRecord(tx: Tenant, entity: EntityName, id: string): Pro
   return present(kind, row)
 }
 
-/** Soft: it is in no list any more, and linked to nothing. Throws `not_found`, `version_conflict`. */
+/**
+ * Soft: it is in no list any more, and nothing refers to it, until it is restored. Throws `not_found`,
+ * `version_conflict`.
+ */
 export async function deleteRecord(
   tx: Tenant,
   entity: EntityName,
