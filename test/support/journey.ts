@@ -1,0 +1,154 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import type { TestStack } from './stack.ts'
+
+/** Someone else's server, on this machine: a CRM that workflows call, and a receiver of outgoing webhooks. */
+export interface Outside {
+  url: string
+  /** Bodies that came to /crm. */
+  calls: Record<string, unknown>[]
+  /** What came to /hooks and verified; `id` is the webhook-id. */
+  hooks: { id: string; event: string; data: Record<string, unknown> }[]
+  /** Answers that failed verification. */
+  forged: string[]
+  /** The secret that the receiver verifies with. */
+  secret: string
+  close(): Promise<void>
+}
+
+export async function startOutside(): Promise<Outside> {
+  const outside: Outside = {
+    url: '',
+    calls: [],
+    hooks: [],
+    forged: [],
+    secret: '',
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    if (request.url === '/crm') outside.calls.push(JSON.parse(body))
+    else receive(outside, request.headers, body)
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"accepted":true}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  outside.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return outside
+}
+
+function receive(outside: Outside, headers: IncomingHttpHeaders, body: string): void {
+  try {
+    const payload = new Webhook(outside.secret).verify(body, headers as Record<string, string>)
+    outside.hooks.push({ ...(payload as Outside['hooks'][number]), id: String(headers['webhook-id']) })
+  } catch (error) {
+    outside.forged.push(`${error}`)
+  }
+}
+
+/** A workflow through a condition, a delay and an api_request, as its author writes it. */
+const spec = (url: string) => `name: Welcome a lead
+trigger: {type: webhook}
+nodes:
+  reachable:
+    type: condition
+    config:
+      conditions: [{left: "{{ trigger.record.email }}", operator: contains, right: "@"}]
+    next: {"true": pause, "false": end}
+  pause:
+    type: delay
+    config: {for: 2s}
+  tell_sales:
+    type: api_request
+    title: Tell sales
+    retry: {max_attempts: 10, initial_interval: 500ms}
+    config:
+      method: POST
+      url: ${url}/crm
+      body: {email: "{{ trigger.record.email }}", run: "{{ run.id }}"}
+  mark:
+    type: crm_manager
+    config:
+      operation: update
+      entity: contacts
+      id: "{{ trigger.record.id }}"
+      fields: {lead_status: open}
+outputs: {accepted: "{{ nodes.tell_sales.output.body.accepted }}"}
+`
+
+/** What an owner sets up once, over HTTP, before the first lead comes in. */
+export interface Journey {
+  /** Where the form provider posts to, and with which secret. */
+  incoming: { url: string; secret: string }
+  v1<T>(method: string, path: string, body?: unknown): Promise<T>
+  app<T>(method: string, path: string, body?: unknown): Promise<T>
+}
+
+export async function prepareJourney(stack: TestStack, outside: Outside): Promise<Journey> {
+  const v1 = caller(`${stack.apiUrl}/v1`, { authorization: `Bearer ${stack.key}` })
+  const app = await signIn(stack)
+  const { workflow_id } = await v1<{ workflow_id: string }>('POST', '/workflows', {
+    spec: spec(outside.url),
+  })
+  await v1('POST', `/workflows/${workflow_id}/activate`)
+  const incoming = await app<Journey['incoming']>('POST', '/webhooks/incoming', {
+    name: 'Contact form',
+    workflow_id,
+  })
+  const outgoing = await app<{ secret: string }>('POST', '/webhooks/outgoing', {
+    name: 'Data warehouse',
+    url: `${outside.url}/hooks`,
+    events: ['contact.created', 'contact.updated', 'workflow.completed'],
+  })
+  outside.secret = outgoing.secret
+  return { incoming, v1, app }
+}
+
+/** Calls with JSON, throwing what was answered where it is not 2xx. */
+function caller(base: string, headers: Record<string, string>) {
+  return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await fetch(base + path, {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return JSON.parse(text) as T
+  }
+}
+
+async function signIn(stack: TestStack): Promise<Journey['app']> {
+  const answer = await fetch(`${stack.apiUrl}/app/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(stack.owner),
+  })
+  const { csrf_token } = (await answer.json()) as { csrf_token: string }
+  const cookie = answer.headers
+    .getSetCookie()
+    .map((one) => one.split(';')[0])
+    .join('; ')
+  return caller(`${stack.apiUrl}/app`, { cookie, 'x-csrf-token': csrf_token })
+}
+
+/** Polls until `read` gives something, for `seconds`. */
+export async function until<T>(
+  what: string,
+  read: () => Promise<T | undefined> | T | undefined,
+  seconds = 30,
+) {
+  for (const end = Date.now() + seconds * 1_000; Date.now() < end; ) {
+    const found = await Promise.resolve()
+      .then(read)
+      .catch(() => undefined)
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`waited ${seconds} s for ${what}`)
+}
