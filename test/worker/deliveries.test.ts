@@ -1,129 +1,105 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { Client } from '@temporalio/client'
-import { NativeConnection, Worker } from '@temporalio/worker'
+import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { v7 as uuidv7 } from 'uuid'
-import { createDeliver } from '../../activities/deliver.ts'
-import { createHttp, type HttpClient } from '../../activities/effects/http.ts'
 import { insertEvents } from '../../db/events.ts'
-import { createLogger } from '../../db/log.ts'
-import { seal } from '../../db/seal.ts'
-import { eventsQueue } from '../../worker/match-events.ts'
+import { beginAttempt } from '../../db/outgoing/attempts.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
-import { Relay } from '../../worker/relay.ts'
-import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { type App, signIn } from '../support/session.ts'
+import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
-describe('deliveries on Temporal', () => {
-  const key = randomBytes(32)
-  const secret = `whsec_${randomBytes(32).toString('base64')}`
-  const taskQueue = `test-deliveries-${uuidv7()}`
+describe('deliveries on Temporal', function () {
+  this.timeout(30_000)
   let db: TestDatabase
-  let organizationId: string
-  let connection: NativeConnection
-  let client: Client
-  let worker: Worker
-  let running: Promise<void>
-  let relay: Relay
-  let http: HttpClient
-  let server: Server
-  let answers: number[] = []
-  let received: { headers: IncomingHttpHeaders; body: string }[] = []
+  let api: TestApi
+  let app: App
+  let worker: TestWorker
+  let receiver: Receiver
 
   before(async () => {
     db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    http = createHttp({ allow: ['127.0.0.0/8'] })
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
-      received.push({ headers: request.headers, body })
-      response.writeHead(answers.shift() ?? 204, { location: '/elsewhere' }).end()
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
-    client = new Client({ connection })
-    worker = await Worker.create({
-      connection,
-      taskQueue,
-      workflowsPath: fileURLToPath(new URL('../../workflows/deliver.ts', import.meta.url)),
-      activities: createDeliver({ db, http, secretsKey: key }),
-    })
-    running = worker.run()
-    relay = new Relay({
-      db,
-      client,
-      log: createLogger('test', 'silent'),
-      queues: [eventsQueue(), deliveriesQueue({ taskQueue, log: createLogger('test', 'silent') }) as never],
-    })
-    await relay.start()
+    api = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+    app = await signIn(db, api)
+    receiver = await startReceiver()
+    worker = await startWorker(db, { secretsKey: api.secretsKey })
   })
-  beforeEach(() => {
-    received = []
-    answers = []
-  })
+  beforeEach(() => receiver.behave())
   after(async () => {
-    await relay?.close()
-    worker?.shutdown()
-    await running
-    await connection?.close()
-    server?.closeAllConnections()
-    server?.close()
-    await http?.close()
+    await worker?.stop()
+    receiver?.close()
+    await api?.close()
     await db?.drop()
   })
 
-  /** An endpoint of its own for each test, and one event that it wants. @returns the delivery, once it has ended. */
-  async function deliverOne(url?: string) {
-    const name = `test.e${randomBytes(4).toString('hex')}`
-    const port = (server.address() as AddressInfo).port
-    await db.system('outgoing_webhooks').insert({
-      organization_id: organizationId,
-      id: uuidv7(),
-      name: 'Receiver',
-      url: url ?? `http://127.0.0.1:${port}/`,
-      events: [name],
-      secret_sealed: seal(key, secret),
-      retry_schedule: [0, 0],
+  /** An endpoint that wants an event of its own; it retries twice, a second apart. */
+  async function createWebhook(values: object = {}) {
+    const event = `test.e${randomUUID().slice(0, 8)}`
+    const { status, body } = await app('POST', '/webhooks/outgoing', {
+      ...{ name: 'Receiver', url: receiver.url, events: [event], retry_schedule: [1, 1], ...values },
     })
-    const [id] = await db.tenant(organizationId, testActor, (tx) =>
-      insertEvents(tx, [{ name, data: { id: uuidv7(), first_name: 'Zoë' } }]),
-    )
-    for (;;) {
-      const row = await db
-        .system('deliveries')
-        .where({ organization_id: organizationId, event_id: id })
-        .first()
-      if (row?.ended_at) return { name, row }
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    assert.equal(status, 201, JSON.stringify(body))
+    return { ...body, event: body.events[0] } as { id: string; secret: string; event: string }
   }
 
+  async function raise(webhook: { id: string; event: string }): Promise<string> {
+    const data = { id: randomUUID(), first_name: 'Zoë' }
+    const [event_id] = await db.tenant(api.organizationId, testActor, (tx) =>
+      insertEvents(tx, [{ name: webhook.event, data }]),
+    )
+    return until(async () => {
+      const row = await db.system('deliveries').where({ webhook_id: webhook.id, event_id }).first('id')
+      return row?.id
+    })
+  }
+
+  const get = async (id: string) => (await app('GET', `/deliveries/${id}`)).body
+  const ended = (id: string) =>
+    until(async () => {
+      const delivery = await get(id)
+      return delivery.ended_at && delivery
+    })
+  /** Waits for its next attempt after the first has failed. */
+  const waiting = (id: string) =>
+    until(async () => {
+      const delivery = await get(id)
+      return delivery.next_attempt_at && delivery
+    })
+
   it('arrive once, signed, at the cost of one workflow task', async () => {
-    const { name, row } = await deliverOne()
-    assert.equal(row.status, 'succeeded')
-    assert.equal(received.length, 1)
-    const { headers, body } = received[0]!
-    const event = new Webhook(secret).verify(body, headers as Record<string, string>) as { event: string }
-    assert.equal(event.event, name)
-    const handle = client.workflow.getHandle(`delivery:${row.id}`)
-    await handle.result()
-    const { events } = await handle.fetchHistory()
-    assert.ok(events!.length <= 8, `${events!.length} events`)
-    assert.equal(events!.filter((one) => one.workflowTaskCompletedEventAttributes).length, 1)
+    const webhook = await createWebhook()
+    const id = await raise(webhook)
+    assert.equal((await ended(id)).status, 'succeeded')
+    assert.equal(receiver.received.length, 1)
+    const { headers, body } = receiver.received[0]!
+    assert.equal(
+      (new Webhook(webhook.secret).verify(body, headers) as { event: string }).event,
+      webhook.event,
+    )
+    await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    const events = await historyOf(worker.client, `delivery:${id}`)
+    assert.ok(events.length <= 8, `${events.length} events`)
+    assert.equal(events.filter((one) => one.workflowTaskCompletedEventAttributes).length, 1)
+  })
+
+  it('tell of a contact that was created over HTTP, with the custom headers', async () => {
+    await createWebhook({ events: ['contact.created'], headers: { 'X-Team': 'crm' } })
+    const made = await api.request('POST', '/v1/objects/contacts', { body: { email: 'zoe@example.com' } })
+    assert.equal(made.status, 201)
+    const { headers, body } = await until(async () => receiver.received[0])
+    assert.equal(headers['x-team'], 'crm')
+    assert.deepEqual(JSON.parse(body).data, made.body)
   })
 
   it('are retried with the same webhook-id until the receiver accepts', async () => {
-    answers = [500, 503]
-    const { row } = await deliverOne()
-    assert.deepEqual([row.status, row.attempts], ['succeeded', 3])
-    assert.equal(new Set(received.map(({ headers }) => headers['webhook-id'])).size, 1)
-    const attempts = await db.system('delivery_attempts').where({ delivery_id: row.id }).orderBy('attempt')
+    receiver.behave(500, 503)
+    const delivery = await ended(await raise(await createWebhook()))
+    assert.deepEqual([delivery.status, delivery.attempt_count], ['succeeded', 3])
+    assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
     assert.deepEqual(
-      attempts.map((one) => [one.status, one.http_status]),
+      delivery.attempts.map((one: { status: string; http_status: number }) => [one.status, one.http_status]),
       [
         ['failed', 500],
         ['failed', 503],
@@ -133,22 +109,144 @@ describe('deliveries on Temporal', () => {
   })
 
   it('fail when the schedule is used up; a redirect is a failure', async () => {
-    answers = [302, 302, 302]
-    const { row } = await deliverOne()
-    assert.deepEqual([row.status, row.attempts, received.length], ['failed', 3, 3])
+    receiver.behave(302, 302)
+    const delivery = await ended(await raise(await createWebhook({ retry_schedule: [1] })))
+    assert.deepEqual([delivery.status, delivery.attempt_count, receiver.received.length], ['failed', 2, 2])
   })
 
   it('turn the endpoint off on 410', async () => {
-    answers = [410]
-    const { row } = await deliverOne()
-    assert.deepEqual([row.status, row.attempts], ['failed', 1])
-    const webhook = await db.system('outgoing_webhooks').where({ id: row.webhook_id }).first()
-    assert.equal(webhook.status, 'Inactive')
+    receiver.behave(410)
+    const webhook = await createWebhook()
+    assert.equal((await ended(await raise(webhook))).status, 'failed')
+    const { body } = await app('GET', `/webhooks/outgoing/${webhook.id}`)
+    assert.deepEqual([body.status, body.status_reason], ['Inactive', 'the receiver answered 410 Gone'])
   })
 
   it('never reach a private address', async () => {
-    const { row } = await deliverOne('http://169.254.169.254/latest')
-    assert.equal(row.status, 'failed')
-    assert.match(row.error, /egress_refused/)
+    const webhook = await createWebhook({ retry_schedule: [] })
+    // As if the name had come to resolve to it.
+    await db.system('outgoing_webhooks').where({ id: webhook.id }).update({ url: 'http://169.254.169.254/' })
+    const delivery = await ended(await raise(webhook))
+    assert.match(delivery.error, /egress_refused/)
+  })
+
+  it('give up on a slow receiver after the time-out', async () => {
+    receiver.behave('hang')
+    const delivery = await ended(await raise(await createWebhook({ timeout_ms: 500, retry_schedule: [] })))
+    assert.match(delivery.error, /^timeout: .*500 ms/)
+  })
+
+  it('wait as long as Retry-After asks, unless someone retries at once', async () => {
+    receiver.behave({ status: 503, headers: { 'retry-after': '3600' } })
+    const id = await raise(await createWebhook())
+    const { next_attempt_at } = await waiting(id)
+    const seconds = (Date.parse(next_attempt_at) - Date.now()) / 1_000
+    assert.ok(seconds > 3_500 && seconds < 4_000, `${seconds} s`)
+    assert.equal((await app('POST', `/deliveries/${id}/retry`)).status, 200)
+    assert.equal((await ended(id)).status, 'succeeded')
+  })
+
+  it('stop when they are cancelled, and their workflow ends', async () => {
+    receiver.behave(500)
+    const id = await raise(await createWebhook({ retry_schedule: [3_600] }))
+    await waiting(id)
+    assert.equal((await app('POST', `/deliveries/${id}/cancel`)).body.status, 'cancelled')
+    const result = await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    assert.deepEqual([result.status, receiver.received.length], ['cancelled', 1])
+  })
+
+  it('hang up when they are cancelled during an attempt', async () => {
+    receiver.behave(500, 'hang')
+    const id = await raise(await createWebhook({ retry_schedule: [1, 3_600] }))
+    await until(async () => receiver.received.length === 2)
+    await app('POST', `/deliveries/${id}/cancel`)
+    const before = receiver.hungUp()
+    await until(async () => receiver.hungUp() > before)
+    const { status, attempts } = await get(id)
+    assert.deepEqual([status, attempts.at(-1).status], ['cancelled', 'unknown'])
+  })
+
+  it('wait while the endpoint is off, and go on when it is on again', async () => {
+    receiver.behave(500)
+    const webhook = await createWebhook({ retry_schedule: [3_600, 3_600] })
+    const id = await raise(webhook)
+    await waiting(id)
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    assert.equal((await get(id)).status, 'held')
+    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    assert.equal((await ended(id)).status, 'succeeded')
+    assert.equal((await get(id)).attempt_count, 2)
+  })
+
+  it('carry both signatures during a rotation of the secret', async () => {
+    const webhook = await createWebhook()
+    const { body: rotated } = await app('POST', `/webhooks/outgoing/${webhook.id}/rotate-secret`)
+    await ended(await raise(webhook))
+    const { headers, body } = receiver.received[0]!
+    for (const secret of [webhook.secret, rotated.secret]) new Webhook(secret).verify(body, headers)
+    await app('POST', `/webhooks/outgoing/${webhook.id}/rotate-secret`, { overlap_hours: 0 })
+    receiver.behave()
+    await ended(await raise(webhook))
+    const after = receiver.received[0]!
+    assert.throws(() => new Webhook(rotated.secret).verify(after.body, after.headers))
+  })
+
+  it('can be tried with an example before the endpoint is on', async () => {
+    const webhook = await createWebhook({ events: ['contact.updated'] })
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const { status, body } = await app('POST', `/webhooks/outgoing/${webhook.id}/test`)
+    assert.equal(status, 200)
+    assert.equal((await ended(body.id)).status, 'succeeded')
+    const sent = JSON.parse(receiver.received[0]!.body)
+    assert.deepEqual([sent.event, sent.test, sent.data.object], ['contact.updated', true, 'contact'])
+  })
+
+  it('are one delivery, however often they are started', async () => {
+    const webhook = await createWebhook()
+    const id = await raise(webhook)
+    await ended(id)
+    const row = await db.system('deliveries').where({ id }).first()
+    const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
+    await queue.start(worker.client, { ...row, webhook_name: 'Receiver', event_name: webhook.event })
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    assert.equal(receiver.received.length, 1)
+  })
+
+  it('show an attempt as unknown when the worker died in it', async () => {
+    const webhook = await createWebhook()
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await raise(webhook)
+    await db.tenant(api.organizationId, testActor, async (tx) => {
+      await beginAttempt(tx, id)
+      await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).update({ status: 'held' })
+    })
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const { attempts } = await ended(id)
+    assert.deepEqual(
+      attempts.map((one: { status: string }) => one.status),
+      ['unknown', 'succeeded'],
+    )
+  })
+
+  it('end and free their slot when an operator terminates their workflow', async () => {
+    receiver.behave(500)
+    const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const id = await raise(webhook)
+    await waiting(id)
+    await worker.client.workflow.getHandle(`delivery:${id}`).terminate('by hand')
+    const next = await raise(webhook)
+    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    assert.equal((await get(id)).status, 'cancelled')
+    assert.equal((await ended(next)).status, 'succeeded')
   })
 })
+
+/** Polls until `look` finds something. */
+async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
+  for (;;) {
+    const found = await look()
+    if (found) return found as NonNullable<Exclude<T, false | ''>>
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
