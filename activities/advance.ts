@@ -29,7 +29,7 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
-      return await transact((tx) => oneSegment(tx, deps, input, temporalRunId))
+      return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
     } catch (error) {
       // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
       if (!isBadValue(error)) throw error
@@ -41,7 +41,7 @@ export function createAdvance(deps: AdvanceDeps) {
 
 async function oneSegment(
   tx: Tenant,
-  { plans, records }: AdvanceDeps,
+  { plans, records, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
 ): Promise<SegmentAnswer> {
@@ -49,7 +49,7 @@ async function oneSegment(
   if ('commands' in state) return state
   const { run } = state
   const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
-  const segment = new Segment(tx, plan, state, input, records)
+  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log })
   await segment.perform()
   const { answer, nodes, end } = segment.result()
   await recordSegment(tx, run.id, {

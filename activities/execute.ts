@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../db/errors.ts'
+import type { Logger } from '../db/log.ts'
 import type { RunError } from '../db/run-state.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
@@ -17,6 +18,9 @@ export type Outcome =
     }
   | { status: 'failed'; input: unknown; error: RunError; retryable: boolean }
 
+/** The code of a fault of ours: the log says more. */
+const INTERNAL = 'internal_error'
+
 /** Of an output, as JSON. */
 const MAX_OUTPUT = 1024 * 1024
 
@@ -28,6 +32,7 @@ export async function execute(
   node: { type: string; config: Record<string, unknown> },
   scope: Scope,
   context: NodeContext,
+  log: Logger,
 ): Promise<Outcome> {
   let input: unknown = null
   try {
@@ -42,7 +47,13 @@ export async function execute(
       return { status: 'waiting', input, output, handle, wait_until: result.wait_until }
     return { status: 'completed', input, output, handle }
   } catch (error) {
-    return { status: 'failed', input, ...explain(error) }
+    const failure = explain(error)
+    if (failure.error.code === INTERNAL)
+      log.error(
+        { run_id: context.run.id, node: context.node.id, ...causeOf(error) },
+        'a node failed unexpectedly',
+      )
+    return { status: 'failed', input, ...failure }
   }
 }
 
@@ -63,6 +74,13 @@ function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
+/** Where it was thrown; without its message, which may hold values of the run. */
+function causeOf(error: unknown) {
+  if (!(error instanceof Error)) return { thrown: typeof error }
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
+  return { error: error.name, stack: frames?.slice(0, 10).join('\n') }
+}
+
 /** Rethrows what may pass. */
 function explain(error: unknown): { error: RunError; retryable: boolean } {
   if (error instanceof NodeError) {
@@ -78,7 +96,7 @@ function explain(error: unknown): { error: RunError; retryable: boolean } {
     return { error: { code: 'value_refused', message: 'The database refused a value.' }, retryable: false }
   // A deadlock, a lost connection: the transaction is done again. Anything else is a fault of the node's code.
   if (sqlState(error)) throw error
-  return { error: { code: 'internal_error', message: 'The node failed unexpectedly.' }, retryable: true }
+  return { error: { code: INTERNAL, message: 'The node failed unexpectedly.' }, retryable: true }
 }
 
 function fromAppError(error: AppError): RunError {

@@ -96,7 +96,7 @@ async function attemptNode(
     signal,
     effects: { http: (request) => deps.http(request, { signal, timeoutMs: node.timeout_ms }) },
   })
-  const work = execute(node, scopeOf(state, state.nodes), context)
+  const work = execute(node, scopeOf(state, state.nodes), context, deps.log)
   const outcome = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
     if (signal.aborted) return undefined
     deps.log.error({ err: error, run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')

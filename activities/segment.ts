@@ -1,18 +1,19 @@
-import { insertEvents } from '../db/events.ts'
 import type { RunError, RunNode, RunState } from '../db/run-state.ts'
-import { savepoint, type Tenant } from '../db/tenancy.ts'
 import type { Plan, PlanNode } from '../workflows/definition/types.ts'
 import { render } from '../workflows/expressions/liquid.ts'
-import { references } from '../workflows/expressions/references.ts'
 import { errorHandle, isOpen, step } from '../workflows/interpret/step.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
-import { contextOf, type RecordsOf, scopeOf } from './context.ts'
-import { execute, firstHandle, type Outcome, typeOf } from './execute.ts'
+import { scopeOf } from './context.ts'
+import { firstHandle, type Outcome, typeOf } from './execute.ts'
+import { type LightNodeOptions, runLightNode } from './light-node.ts'
+import { renderOutputs } from './outputs.ts'
 
 /** A segment goes on in the next after so many nodes or milliseconds, so that it never holds locks for long. */
 const MAX_NODES = 50
 const MAX_MS = 500
+/** Characters of what the Temporal UI shows. */
+const MAX_DETAILS = 2_000
 
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
@@ -24,19 +25,17 @@ export class Segment {
   private readonly commands: Command[] = []
   private readonly ran: string[] = []
   private end: End | undefined
-  private readonly tx: Tenant
   private readonly plan: Plan
   private readonly state: RunState
   private readonly input: SegmentInput
-  private readonly recordsOf: RecordsOf
+  private readonly options: Omit<LightNodeOptions, 'now'>
 
-  constructor(tx: Tenant, plan: Plan, state: RunState, input: SegmentInput, recordsOf: RecordsOf) {
-    this.recordsOf = recordsOf
-    this.tx = tx
+  constructor(plan: Plan, input: SegmentInput, options: Omit<LightNodeOptions, 'now'>) {
     this.plan = plan
-    this.state = state
+    this.state = options.state
     this.input = input
-    this.rows = new Map(state.nodes.map((row) => [row.node_id, row]))
+    this.options = options
+    this.rows = new Map(options.state.nodes.map((row) => [row.node_id, row]))
   }
 
   async perform(): Promise<void> {
@@ -107,45 +106,9 @@ export class Segment {
       return
     }
     const started = performance.now()
-    const outcome =
-      node.effect === 'pure'
-        ? await this.execute(node, scope, this.tx)
-        : await this.inSavepoint((tx) => this.execute(node, scope, tx))
+    const outcome = await runLightNode({ ...this.options, now: this.now }, node, scope)
     row.duration_ms = Math.round((performance.now() - started) * 100) / 100
     this.take(row, node, outcome)
-  }
-
-  private execute(node: PlanNode, scope: Record<string, unknown>, tx: Tenant): Promise<Outcome> {
-    const emit = async (name: string, data: Record<string, unknown>) => {
-      const [id] = await insertEvents(tx, [{ name, data }])
-      return id!
-    }
-    const context = contextOf(this.state, {
-      now: this.now,
-      node: { id: node.id, attempt: 1 },
-      signal: AbortSignal.timeout(node.timeout_ms),
-      effects: {
-        ...(node.effect === 'pure' ? {} : { records: this.recordsOf(tx) }),
-        ...(node.effect === 'write' ? { emit } : {}),
-      },
-    })
-    return execute(node, scope, context)
-  }
-
-  /** A node that failed leaves nothing behind: its savepoint is rolled back. */
-  private async inSavepoint(work: (tx: Tenant) => Promise<Outcome>): Promise<Outcome> {
-    let failed: Outcome | undefined
-    try {
-      return await savepoint(this.tx, async (tx) => {
-        const outcome = await work(tx)
-        if (outcome.status !== 'failed') return outcome
-        failed = outcome
-        throw new Error('rolled back')
-      })
-    } catch (error) {
-      if (failed) return failed
-      throw error
-    }
   }
 
   private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
@@ -227,36 +190,27 @@ export class Segment {
   private complete(): void {
     try {
       const scope = scopeOf(this.state, this.rows.values())
-      const outputs = Object.entries(this.plan.outputs).map(([name, value]) => [
-        name,
-        this.wasReached(value) ? render(value, scope) : null,
-      ])
-      this.end ??= { status: 'completed', outputs: Object.fromEntries(outputs), error: null }
+      const outputs = renderOutputs(this.plan.outputs, this.rows, scope)
+      this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
       this.finish('failed', { code: error.code, message: `outputs: ${error.message}` })
     }
   }
 
-  /** An output of a branch that was not taken is null. */
-  private wasReached(value: unknown): boolean {
-    if (typeof value === 'string')
-      return references(value).every(({ path: [root, id], optional }) => {
-        if (root !== 'nodes' || optional || typeof id !== 'string') return true
-        return this.rows.get(id)?.status === 'completed'
-      })
-    if (typeof value !== 'object' || value === null) return true
-    return Object.values(value).every((item) => this.wasReached(item))
-  }
-
   private finish(status: 'failed' | 'cancelled', error: RunError): void {
     this.end ??= { status, outputs: undefined, error }
   }
 
+  /** It is in the history, so it stays short whatever the titles and messages are. */
   private details(): string {
-    if (this.end) return `**${this.end.status}**${this.end.error ? `: ${this.end.error.message}` : ''}`
+    if (this.end) {
+      const why = this.end.error ? `: ${this.end.error.message}` : ''
+      return `**${this.end.status}**${why}`.slice(0, MAX_DETAILS)
+    }
     const open = [...this.rows.values()].filter(isOpen)
     const lines = open.map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
-    return `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached\n${lines.join('\n')}`
+    const reached = `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached`
+    return [reached, ...lines].join('\n').slice(0, MAX_DETAILS)
   }
 }

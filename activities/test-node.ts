@@ -35,13 +35,19 @@ export function createTestNode(deps: TestNodeDeps) {
       const type = typeOf(node.node_type)
       const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
       const run = (tx: Tenant | undefined) =>
-        runOnce(state, node, signal, {
-          ...(tx ? { records: deps.records(tx) } : {}),
-          ...(tx && effect === 'write' ? { emit: emitter(tx) } : {}),
-          ...(effect === 'external'
-            ? { http: (request) => deps.http(request, { signal, timeoutMs: TIMEOUT_MS }) }
-            : {}),
-        })
+        runOnce(
+          state,
+          node,
+          signal,
+          {
+            ...(tx ? { records: deps.records(tx) } : {}),
+            ...(tx && effect === 'write' ? { emit: emitter(tx) } : {}),
+            ...(effect === 'external'
+              ? { http: (request) => deps.http(request, { signal, timeoutMs: TIMEOUT_MS }) }
+              : {}),
+          },
+          deps.log,
+        )
       const started = performance.now()
       const record = (tx: Tenant, outcome: Outcome) =>
         recordSegment(tx, test_id, recordOf(node, outcome, temporalRunId, performance.now() - started))
@@ -88,6 +94,7 @@ function runOnce(
   node: { node_type: string; config: Record<string, unknown> },
   signal: AbortSignal,
   effects: Parameters<typeof contextOf>[1]['effects'],
+  log: Logger,
 ): Promise<Outcome> {
   const context = contextOf(state, { now: new Date(), node: { id: 'test', attempt: 1 }, signal, effects })
   const scope = {
@@ -99,7 +106,7 @@ function runOnce(
     org: state.organization,
     env: {},
   }
-  return execute({ type: node.node_type, config: node.config }, scope, context)
+  return execute({ type: node.node_type, config: node.config }, scope, context, log)
 }
 
 const emitter = (tx: Tenant) => async (name: string, data: Record<string, unknown>) =>
