@@ -162,8 +162,8 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
     ctx.addIssue({
       code: 'custom',
       path: [...path],
-      message: 'has a character that cannot be stored: NUL or half of a surrogate pair',
-      params: { type: 'invalid_characters' },
+      message: 'contains NUL or half a surrogate pair',
+      params: { type: 'invalid_text' },
     })
   } else if (typeof value === 'object' && value !== null && path.length < MAX_DEPTH)
     for (const [name, part] of Object.entries(value))
