@@ -1,78 +1,59 @@
-/** A tree of path segments: literal ones win over parameters, whatever order they were added in. */
-interface Node<T> {
-  literals: Map<string, Node<T>>
-  parameter: Node<T> | undefined
-  methods: Map<string, { value: T; names: string[] }>
-}
+import KoaRouter from '@koa/router'
 
 export type Match<T> =
   | { found: true; value: T; params: Record<string, string> }
   /** A path that exists, asked with a method that it does not have. */
   | { found: false; allowed: string[] }
 
-/** Finds what answers a method and path. Built once at start; throws then if two routes are the same. */
-export class Router<T> {
-  private readonly root: Node<T> = newNode()
+interface Entry<T> {
+  method: string
+  path: string
+  value: T
+}
 
-  /** `path` in OpenAPI style: `/workflows/{workflow_id}`. */
+/** Finds what answers a method and path: literal segments win over parameters, whatever order they were added in. */
+export class Router<T> {
+  private readonly entries = new Map<string, Entry<T>>()
+  private router: KoaRouter | undefined
+
+  /** `path` in OpenAPI style: `/workflows/{workflow_id}`. Throws if two routes are the same. */
   add(method: string, path: string, value: T): void {
-    const names: string[] = []
-    let node = this.root
-    for (const segment of split(path)) {
-      const name = /^\{(\w+)\}$/.exec(segment)?.[1]
-      if (name) {
-        names.push(name)
-        node.parameter ??= newNode()
-        node = node.parameter
-      } else {
-        const next: Node<T> = node.literals.get(segment) ?? newNode()
-        node.literals.set(segment, next)
-        node = next
-      }
-    }
-    if (node.methods.has(method)) throw new Error(`${method} ${path} is listed twice`)
-    node.methods.set(method, { value, names })
+    const name = `${method} ${path.replace(/\{\w+\}/g, '{}')}`
+    if (this.entries.has(name)) throw new Error(`${method} ${path} is listed twice`)
+    this.entries.set(name, { method, path, value })
+    this.router = undefined
   }
 
   /** @returns undefined for a path that does not exist. HEAD is answered as GET. */
   match(method: string, path: string): Match<T> | undefined {
-    const segments = split(path)
-    const values: string[] = []
-    const node = find(this.root, segments, 0, values)
-    if (!node) return undefined
-    const route = node.methods.get(method === 'HEAD' ? 'GET' : method)
-    if (!route) return { found: false, allowed: [...node.methods.keys()] }
-    const params: Record<string, string> = {}
-    for (let i = 0; i < values.length; i++) {
-      const value = decode(values[i]!)
-      if (value === undefined) return undefined
-      params[route.names[i]!] = value
-    }
-    return { found: true, value: route.value, params }
+    this.router ??= build(this.entries)
+    const layers = this.router.match(path, method).path
+    // The first is the most literal; what answers other methods on the same path is beside it.
+    const same = layers.filter((layer) => layer.path === layers[0]!.path)
+    if (same.length === 0) return undefined
+    const layer = same.find(({ methods }) => methods.includes(method))
+    if (!layer) return { found: false, allowed: same.flatMap(({ methods }) => methods.slice(-1)) }
+    const captures = layer.captures(path)
+    if (!captures.every(isText)) return undefined
+    const params = layer.params(path, captures)
+    return { found: true, value: this.entries.get(layer.name!)!.value, params }
   }
 }
 
-function find<T>(node: Node<T>, segments: string[], at: number, values: string[]): Node<T> | undefined {
-  if (at === segments.length) return node.methods.size > 0 ? node : undefined
-  const segment = segments[at]!
-  const literal = node.literals.get(segment)
-  const found = literal && find(literal, segments, at + 1, values)
-  if (found || !node.parameter || segment === '') return found
-  values.push(segment)
-  const under = find(node.parameter, segments, at + 1, values)
-  if (!under) values.pop()
-  return under
+/** @koa/router takes the first route that fits: literal ones go first. */
+function build<T>(entries: Map<string, Entry<T>>): KoaRouter {
+  const router = new KoaRouter({ strict: true, sensitive: true })
+  const order = ([, { path }]: [string, Entry<T>]) => path.replace(/\{\w+\}/g, '\uffff')
+  for (const [name, { method, path }] of [...entries].sort((a, b) => (order(a) < order(b) ? -1 : 1)))
+    router.register(path.replace(/\{(\w+)\}/g, ':$1'), [method], () => {}, { name })
+  return router
 }
 
-/** Undefined for a broken percent-encoding and for control characters, which name nothing. */
-function decode(segment: string): string | undefined {
+/** Whether a segment is sound percent-encoding, without control characters, which name nothing. */
+function isText(segment: string): boolean {
   try {
-    const text = decodeURIComponent(segment)
-    return /\p{Cc}/u.test(text) ? undefined : text
+    return !/\p{Cc}/u.test(decodeURIComponent(segment))
   } catch {
-    return undefined
+    return false
   }
 }
-
-const split = (path: string) => path.split('/').slice(1)
-const newNode = <T>(): Node<T> => ({ literals: new Map(), parameter: undefined, methods: new Map() })
