@@ -10,7 +10,7 @@ import {
   noteEndpointHealth,
 } from '../db/outgoing/attempts.ts'
 import { open } from '../db/seal.ts'
-import type { Actor } from '../db/tenancy.ts'
+import type { Actor, Tenant } from '../db/tenancy.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import type { HttpClient } from './effects/http.ts'
@@ -72,20 +72,25 @@ async function attempt(
   const delay = scheduleOf(job)[number - 1]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
-  const status = await db.tenant(organization_id, SYSTEM, async (tx) => {
-    const status = await endAttempt(
-      tx,
-      delivery_id,
-      number,
-      result,
-      final ? null : new Date(Date.now() + wait),
-    )
-    if (!job.test) await noteEndpointHealth(tx, job.webhook_id, result)
-    return status
-  })
+  const status = await db.tenant(organization_id, SYSTEM, (tx) =>
+    record(tx, delivery_id, number, job, result, final ? null : new Date(Date.now() + wait)),
+  )
   const error = result.error ? { error: result.error } : {}
   if (status === 'delivering') return { status: 'waiting', ...error, retry_in_ms: wait }
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
+}
+
+/** The endpoint is locked before its deliveries, as everywhere: it may be turned off here, which holds all of them. */
+async function record(
+  tx: Tenant,
+  id: string,
+  number: number,
+  job: DeliveryJob,
+  result: AttemptResult,
+  next: Date | null,
+) {
+  if (!job.test) await noteEndpointHealth(tx, job.webhook_id, result)
+  return endAttempt(tx, id, number, result, next)
 }
 
 /** Where the delivery stands, unless it is to be sent now by the workflow of this release. */
