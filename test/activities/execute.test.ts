@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { pino } from 'pino'
+import { contextOf } from '../../activities/context.ts'
+import { execute } from '../../activities/execute.ts'
+import type { RunState } from '../../db/run-state.ts'
+import type { RecordEffects } from '../../workflows/nodes/define.ts'
+
+const state: RunState = {
+  run: {
+    id: '019a0000-0000-7000-8000-000000000001',
+    kind: 'run',
+    workflow_id: null,
+    workflow_version: null,
+    workflow_name: 'Test',
+    status: 'running',
+    trigger: { type: 'api' },
+    inputs: {},
+    node: null,
+    temporal_run_id: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    started_at: null,
+  },
+  organization: { id: 'o', name: 'Test', currency: 'USD', timezone: 'UTC' },
+  nodes: [],
+  answer: null,
+}
+
+describe('carrying out one node', () => {
+  let lines: string[]
+  const log = pino({}, { write: (line: string) => lines.push(line) })
+  const run = (
+    config: Record<string, unknown>,
+    inputs: Record<string, unknown> = {},
+    type = 'set_fields',
+  ) => {
+    const get = () => {
+      throw new TypeError('cannot read hunter2')
+    }
+    const context = contextOf(state, {
+      now: new Date(),
+      node: { id: 'it', attempt: 1 },
+      signal: new AbortController().signal,
+      effects: { records: { get } as unknown as RecordEffects },
+    })
+    return execute({ type, config }, { inputs }, context, log)
+  }
+  beforeEach(() => {
+    lines = []
+  })
+
+  it('fails a node whose data outgrow a mebibyte, by name', async () => {
+    const half = 'x'.repeat(600_000)
+    const fits = await run({ fields: { a: '{{ inputs.half }}' } }, { half })
+    assert.equal(fits.status, 'completed')
+    const outcome = await run({ fields: { a: '{{ inputs.half }}{{ inputs.half }}' } }, { half })
+    assert.equal(outcome.status, 'failed')
+    assert.deepEqual(outcome.error, {
+      code: 'output_too_large',
+      message: "The node's data is larger than 1024 KiB.",
+    })
+  })
+
+  it('replaces what PostgreSQL cannot keep in a text', async () => {
+    const outcome = await run({ fields: { a: '{{ inputs.bad }}' } }, { bad: 'a\0b\ud800c' })
+    assert.equal(outcome.status, 'completed')
+    assert.deepEqual(outcome.output, { a: 'a\ufffdb\ufffdc' })
+  })
+
+  it('logs where a fault of ours was thrown, with the run, and never its message', async () => {
+    const config = { operation: 'get', entity: 'contacts', id: state.run.id }
+    const outcome = await run(config, {}, 'crm_manager')
+    assert.equal(outcome.status, 'failed')
+    assert.equal(outcome.error.code, 'internal_error')
+    assert.equal(lines.length, 1)
+    const line = JSON.parse(lines[0]!)
+    assert.deepEqual([line.run_id, line.node, line.error], [state.run.id, 'it', 'TypeError'])
+    assert.match(line.stack, /execute\.test\.ts/)
+    assert.doesNotMatch(lines[0]!, /hunter2/)
+  })
+
+  it('says which setting did not fit once it was rendered', async () => {
+    const outcome = await run({ for: '{{ inputs.time }}' }, { time: 'soon' }, 'delay')
+    assert.equal(outcome.status, 'failed')
+    assert.equal(outcome.error.code, 'config_invalid')
+    assert.match(outcome.error.message, /^for: /)
+    assert.deepEqual(outcome.input, { for: 'soon' })
+  })
+})
