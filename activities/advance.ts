@@ -2,7 +2,7 @@ import { activityInfo } from '@temporalio/activity'
 import type { Database } from '../db/connect.ts'
 import { insertEvents, type NewEvent } from '../db/events.ts'
 import type { Logger } from '../db/log.ts'
-import { lockRun, type RunState, recordSegment, rewind } from '../db/run-state.ts'
+import { hasOwned, lockRun, type RunState, recordSegment, rewind } from '../db/run-state.ts'
 import type { Tenant } from '../db/tenancy.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
@@ -77,6 +77,8 @@ async function load(
   if (state.answer) return state.answer
   const { status, temporal_run_id: owner } = state.run
   if (owner !== null && owner !== temporalRunId) {
+    if (await hasOwned(tx, run_id, temporalRunId))
+      return ended('terminated', 'Another Temporal run of this run has taken over.')
     await rewind(tx, run_id, segment)
     const again = await lockRun(tx, run_id, undefined)
     return again ?? ended('lost', 'The run is not on record any more.')

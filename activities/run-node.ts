@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
-import { lockRun, type RunError, type RunState, updateNode } from '../db/run-state.ts'
+import { hasOwned, lockRun, type RunError, type RunState, updateNode } from '../db/run-state.ts'
 import type { Tenant } from '../db/tenancy.ts'
 import type { PlanNode } from '../workflows/definition/types.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
@@ -70,8 +70,11 @@ interface Begun {
 
 async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
-  if (state?.run.status !== 'running')
-    throw failure({ code: 'run_ended', message: 'The run has ended.' }, true)
+  if (state?.run.status !== 'running') {
+    // After a reset of a run that had ended: the Temporal run that takes over opens it again in a moment.
+    const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
+    throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
+  }
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
   const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = plan.nodes[input.node]
@@ -129,6 +132,8 @@ async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Prom
     clearInterval(timer)
   }
 }
+
+const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
 
 /** The message is in the history: errors of nodes hold no secrets. */
 const failure = (error: RunError, last: boolean) =>

@@ -1,7 +1,7 @@
 import type { RunError, RunNode, RunState } from '../db/run-state.ts'
 import type { Plan, PlanNode } from '../workflows/definition/types.ts'
 import { render } from '../workflows/expressions/liquid.ts'
-import { errorHandle, isOpen, step } from '../workflows/interpret/step.ts'
+import { errorHandle, isOpen, type NodeState, type NodeStates, step } from '../workflows/interpret/step.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import { scopeOf } from './context.ts'
@@ -42,7 +42,7 @@ export class Segment {
     for (const one of this.input.happened) this.apply(one)
     const until = Date.now() + MAX_MS
     for (let count = 0; !this.end; count++) {
-      const { ready, skipped } = step(this.plan, this.rows)
+      const { ready, skipped } = step(this.plan, this.states())
       for (const id of skipped) this.settle(this.add(this.plan.nodes[id]!), 'skipped', null)
       const next = ready[0]
       if (next === undefined) break
@@ -52,13 +52,12 @@ export class Segment {
       }
       await this.start(this.plan.nodes[next]!)
     }
-    const open = [...this.rows.values()].some(isOpen)
-    if (!this.end && !open) this.complete()
+    if (!this.end && this.open().length === 0) this.complete()
   }
 
   result(): { answer: SegmentAnswer; nodes: RunNode[]; end: End | undefined } {
     const { end } = this
-    if (end) for (const row of this.rows.values()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+    if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.plan.settings.timeout_ms : undefined
     const answer: SegmentAnswer = {
       commands: end ? [{ type: 'end', status: end.status }] : this.commands,
@@ -67,6 +66,17 @@ export class Segment {
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
     return { answer, nodes: [...this.changed], end }
+  }
+
+  /** What the run still waits for: also an external node that has written its row, but whose end has not arrived. */
+  private open(): RunNode[] {
+    return [...this.rows.values()].filter((row) => row.settled_segment === null)
+  }
+
+  private states(): NodeStates {
+    const states = new Map<string, NodeState>(this.rows)
+    for (const row of this.open()) states.set(row.node_id, { status: 'running', handle: null })
+    return states
   }
 
   private apply(one: Happened): void {
@@ -82,7 +92,8 @@ export class Segment {
   }
 
   private arrive(row: RunNode, node: PlanNode, one: Happened & { node: string }): void {
-    if (one.type === 'timer' || row.status === 'completed') this.settle(row, 'completed', row.handle)
+    if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+    else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
     else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
       const reported = one.type === 'failed' ? { code: one.code, message: one.message } : lost
@@ -208,8 +219,7 @@ export class Segment {
       const why = this.end.error ? `: ${this.end.error.message}` : ''
       return `**${this.end.status}**${why}`.slice(0, MAX_DETAILS)
     }
-    const open = [...this.rows.values()].filter(isOpen)
-    const lines = open.map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
+    const lines = this.open().map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
     const reached = `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached`
     return [reached, ...lines].join('\n').slice(0, MAX_DETAILS)
   }

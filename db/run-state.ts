@@ -169,16 +169,32 @@ export async function updateNode(
 }
 
 /**
- * After a reset in the Temporal UI a new Temporal run owns the row: what the old one did from this segment on is
- * taken back from the record (effects on records and events stay, they have happened).
+ * Whether a Temporal run that does not own the row ever did. After a reset in the Temporal UI the newest Temporal run
+ * owns the row: one that has not been seen takes over, one that has been is superseded.
+ */
+export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {
+  const segment = await tx
+    .trx('run_segments')
+    .where({ organization_id: tx.organizationId, run_id: runId, temporal_run_id: temporalRunId })
+    .first('segment')
+  return segment !== undefined
+}
+
+/**
+ * For the Temporal run that takes over: what the one before did from this segment on is taken back from the record
+ * (effects on records and events stay, they have happened). What the new one still waits for is open again; an
+ * external node that has ended keeps how, for the new one learns of it once more.
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
-  await tx
-    .trx('run_nodes')
-    .where(key)
-    .andWhere('settled_segment', '>=', segment)
+  const reopened = () => tx.trx('run_nodes').where(key).andWhere('settled_segment', '>=', segment)
+  const open = { settled_segment: null, handle: null, ended_at: null, duration_ms: null }
+  await reopened()
     .whereNotNull('wait_until')
-    .update({ status: 'waiting', settled_segment: null, handle: null, ended_at: null, duration_ms: null })
+    .update({ ...open, status: 'waiting' })
+  await reopened()
+    .where({ status: 'cancelled' })
+    .update({ ...open, status: 'running' })
+  await reopened().update({ settled_segment: null })
 }
