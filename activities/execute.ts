@@ -5,6 +5,7 @@ import type { RunError } from '../db/run-state.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
 import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
+import { capped, storable } from './storable.ts'
 
 /** How the try of one node ended. `input` is its config as rendered, where it got that far. */
 export type Outcome =
@@ -21,9 +22,6 @@ export type Outcome =
 /** The code of a fault of ours: the log says more. */
 const INTERNAL = 'internal_error'
 
-/** Of an output, as JSON. */
-const MAX_OUTPUT = 1024 * 1024
-
 /**
  * Renders a node's config and runs it. What its author can act on comes back as `failed`; what may pass (a lost
  * connection, a deadlock) is thrown.
@@ -37,17 +35,17 @@ export async function execute(
   let input: unknown = null
   try {
     const type = typeOf(node.type)
-    input = clean(render(node.config, scope))
+    input = capped(render(node.config, scope))
     const config = type.config.parse(input)
     const result = await type.run(config, context)
-    const output = clean(result.output)
+    const output = capped(result.output)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, wait_until: result.wait_until }
     return { status: 'completed', input, output, handle }
   } catch (error) {
-    const failure = explain(error)
+    const failure = storable(explain(error))
     if (failure.error.code === INTERNAL)
       log.error(
         { run_id: context.run.id, node: context.node.id, ...causeOf(error) },
@@ -106,20 +104,4 @@ function fromAppError(error: AppError): RunError {
     message: error.message,
     ...(issues ? { details: { issues: issues.map(({ loc, msg, type }) => ({ loc, msg, type })) } } : {}),
   }
-}
-
-/** A value that jsonb takes: no NUL and no half surrogate pairs. Throws `output_too_large`. */
-function clean(value: unknown): unknown {
-  const json = JSON.stringify(value ?? null)
-  if (json.length > MAX_OUTPUT)
-    throw new NodeError('output_too_large', `The node's data is larger than ${MAX_OUTPUT / 1024} KiB.`)
-  if (!/\\u0000|\\ud[89a-f]/i.test(json)) return value ?? null
-  const text = (part: string) => part.replaceAll(/\p{Surrogate}/gu, '\uFFFD').replaceAll('\0', '\uFFFD')
-  const copy = (part: unknown): unknown => {
-    if (typeof part === 'string') return text(part)
-    if (Array.isArray(part)) return part.map(copy)
-    if (typeof part !== 'object' || part === null) return part
-    return Object.fromEntries(Object.entries(part).map(([key, item]) => [text(key), copy(item)]))
-  }
-  return copy(JSON.parse(json))
 }

@@ -1,6 +1,7 @@
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { references } from '../workflows/expressions/references.ts'
 import type { NodeState } from '../workflows/interpret/step.ts'
+import { capped } from './storable.ts'
 
 /** What a run answers with: each output rendered; null where a node it reads was not reached. Throws NodeError. */
 export function renderOutputs(
@@ -8,12 +9,11 @@ export function renderOutputs(
   nodes: ReadonlyMap<string, NodeState>,
   scope: Scope,
 ): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(outputs).map(([name, value]) => [
-      name,
-      wasReached(value, nodes) ? render(value, scope) : null,
-    ]),
-  )
+  const rendered = Object.entries(outputs).map(([name, value]) => [
+    name,
+    wasReached(value, nodes) ? render(value, scope) : null,
+  ])
+  return capped(Object.fromEntries(rendered)) as Record<string, unknown>
 }
 
 function wasReached(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Database } from '../db/connect.ts'
@@ -23,7 +24,7 @@ export interface Queue<Row> {
   /** Compare-and-set: rows that are still queued are running from now on. */
   started(db: Knex, rows: Row[]): Promise<void>
   /** Temporal will never take this row: it fails with the reason. */
-  refused(db: Knex, row: Row, reason: string): Promise<void>
+  refused(db: Database, row: Row, reason: string): Promise<void>
 }
 
 /** How many starts of one queue may be under way. */
@@ -31,6 +32,8 @@ const IN_FLIGHT = 100
 const POLL_MS = 1_000
 /** After an error of the database or of Temporal. */
 const PAUSE_MS = 500
+/** Between a start and noting it; far shorter than any lease. */
+const NOTE_MS = 250
 
 /** Runs its queues until closed: claim, start in parallel, note what was started in batches. */
 export class Relay {
@@ -65,12 +68,14 @@ export class Relay {
 /** One queue at work. */
 class Lane<Row> {
   readonly queue: Queue<Row>
+  private readonly database: Database
   private readonly db: Knex
   private readonly client: Client
   private readonly log: Logger
   private readonly starting = new Set<Promise<void>>()
   private readonly toNote: Row[] = []
   private noting: Promise<void> | undefined
+  private readonly closing = new AbortController()
   private woken = false
   private closed = false
   private rouse = () => {}
@@ -78,6 +83,7 @@ class Lane<Row> {
 
   constructor(deps: { db: Database; client: Client; log: Logger }, queue: Queue<Row>) {
     this.queue = queue
+    this.database = deps.db
     this.db = deps.db.system
     this.client = deps.client
     this.log = deps.log.child({ queue: queue.name })
@@ -97,6 +103,7 @@ class Lane<Row> {
     this.rouse()
     await this.loop
     await Promise.all(this.starting)
+    this.closing.abort()
     await this.noting
   }
 
@@ -138,19 +145,21 @@ class Lane<Row> {
       }
       this.log.error({ reason }, 'Temporal refused a start')
       await this.queue
-        .refused(this.db, row, reason)
+        .refused(this.database, row, reason)
         .catch((err) => this.log.error({ err }, 'a refusal was not noted'))
       return
     }
     this.toNote.push(row)
     this.noting ??= this.note()
-    await this.noting
   }
 
-  /** One statement at a time; what is started meanwhile goes into the next. */
+  /**
+   * One statement at a time, and not at once: most rows have left `queued` by their workflow's own first step then,
+   * and writing to them again would only hold that step up. Until it is noted the lease keeps a row's slot.
+   */
   private async note(): Promise<void> {
-    await Promise.resolve()
     while (this.toNote.length > 0) {
+      await setTimeout(NOTE_MS, undefined, { signal: this.closing.signal }).catch(() => {})
       const rows = this.toNote.splice(0)
       await this.queue
         .started(this.db, rows)
@@ -162,7 +171,7 @@ class Lane<Row> {
   private sleep(milliseconds: number): Promise<void> {
     if (this.woken || this.closed) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds)
+      const timer = globalThis.setTimeout(resolve, milliseconds)
       this.rouse = () => {
         clearTimeout(timer)
         resolve()
@@ -171,7 +180,7 @@ class Lane<Row> {
   }
 
   private pause(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    return setTimeout(PAUSE_MS)
   }
 }
 

@@ -1,8 +1,6 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
 import type { Knex } from 'knex'
-import { runEvent } from '../activities/run-event.ts'
 import type { Database } from '../db/connect.ts'
-import { insertEvents } from '../db/events.ts'
 import { purgeIdempotencyKeys } from '../db/idempotency.ts'
 import { purgeIncoming } from '../db/incoming/receiving.ts'
 import { purgeLimitWindows } from '../db/limits.ts'
@@ -12,6 +10,7 @@ import { lockRun } from '../db/run-state.ts'
 import { purgeSessions } from '../db/users.ts'
 import type { EndStatus } from '../workflows/protocol.ts'
 import { workflowIdOf } from './queues/runs.ts'
+import { recordEnd } from './record-end.ts'
 import { sweepDeliveries } from './sweep-deliveries.ts'
 
 const EVERY_MS = 60_000
@@ -25,6 +24,7 @@ interface IdleRow {
   organization_id: string
   id: string
   kind: 'run' | 'node_test'
+  temporal_run_id: string | null
 }
 
 /**
@@ -74,13 +74,13 @@ export class Sweep {
 
   private async reconcile(trx: Knex.Transaction, idle: string): Promise<void> {
     const { rows } = await trx.raw<{ rows: IdleRow[] }>(
-      `select organization_id, id, kind from runs
+      `select organization_id, id, kind, temporal_run_id from runs
        where status = 'running' and updated_at < now() - cast(? as interval) order by updated_at limit ?`,
       [idle, BATCH],
     )
     for (const row of rows) {
       const found = await this.look(row)
-      if (found.end) await this.recordEnd(row, found.end, found.reason)
+      if (found.end) await this.end(row, found.end, found.reason)
       // Touched, so that the next sweep looks at others first.
       else
         await this.db
@@ -106,31 +106,13 @@ export class Sweep {
     }
   }
 
-  private async recordEnd(row: IdleRow, status: EndStatus, reason = ''): Promise<void> {
+  private async end(row: IdleRow, status: EndStatus, reason = ''): Promise<void> {
     const { organization_id, id } = row
     await this.db.tenant(organization_id, { type: 'system', id: null }, async (tx) => {
       const state = await lockRun(tx, id, undefined)
-      if (state?.run.status !== 'running') return
-      const error = { code: status, message: reason }
-      const key = { organization_id, run_id: id }
-      await tx
-        .trx('run_nodes')
-        .where(key)
-        .whereIn('status', ['running', 'waiting'])
-        .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
-      await tx
-        .trx('runs')
-        .where({ organization_id, id })
-        .update({
-          status,
-          error: JSON.stringify(error),
-          ended_at: tx.trx.fn.now(),
-          updated_at: tx.trx.fn.now(),
-        })
-      if (row.kind === 'run' && status !== 'cancelled')
-        await insertEvents(tx, [runEvent(state.run, status, { error })])
-      tx.wake('agx_run_ended', id)
-      tx.wake('agx_runs')
+      // After a reset, a newer Temporal run may have taken over meanwhile.
+      if (state?.run.status !== 'running' || state.run.temporal_run_id !== row.temporal_run_id) return
+      await recordEnd(tx, state, status, { code: status, message: reason })
     })
     this.log.warn({ organization_id, run_id: id, status }, 'a run had ended unrecorded')
   }

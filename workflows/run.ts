@@ -18,6 +18,7 @@ import type {
   SegmentAnswer,
   SegmentInput,
 } from './protocol.ts'
+import { summaryOf } from './summary.ts'
 
 /**
  * A run: a small durable loop. Each turn is one segment, one transaction of the local activity `advance`, which runs
@@ -59,7 +60,7 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
         open.set(command.node, command.title)
         if (command.type === 'timer')
           launch(branches, inbox, { type: 'timer', node: command.node }, () =>
-            sleep(command.ms, { summary: command.title }),
+            sleep(command.ms, { summary: summaryOf(command.title) }),
           )
         else
           launch(branches, inbox, { type: 'settled', node: command.node }, () =>
@@ -105,7 +106,7 @@ function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
     startToCloseTimeout: '30 seconds',
     retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '10 seconds' },
     localRetryThreshold: '20 seconds',
-    summary: summary.slice(0, 200),
+    summary: summaryOf(summary),
   })
   return advance(input)
 }
@@ -125,7 +126,7 @@ function external(command: Command & { type: 'external' }, input: NodeInput): Pr
       backoffCoefficient: Math.max(1, retry.backoff),
       maximumInterval: Math.max(1, retry.initial_interval_ms, retry.max_interval_ms),
     },
-    summary: command.title.slice(0, 200),
+    summary: summaryOf(command.title),
   })
   return activities[command.node_type]!(input)
 }

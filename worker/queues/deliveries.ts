@@ -3,6 +3,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import type { deliver } from '../../workflows/deliver.ts'
+import { summaryOf } from '../../workflows/summary.ts'
 import { type Queue, refusal } from '../relay.ts'
 
 const LEASE_SECONDS = 30
@@ -54,9 +55,10 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
         .update({ status: 'delivering', started_at: db.fn.now(), lease_until: null })
     },
     async refused(db, row, reason) {
-      await db('deliveries')
+      await db
+        .system('deliveries')
         .where({ organization_id: row.organization_id, id: row.id, status: 'queued' })
-        .update({ status: 'failed', error: reason, ended_at: db.fn.now(), lease_until: null })
+        .update({ status: 'failed', error: reason, ended_at: db.system.fn.now(), lease_until: null })
     },
   }
 }
@@ -102,7 +104,7 @@ async function startDelivery(
   taskQueue: string,
   attributes: boolean,
 ): Promise<void> {
-  const summary = `${row.event_name} to ${row.webhook_name}`.slice(0, 200)
+  const summary = summaryOf(`${row.event_name} to ${row.webhook_name}`)
   const typedSearchAttributes = [
     { key: ORGANIZATION, value: row.organization_id },
     { key: ENDPOINT, value: row.webhook_id },

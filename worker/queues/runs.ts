@@ -6,9 +6,12 @@ import {
 import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
+import { lockRun } from '../../db/run-state.ts'
 import type { RunTrigger } from '../../db/runs.ts'
 import type { run, testNode } from '../../workflows/index.ts'
 import type { NodeTestInput, RunInput } from '../../workflows/protocol.ts'
+import { summaryOf } from '../../workflows/summary.ts'
+import { recordEnd } from '../record-end.ts'
 import { type Queue, refusal } from '../relay.ts'
 
 /** Runs of one organization that may be running at once, unless its limits say otherwise. */
@@ -62,16 +65,12 @@ export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<Ru
         .update({ status: 'running', started_at: db.fn.now(), updated_at: db.fn.now(), lease_until: null })
     },
     async refused(db, row, reason) {
-      await db('runs')
-        .where({ organization_id: row.organization_id, id: row.id, status: 'queued' })
-        .update({
-          status: 'failed',
-          error: JSON.stringify({ code: 'start_refused', message: reason }),
-          ended_at: db.fn.now(),
-          updated_at: db.fn.now(),
-          lease_until: null,
-        })
-      await db.raw("select pg_notify('agx_run_ended', ?)", [row.id])
+      const { organization_id, id } = row
+      await db.tenant(organization_id, { type: 'system', id: null }, async (tx) => {
+        const state = await lockRun(tx, id, undefined)
+        if (state?.run.status !== 'queued') return
+        await recordEnd(tx, state, 'failed', { code: 'start_refused', message: reason.slice(0, 1_000) })
+      })
     },
   }
 }
@@ -156,7 +155,7 @@ async function startRun(client: Client, row: RunRow, taskQueue: string, attribut
     requestEagerStart: true,
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     workflowIdConflictPolicy: 'FAIL',
-    staticSummary: `${row.workflow_name} (${row.organization_name})`.slice(0, 200),
+    staticSummary: summaryOf(`${row.workflow_name} (${row.organization_name})`),
     memo: {
       organization_id: row.organization_id,
       run_id: row.id,
