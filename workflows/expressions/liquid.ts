@@ -1,6 +1,6 @@
-import { Context, type Liquid, toValue, toValueSync, type Value } from 'liquidjs'
+import { Context, toValue, toValueSync, type Value } from 'liquidjs'
 import { NodeError } from '../nodes/define.ts'
-import { createEngine, explain, hasPlaceholder, parseTemplate } from './template.ts'
+import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 
 /** The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`. */
 export type Scope = Record<string, unknown>
@@ -23,7 +23,7 @@ const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 1_000, charact
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
-  const rendering = { engine: createEngine(), scope, limits: { ...DEFAULTS, ...limits } }
+  const rendering = { scope, limits: { ...DEFAULTS, ...limits } }
   const budget = {
     until: Date.now() + rendering.limits.milliseconds,
     characters: rendering.limits.characters,
@@ -32,7 +32,6 @@ export function render(value: unknown, scope: Scope, limits: Partial<RenderLimit
 }
 
 interface Rendering {
-  engine: Liquid
   scope: Scope
   limits: RenderLimits
 }
@@ -60,7 +59,7 @@ function renderDeep(value: unknown, path: string, rendering: Rendering, budget: 
 function renderText(text: string, path: string, rendering: Rendering, budget: Budget): unknown {
   try {
     if (Date.now() > budget.until) throw new Error('rendering takes too long')
-    const { parts } = parseTemplate(text, rendering.engine)
+    const { parts } = parseTemplate(text)
     const only = parts.length === 1 ? parts[0] : undefined
     if (only && typeof only !== 'string') return evaluate(only, rendering)
     const rendered = parts
@@ -76,7 +75,7 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
   }
 }
 
-function evaluate(expression: Value, { engine, scope, limits }: Rendering): unknown {
+function evaluate(expression: Value, { scope, limits }: Rendering): unknown {
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
   return toValue(toValueSync(expression.value(context, false))) ?? null
 }

@@ -1,5 +1,5 @@
 import { type Token, TypeGuards } from 'liquidjs'
-import { createEngine, hasPlaceholder, parseTemplate } from './template.ts'
+import { hasPlaceholder, parseTemplate } from './template.ts'
 
 /** What a placeholder reads: its segments up to the first that is only known when it runs. */
 export interface Reference {
@@ -16,7 +16,7 @@ export interface Reference {
 /** Every reference in a string, those inside brackets and filter arguments too. Throws TemplateError. */
 export function references(text: string): Reference[] {
   if (!hasPlaceholder(text)) return []
-  const { parts } = parseTemplate(text, createEngine())
+  const { parts } = parseTemplate(text)
   const found: Reference[] = []
   for (const part of parts) {
     if (typeof part === 'string') continue

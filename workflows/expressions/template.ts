@@ -2,7 +2,6 @@ import { type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from '
 
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
 export interface Template {
-  engine: Liquid
   parts: (string | Value)[]
 }
 
@@ -78,11 +77,8 @@ const MAX_BRACKETS = 50
 /** Whether a string holds anything that is not literal text. */
 export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
 
-/**
- * A Liquid engine that knows output expressions only. It is cheap to make; make one for each call of a public
- * function, so that nothing is shared between organizations.
- */
-export function createEngine(): Liquid {
+/** A Liquid engine that knows output expressions only. */
+function createEngine(): Liquid {
   const engine = new Liquid({
     strictVariables: true,
     strictFilters: true,
@@ -100,9 +96,12 @@ export function createEngine(): Liquid {
   return engine
 }
 
+/** Shared by all organizations, for it holds nothing: no cache, no variables; limits are of each rendering. */
+export const engine = createEngine()
+
 /** Parses a template. Throws TemplateError. */
-export function parseTemplate(text: string, engine: Liquid): Template {
-  if (!hasPlaceholder(text)) return { engine, parts: [text] }
+export function parseTemplate(text: string): Template {
+  if (!hasPlaceholder(text)) return { parts: [text] }
   if (text.length > MAX_TEMPLATE_LENGTH)
     throw new TemplateError(`a text with placeholders may have ${MAX_TEMPLATE_LENGTH} characters at most`)
   if (bracketDepth(text) > MAX_BRACKETS) throw new TemplateError('brackets are nested too deeply')
@@ -112,7 +111,7 @@ export function parseTemplate(text: string, engine: Liquid): Template {
       if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
       throw new TemplateError('tags such as {% if %} are not available: use {{ … }} only')
     })
-    return { engine, parts: parts.filter((part) => part !== '') }
+    return { parts: parts.filter((part) => part !== '') }
   } catch (error) {
     throw new TemplateError(explain(error))
   }
