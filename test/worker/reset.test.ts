@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type { createActivities } from '../../activities/index.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+
+type Advance = ReturnType<typeof createActivities>['advance']
+
+const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
+const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
+const call = {
+  id: 'call',
+  type: 'api_request',
+  config: { url: 'https://example.com/' },
+  retry: { max_attempts: 1 },
+}
+const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
+
+describe('runs that an operator resets in the Temporal UI', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  let broken = true
+  let calls = 0
+  let around: (advance: Advance) => Advance = (advance) => advance
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, {
+      http: async () => {
+        calls += 1
+        if (broken) throw new NodeError('connection_refused', 'Nobody there.')
+        return { status: 200, headers: {}, body: null, duration_ms: 1 }
+      },
+      advance: (advance) => (input) => around(advance)(input),
+    })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+  beforeEach(() => {
+    broken = true
+    calls = 0
+    around = (advance) => advance
+  })
+
+  /** To the workflow task that is the nth to have completed, from 0. @returns the new Temporal run's id. */
+  async function reset(id: string, task: number): Promise<string> {
+    const workflowId = `run:${id}`
+    const events = await historyOf(worker.client, workflowId)
+    const tasks = events.filter((event) => event.workflowTaskCompletedEventAttributes)
+    const { runId } = await worker.client.workflow.getHandle(workflowId).describe()
+    const answer = await worker.client.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId, runId },
+      reason: 'test',
+      requestId: randomUUID(),
+      workflowTaskFinishEventId: tasks[task]!.eventId!,
+    })
+    return answer.runId
+  }
+  const run = (id: string) => db.system('runs').where({ id }).first()
+  const nodes = async (id: string) => {
+    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
+  }
+  async function until(what: () => Promise<boolean>): Promise<void> {
+    for (const end = Date.now() + 10_000; !(await what()); ) {
+      assert.ok(Date.now() < end, 'it took too long')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  it('runs again what a failed call had stopped, and ends anew', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('before'), call, set('next')],
+      edges: [edge('before', 'call'), edge('call', 'next')],
+    })
+    assert.equal((await untilRun(db, id)).status, 'failed')
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    broken = false
+    const newest = await reset(id, 0)
+    await until(async () => (await run(id)).status === 'completed')
+    const row = await run(id)
+    assert.deepEqual([row.temporal_run_id, row.error], [newest, null])
+    assert.deepEqual(await nodes(id), { before: 'completed', call: 'completed', next: 'completed' })
+    assert.equal(calls, 2)
+  })
+
+  it('fails again, rather than complete, when it is reset to behind the failed call', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [call, set('next')],
+      edges: [edge('call', 'next')],
+    })
+    await untilRun(db, id)
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    const newest = await reset(id, 1)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    const row = await untilRun(db, id)
+    assert.deepEqual([row.status, row.error?.code], ['failed', 'connection_refused'])
+    assert.deepEqual(await nodes(id), { call: 'failed' })
+  })
+
+  it('waits again for what the end had cancelled, and goes on behind it', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1500ms'), set('after'), call],
+      edges: [edge('first', 'pause'), edge('pause', 'after'), edge('first', 'call')],
+    })
+    assert.equal((await untilRun(db, id)).status, 'failed')
+    assert.equal((await nodes(id)).pause, 'cancelled')
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    broken = false
+    await reset(id, 0)
+    await until(async () => (await run(id)).status === 'completed')
+    assert.deepEqual(await nodes(id), {
+      first: 'completed',
+      pause: 'completed',
+      call: 'completed',
+      after: 'completed',
+    })
+  })
+
+  it('lets no late segment of the Temporal run before take the row back', async () => {
+    let late: Promise<unknown> | undefined
+    let release = () => {}
+    let held = false
+    around = (advance) => async (input) => {
+      if (input.segment === 1 && !held) {
+        held = true
+        const blocked = new Promise<void>((resolve) => {
+          release = resolve
+        })
+        late = blocked.then(() => advance(input))
+        return late as ReturnType<Advance>
+      }
+      return advance(input)
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('a', '50ms'), delay('b', '1h')],
+      edges: [edge('a', 'b')],
+    })
+    await until(async () => held)
+    const newest = await reset(id, 0)
+    await until(async () => (await nodes(id)).b === 'waiting')
+    assert.equal((await run(id)).temporal_run_id, newest)
+    release()
+    const answer = (await late) as Awaited<ReturnType<Advance>>
+    assert.deepEqual(answer.commands, [{ type: 'end', status: 'terminated' }])
+    const row = await run(id)
+    assert.deepEqual([row.status, row.temporal_run_id], ['running', newest])
+    assert.deepEqual(await nodes(id), { a: 'completed', b: 'waiting' })
+    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    assert.equal((await run(id)).status, 'running')
+    await worker.client.workflow.getHandle(`run:${id}`).terminate()
+  })
+})

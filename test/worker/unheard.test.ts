@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
+
+describe('an external node whose end the workflow has not heard of yet', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+  let release = () => {}
+  const heard = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    worker = await startWorker(db, {
+      http: async () => {
+        await heard
+        throw new NodeError('connection_refused', 'Nobody there.')
+      },
+      // The activity's last transaction has committed, and another branch goes on before the workflow is told.
+      advance: (advance) => async (input) => {
+        if (!input.happened.some(({ type }) => type === 'timer')) return advance(input)
+        const error = JSON.stringify({ code: 'connection_refused', message: 'Nobody there.' })
+        const key = { run_id: input.run_id, node_id: 'call' }
+        await db.system('run_nodes').where(key).update({ status: 'failed', error, ended_at: new Date() })
+        const answer = await advance(input)
+        release()
+        return answer
+      },
+    })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('is still waited for by what follows it', async () => {
+    const set = (id: string, value: string) => ({ id, type: 'set_fields', config: { fields: { value } } })
+    const id = await queueRun(db, await createOrganization(db), {
+      nodes: [
+        set('first', 'x'),
+        { id: 'pause', type: 'delay', config: { for: '200ms' } },
+        { id: 'call', type: 'api_request', config: { url: 'https://example.com/' } },
+        set('sorry', '{{ nodes.call.error.code }}'),
+      ],
+      edges: [edge('first', 'pause'), edge('first', 'call'), edge('call', 'sorry', 'error')],
+      outputs: { why: '{{ nodes.sorry.output.value }}' },
+    })
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { why: 'connection_refused' }])
+  })
+})
