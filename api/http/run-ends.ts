@@ -1,3 +1,5 @@
+const POLL_MS = 1_000
+
 /** Whoever waits for a run's end (`Prefer: wait`) asks here; one LISTEN connection serves them all. */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
@@ -9,8 +11,9 @@ export class RunEnds {
   }
 
   /**
-   * Polls `read` at every hint, and twice a second besides, until it returns something, the time is over or the
-   * caller has gone. @returns what `read` gave, else undefined.
+   * Polls `read` at every hint, and once a second besides, until it returns something, the time is over or the
+   * caller has gone. Called right after what it waits for was begun, it does not look at once.
+   * @returns what `read` gave, else undefined.
    */
   async wait<T>(
     runId: string,
@@ -30,18 +33,18 @@ export class RunEnds {
     signal.addEventListener('abort', hint)
     try {
       for (;;) {
-        hinted = false
-        const found = await read()
         const left = deadline - Date.now()
-        if (found !== undefined || left <= 0 || signal.aborted) return found
-        if (!hinted)
+        if (!hinted && !signal.aborted)
           await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, Math.min(500, left))
+            const timer = setTimeout(resolve, Math.min(POLL_MS, left))
             wake = () => {
               clearTimeout(timer)
               resolve()
             }
           })
+        hinted = false
+        const found = await read()
+        if (found !== undefined || Date.now() >= deadline || signal.aborted) return found
       }
     } finally {
       signal.removeEventListener('abort', hint)
