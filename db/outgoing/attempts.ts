@@ -52,6 +52,8 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
   const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
     `with d as (
        update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
+         -- the relay's, which has not noted the start yet
+         lease_until = case when status <> 'queued' then lease_until end,
          started_at = coalesce(started_at, now())
        where organization_id = :organizationId and id = :id returning attempts)
      insert into delivery_attempts (organization_id, delivery_id, attempt)
