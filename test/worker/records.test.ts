@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+const crm = (id: string, config: Record<string, unknown>) => ({ id, type: 'crm_manager', config })
+
+describe('runs that work on records', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db)
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('create, get, search, update, upsert, link, list, unlink and delete', async () => {
+    const contact = { entity: 'contacts', id: '{{ nodes.create.output.id }}' }
+    const company = { target: 'companies', target_id: '{{ nodes.company.output.record.id }}' }
+    const nodes = [
+      crm('create', {
+        operation: 'create',
+        entity: 'contacts',
+        fields: { email: 'ada@example.com', first_name: '{{ inputs.name }}' },
+      }),
+      crm('get', { operation: 'get', ...contact }),
+      crm('update', { operation: 'update', ...contact, fields: { first_name: 'Augusta' } }),
+      crm('again', {
+        operation: 'upsert',
+        entity: 'contacts',
+        by: 'email',
+        fields: { email: 'ADA@example.com', job_title: 'Analyst' },
+      }),
+      crm('company', {
+        operation: 'upsert',
+        entity: 'companies',
+        by: 'domain',
+        fields: { name: 'Engines', domain: 'engines.example' },
+      }),
+      crm('link', { operation: 'link', ...contact, ...company, properties: { role: 'founder' } }),
+      crm('related', { operation: 'list_related', ...contact, target: 'companies' }),
+      crm('found', {
+        operation: 'search',
+        entity: 'contacts',
+        filters: { 'email[contains]': 'ada@' },
+        limit: 5,
+      }),
+      crm('unlink', { operation: 'unlink', ...contact, ...company }),
+      crm('delete', { operation: 'delete', ...contact }),
+      crm('gone', { operation: 'get', ...contact }),
+    ]
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [...nodes, { id: 'end', type: 'stop', config: {} }],
+        edges: [
+          ...nodes
+            .slice(1)
+            .map((node, index) => ({ from: nodes[index]!.id, handle: 'success', to: node.id })),
+          { from: 'gone', handle: 'error', to: 'end' },
+        ],
+        inputs: { name: { type: 'string' } },
+        outputs: {
+          got: '{{ nodes.get.output.first_name }}',
+          updated: '{{ nodes.update.output.first_name }}',
+          created: ['{{ nodes.again.output.created }}', '{{ nodes.company.output.created }}'],
+          title: '{{ nodes.found.output.data[0].job_title }}',
+          related: '{{ nodes.related.output.data[0].name }}',
+          deleted: '{{ nodes.delete.output.deleted }}',
+        },
+      },
+      { name: 'Ada' },
+    )
+    const run = await untilRun(db, id)
+    assert.equal(run.status, 'completed', JSON.stringify(run.error))
+    assert.deepEqual(run.outputs, {
+      got: 'Ada',
+      updated: 'Augusta',
+      created: [false, true],
+      title: 'Analyst',
+      related: 'Engines',
+      deleted: true,
+    })
+    const rows = await db.system('run_nodes').where({ run_id: id, node_id: 'gone' })
+    assert.deepEqual([rows[0].status, rows[0].handle, rows[0].error.code], ['failed', 'error', 'not_found'])
+    const raised = await db.system('events').whereNot('name', 'like', 'workflow.%').orderBy('id')
+    assert.deepEqual([...new Set(raised.map((event) => event.name))].sort(), [
+      'company.created',
+      'contact.created',
+      'contact.deleted',
+      'contact.updated',
+    ])
+  })
+
+  it('undo what a failed node had written, and keep what the others did', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        crm('first', { operation: 'create', entity: 'companies', fields: { name: 'Kept' } }),
+        crm('second', {
+          operation: 'create',
+          entity: 'companies',
+          fields: {
+            name: 'Undone',
+            associations: [{ object: 'contacts', id: '019a0000-0000-7000-8000-000000000001' }],
+          },
+        }),
+      ],
+      edges: [{ from: 'first', handle: 'success', to: 'second' }],
+    })
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.error?.node_id], ['failed', 'second'], JSON.stringify(run.error))
+    const names = await db.system('companies').whereIn('name', ['Kept', 'Undone'])
+    assert.deepEqual(
+      names.map((row) => row.name),
+      ['Kept'],
+    )
+  })
+})
