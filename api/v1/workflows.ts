@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { AppError } from '../../db/errors.ts'
 import { listWorkflows } from '../../db/workflow-list.ts'
 import {
   activate,
@@ -8,14 +7,13 @@ import {
   deleteWorkflow,
   getWorkflow,
   updateWorkflow,
-  type VersionContent,
 } from '../../db/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { validationContext } from './validation-context.ts'
+import { checked, keepName, namedBy } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -224,40 +222,6 @@ export const workflowRoutes: Route[] = [
     }),
   ),
 ]
-
-interface Source {
-  spec?: string | undefined
-  definition?: Record<string, unknown> | undefined
-}
-
-/** What will be stored. Throws `workflow_invalid` with the whole result. */
-function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
-  const context = validationContext()
-  const validated = spec === undefined ? validateDefinition(definition, context) : validateSpec(spec, context)
-  if (!validated.definition) {
-    const { errors } = validated.result
-    throw new AppError(
-      'workflow_invalid',
-      `the workflow has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}: ${errors[0]?.message}`,
-      { validation: validated.result },
-    )
-  }
-  const content = {
-    spec: spec ?? null,
-    definition: validated.definition,
-    plan: compile(validated.definition),
-  }
-  return { content, warnings: validated.result.warnings }
-}
-
-/** A raw definition need not say a name; then it does not rename. */
-const namedBy = ({ definition }: Source, content: VersionContent) =>
-  definition && definition.name === undefined ? undefined : content.definition.name
-
-const keepName = (content: VersionContent, name: string): VersionContent => ({
-  ...content,
-  definition: { ...content.definition, name },
-})
 
 function from(source: 'spec' | 'definition', { result }: Validated, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)

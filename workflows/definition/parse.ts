@@ -11,7 +11,8 @@ import {
 } from 'yaml'
 import { type Problem, pointer } from './errors.ts'
 
-const MAX_BYTES = 262_144
+/** Of a YAML spec, in UTF-8. */
+export const MAX_SPEC_BYTES = 262_144
 /** `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
 const MAX_DEPTH = 100
 const MAX_ENTRIES = 10_000
@@ -134,7 +135,7 @@ function plain(value: unknown): unknown {
 }
 
 function beyondLimits(text: string): string | undefined {
-  if (Buffer.byteLength(text) > MAX_BYTES) return `a spec may have ${MAX_BYTES / 1024} KiB at most`
+  if (Buffer.byteLength(text) > MAX_SPEC_BYTES) return `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`
   if (count(text, /[\n\r,]/g) > MAX_SEPARATORS) return `a spec may have ${MAX_ENTRIES} values at most`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
     return 'tags, anchors and aliases are not available'

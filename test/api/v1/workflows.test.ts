@@ -107,6 +107,16 @@ describe('workflows over HTTP', () => {
       equal((await api.request('GET', '/v1/workflows?name=Broken')).body.total, 0)
     })
 
+    it('refuses a spec above 256 KiB with 413, which validate reports as a finding', async () => {
+      const large = { spec: `${spec('Large')}# ${'x'.repeat(262_144)}` }
+      const refused = await post('', large)
+      deepEqual([refused.status, refused.body.error.type], [413, 'payload_too_large'])
+      const { workflow_id } = await create('Small')
+      equal((await api.request('PATCH', `/v1/workflows/${workflow_id}`, { body: large })).status, 413)
+      const { status, body } = await post('/validate', large)
+      deepEqual([status, body.valid, body.errors[0].code], [200, false, 'yaml_limit'])
+    })
+
     it('refuses a raw definition and unknown keys', async () => {
       equal((await post('', { definition: {} })).status, 422)
       equal((await post('', { spec: spec(), active: true })).status, 422)
