@@ -7,6 +7,10 @@ import { isMigrated } from '../db/migrate.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHED_MS = 2_000
+/** A poll takes a minute at most. */
+const POLLED_MS = 120_000
+/** temporal.api.enums.v1.TaskQueueType. */
+const WORKFLOW_QUEUE = 1
 
 interface Watched {
   connection: NativeConnection
@@ -83,12 +87,27 @@ async function check(
       outcome('database', async () => Boolean(await db.system.raw('select 1'))),
       outcome('migrations', () => isMigrated(db.system)),
       outcome('temporal', async () => Boolean(await watched?.connection.workflowService.getSystemInfo({}))),
-      outcome(
-        'pollers',
-        async () => watched?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
-      ),
+      outcome('pollers', async () => watched !== undefined && (await isPolling(watched))),
     ]),
   )
+}
+
+/** Whether Temporal has heard of late from every worker of this process, on its task queue. */
+async function isPolling({ connection, workers }: Watched): Promise<boolean> {
+  const polling = workers.map(async (worker) => {
+    const { namespace, taskQueue, identity } = worker.options
+    if (worker.getState() !== 'RUNNING') return false
+    const { pollers } = await connection.workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: WORKFLOW_QUEUE,
+    })
+    return pollers.some((poller) => {
+      const at = Number(poller.lastAccessTime?.seconds ?? 0) * 1_000
+      return poller.identity === identity && Date.now() - at < POLLED_MS
+    })
+  })
+  return (await Promise.all(polling)).every(Boolean)
 }
 
 function late(): Promise<never> {

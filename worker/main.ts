@@ -46,7 +46,8 @@ async function main(): Promise<void> {
   const activities = createActivities({ db, log, http: http.call, records: recordEffects })
   const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
-  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig()
+  const namespace = config.TEMPORAL_NAMESPACE
+  const { connectionOptions } = loadClientConnectConfig()
 
   // Temporal may be late, or go away for a while: the process stays, says so on /readyz, and connects again.
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {

@@ -32,6 +32,7 @@ export interface TestWorker {
   client: Client
   taskQueue: string
   connection: NativeConnection
+  workers: Worker[]
   stop(): Promise<void>
 }
 
@@ -75,6 +76,7 @@ export async function startWorker(
     client,
     taskQueue,
     connection,
+    workers,
     async stop() {
       await relay.close()
       for (const worker of workers) worker.shutdown()

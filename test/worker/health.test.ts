@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { NativeConnection, type Worker } from '@temporalio/worker'
+import { freePort } from '../../db/embedded.ts'
+import { type Health, serveHealth } from '../../worker/health.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
+
+describe('health of the worker process', () => {
+  let db: TestDatabase
+  let health: Health
+  let connection: NativeConnection
+  let worker: TestWorker
+  let url: string
+  const ready = async () => {
+    const response = await fetch(`${url}/readyz`)
+    return {
+      status: response.status,
+      checks: ((await response.json()) as { checks: Record<string, string> }).checks,
+    }
+  }
+  /** What `isPolling` reads of a worker. */
+  const workerOf = (identity: string, state = 'RUNNING') => {
+    const options = { namespace: 'default', taskQueue: worker.taskQueue, identity }
+    return { options, getState: () => state } as unknown as Worker
+  }
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    worker = await startWorker(db)
+    connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    health = await serveHealth({ db, log: testLog, host: '127.0.0.1', port })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await health?.close()
+    await connection?.close()
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('is alive, and not ready, while there is no Temporal', async () => {
+    assert.equal((await fetch(`${url}/healthz`)).status, 200)
+    const { status, checks } = await ready()
+    assert.equal(status, 503)
+    assert.deepEqual(checks, { database: 'ok', migrations: 'ok', temporal: 'failed', pollers: 'failed' })
+  })
+
+  it('is ready once Temporal hears its workers poll, and not before', async () => {
+    const { identity } = worker.workers[0]!.options
+    const looks = async (watched: Worker[]) => {
+      health.watch({ connection, workers: watched })
+      return ready()
+    }
+    for (const until = Date.now() + 10_000; ; ) {
+      const { status, checks } = await looks(worker.workers)
+      if (status === 200) break
+      assert.ok(Date.now() < until, JSON.stringify(checks))
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.equal((await looks([workerOf(identity)])).status, 200)
+    const silent = await looks([workerOf('somebody else')])
+    assert.deepEqual([silent.status, silent.checks.temporal, silent.checks.pollers], [503, 'ok', 'failed'])
+    assert.equal((await looks([workerOf(identity, 'DRAINING')])).status, 503)
+  })
+})
