@@ -158,6 +158,58 @@ describe('running workflows', () => {
     assert.equal((await api.request('POST', path, { body: { ...body, version: 9 } })).status, 404)
   })
 
+  it('cancels a run that waits, and answers how one has ended that is cancelled late', async () => {
+    await save({
+      ...greet,
+      name: 'Waits',
+      inputs: {},
+      nodes: [{ id: 'long', type: 'delay', config: { for: '1h' } }],
+      outputs: {},
+    })
+    const { body } = await run({ name: 'Waits', confirm: true })
+    const path = `/v1/runs/${body.run_id}`
+    const status = async () => {
+      const { body } = await api.request('GET', path)
+      // Started, and so far that it waits.
+      return body.status === 'running' ? body.nodes[0]?.status : body.status
+    }
+    const until = async (wanted: string) => {
+      for (const end = Date.now() + 10_000; (await status()) !== wanted; )
+        assert.ok(Date.now() < end, `it is ${await status()}`)
+    }
+    await until('waiting')
+    const asked = await api.request('POST', `${path}/cancel`)
+    assert.deepEqual([asked.status, asked.body.object, asked.body.run_id], [200, 'run', body.run_id])
+    assert.ok(asked.body.cancel_requested_at)
+    await until('cancelled')
+    assert.equal((await api.request('GET', path)).body.nodes[0]?.status, 'cancelled')
+    const again = await api.request('POST', `${path}/cancel`)
+    assert.deepEqual([again.status, again.body.status], [200, 'cancelled'])
+
+    const ended = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true }, { Prefer: 'wait=10' })
+    const late = await api.request('POST', `/v1/runs/${ended.body.run_id}/cancel`)
+    assert.deepEqual([late.status, late.body.status], [200, 'completed'])
+    assert.equal(late.body.cancel_requested_at, null)
+  })
+
+  it('gives inputs that are left out to placeholders as null', async () => {
+    await save({
+      ...greet,
+      name: 'Optional',
+      inputs: { note: { type: 'string' } },
+      outputs: { text: '{{ nodes.hello.output.text }}' },
+      nodes: [
+        {
+          id: 'hello',
+          type: 'set_fields',
+          config: { fields: { text: "{{ inputs.note | default: 'none' }}" } },
+        },
+      ],
+    })
+    const { body } = await run({ name: 'Optional', confirm: true }, { Prefer: 'wait=10' })
+    assert.deepEqual([body.status, body.outputs], ['completed', { text: 'none' }])
+  })
+
   it('does not show runs to another organization', async () => {
     const { body } = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true })
     const other = await startApi(db)
