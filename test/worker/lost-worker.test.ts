@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { freePort } from '../../db/embedded.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
+
+/** Real worker processes, killed with SIGKILL in the middle. */
+describe('a worker that is lost', () => {
+  let db: TestDatabase
+  let organizationId: string
+  let server: Server
+  let url: string
+  let calls: (string | undefined)[] = []
+  let arrived = () => {}
+  let hang = true
+  const taskQueue = `test-${randomUUID()}`
+  const children: ChildProcess[] = []
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    server = createServer((request, response) => {
+      calls.push(request.headers['idempotency-key'] as string | undefined)
+      arrived()
+      if (!hang) response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  })
+  beforeEach(() => {
+    calls = []
+    hang = true
+  })
+  after(async function () {
+    this.timeout(30_000)
+    for (const child of children) child.kill('SIGKILL')
+    server?.closeAllConnections()
+    server?.close()
+    await db?.drop()
+  })
+
+  /** As `npm run worker` starts it. @returns once it is ready. */
+  async function startProcess(): Promise<ChildProcess> {
+    const port = await freePort()
+    const child = spawn(process.execPath, ['--import', 'tsx', 'worker/main.ts'], {
+      cwd: fileURLToPath(new URL('../../', import.meta.url)),
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        NODE_ENV: 'test',
+        NODE_V8_COVERAGE: '',
+        DATABASE_URL: db.url,
+        DATA_DIR: join(tmpdir(), 'agx-test'),
+        TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
+        TEMPORAL_TASK_QUEUE: taskQueue,
+        WORKER_PORT: String(port),
+        EGRESS_ALLOW: '127.0.0.1/32',
+        LOG_LEVEL: 'warn',
+      },
+    })
+    children.push(child)
+    for (const until = Date.now() + 30_000; ; ) {
+      const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+      if (answer?.status === 200) return child
+      assert.ok(Date.now() < until && child.exitCode === null, 'the worker does not get ready')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+
+  async function kill(child: ChildProcess): Promise<void> {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+
+  it('in the middle of a segment: another does it, and its effects are there once', async function () {
+    this.timeout(90_000)
+    const first = await startProcess()
+    // The segment blocks on this lock after its first node's effect, before it can commit.
+    const blocker = new pg.Client({ connectionString: db.url })
+    await blocker.connect()
+    await blocker.query('begin')
+    await blocker.query('lock table run_segments in access exclusive mode')
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        {
+          id: 'save',
+          type: 'crm_manager',
+          config: { operation: 'create', entity: 'contacts', fields: { email: 'lost@example.com' } },
+        },
+        { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { run: '{{ run.id }}' } } },
+      ],
+      edges: [{ from: 'save', handle: 'success', to: 'paid' }],
+    })
+    // Asked on another connection, for a transaction keeps seeing the activity that it saw first.
+    const observer = new pg.Client({ connectionString: db.url })
+    await observer.connect()
+    for (const until = Date.now() + 20_000; ; ) {
+      const { rowCount } = await observer.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      )
+      if (rowCount || Date.now() > until) break
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    await observer.end()
+    await kill(first)
+    await blocker.query('rollback')
+    await blocker.end()
+    assert.equal((await db.system('contacts')).length, 0)
+
+    await startProcess()
+    const run = await untilRun(db, id, undefined, 60_000)
+    assert.equal(run.status, 'completed', JSON.stringify(run.error))
+    assert.equal((await db.system('contacts').where({ email: 'lost@example.com' })).length, 1)
+    const raised = await db.system('events').orderBy('name')
+    assert.deepEqual(
+      raised.map((event) => event.name),
+      ['contact.created', 'invoice.paid', 'workflow.completed', 'workflow.started'],
+    )
+  })
+
+  it('in the middle of a call: another makes it again with the same key, and the attempt does not count', async function () {
+    this.timeout(90_000)
+    for (const child of children.splice(0)) if (child.exitCode === null && !child.killed) await kill(child)
+    const first = await startProcess()
+    const came = new Promise<void>((resolve) => {
+      arrived = resolve
+    })
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        { id: 'post', type: 'api_request', config: { method: 'POST', url }, retry: { max_attempts: 1 } },
+      ],
+      outputs: { ok: '{{ nodes.post.output.body.ok }}' },
+    })
+    await came
+    await kill(first)
+    hang = false
+    await startProcess()
+    const run = await untilRun(db, id, undefined, 60_000)
+    assert.deepEqual([run.status, run.outputs], ['completed', { ok: true }])
+    assert.deepEqual(calls, [`${id}:post`, `${id}:post`])
+    assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 1)
+  })
+})
