@@ -1,4 +1,4 @@
-/** Temporal refuses a longer summary, and with it the start, the timer or the activity that it is of. */
+/** Temporal's limit is 400 (`limit.userMetadataSummarySize`); a server that insists refuses what the summary is of. */
 const MAX_BYTES = 390
 
 /** A text as the summary of something in the Temporal UI: cut between characters where its UTF-8 is too long. */
