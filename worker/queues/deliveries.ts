@@ -74,10 +74,12 @@ async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
 }
 
 const CLAIM = `
-  with lanes as (
+  with lanes as materialized (
     select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing, w.concurrency -
       (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-         and (d.status = 'delivering' or (d.status = 'queued' and d.lease_until > now()))) as free
+         and d.status = 'delivering') -
+      (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+         and d.status = 'queued' and d.lease_until > now()) as free
     from outgoing_webhooks w
     where exists (select from deliveries d where d.organization_id = w.organization_id
       and d.webhook_id = w.id and d.status = 'queued' and (w.status = 'Active' or d.test))
@@ -90,10 +92,12 @@ const CLAIM = `
         and (l.status = 'Active' or d.test)
         and (d.lease_until is null or d.lease_until < now())
       order by d.id limit greatest(0, least(l.free, :limit))) q
-  ), chosen as (select * from candidates order by turn, id limit :limit)
+  ), chosen as materialized (select * from candidates order by turn, id limit :limit)
   update deliveries d set lease_until = now() + make_interval(secs => :lease)
   from chosen c, events e
-  where d.organization_id = c.organization_id and d.id = c.id and d.status = 'queued'
+  where d.organization_id = c.organization_id and d.id = c.id
+    -- not as the queue's index has it, which would be read whole for each row, while this is by primary key
+    and d.status || '' = 'queued'
     and e.organization_id = d.organization_id and e.id = d.event_id
   returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
     c.failing, e.name as event_name`

@@ -125,13 +125,15 @@ const CLAIM = `
         and (r.lease_until is null or r.lease_until < now())
       order by r.id limit :limit) q
     where q.concurrency is null or b.running + q.place <= q.concurrency
-  ), chosen as (
+  ), chosen as materialized (
     select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
     where c.turn <= o.free order by c.turn, c.id limit :limit
   )
   update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
   from chosen c
-  where r.organization_id = c.organization_id and r.id = c.id and r.status = 'queued'
+  where r.organization_id = c.organization_id and r.id = c.id
+    -- not as the queue's index has it, which would be read whole for each row, while this is by primary key
+    and r.status || '' = 'queued'
   returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
     r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
 
