@@ -64,6 +64,8 @@ function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: num
       application_name: options.applicationName ?? 'agx',
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 60_000,
+      // Statements travel without waiting for the answer to the one before; Knex's types do not know it.
+      ...({ pipeline: true } as object),
     },
     pool: {
       min: 0,

@@ -54,13 +54,18 @@ class TenantTransaction extends PostgresTransaction {
     this.organizationId = config?.organizationId
   }
 
+  /**
+   * Sent, not awaited: on a pipelining connection it travels with the first statement. Where it fails, the connection
+   * is lost: Knex rejects the transaction, and every statement on the connection fails with it.
+   */
   override begin(connection: unknown) {
     if (this.organizationId === undefined) return super.begin(connection)
     // The simple protocol takes no parameters; the shape is checked so that nothing can be injected.
     if (!UUID.test(this.organizationId)) throw new Error('organizationId is not a UUID')
-    return this.query(
+    void this.query(
       connection,
       `BEGIN; SELECT set_config('app.organization_id', '${this.organizationId}', true)`,
     )
+    return Promise.resolve()
   }
 }
