@@ -5,6 +5,8 @@ const MAX_LENGTH = 32_000
 const FOLDED: Record<string, string> = {
   ...{ ł: 'l', ø: 'o', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', ı: 'i' },
   ...{ æ: 'ae', œ: 'oe', ß: 'ss', þ: 'th' },
+  // Lower case makes it of a sigma at the end of a word, and what is a word's end depends on the text around.
+  ς: 'σ',
 }
 const FOLDABLE = new RegExp(`[${Object.keys(FOLDED).join('')}]`, 'g')
 

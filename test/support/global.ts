@@ -2,10 +2,17 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, openSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { freePort, startPostgres } from '../../db/embedded.ts'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { reaper } from './reaper.ts'
+
+/**
+ * Property tests draw the same cases in every run, so that a failure is of the change at hand. FAST_CHECK_SEED draws
+ * others: `FAST_CHECK_SEED=$RANDOM npm test`.
+ */
+fc.configureGlobal({ seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
 
 const stops: (() => Promise<void>)[] = []
 
