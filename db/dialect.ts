@@ -68,4 +68,10 @@ class TenantTransaction extends PostgresTransaction {
     )
     return Promise.resolve()
   }
+
+  /** Likewise: where it fails the transaction has failed, and so does every statement after it. */
+  override savepoint(connection: unknown) {
+    void super.savepoint(connection)
+    return Promise.resolve()
+  }
 }

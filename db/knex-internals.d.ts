@@ -11,6 +11,7 @@ declare module 'knex/lib/dialects/postgres/execution/pg-transaction.js' {
   export default class PostgresTransaction {
     constructor(client: unknown, container: unknown, config: unknown, outer: unknown)
     begin(connection: unknown): Promise<unknown>
+    savepoint(connection: unknown): Promise<unknown>
     query(connection: unknown, sql: string): Promise<unknown>
   }
 }
