@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError, invalid } from '../../db/errors.ts'
-import { claimIdempotencyKey, type StoredAnswer, storeAnswer } from '../../db/idempotency.ts'
+import {
+  claimIdempotencyKey,
+  type IdempotentRequest,
+  type StoredAnswer,
+  storeAnswer,
+} from '../../db/idempotency.ts'
+import type { Tenant } from '../../db/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -74,9 +80,9 @@ export async function runOnce(
     committed.reject(error)
     if (isStorable(error)) {
       const body = JSON.stringify(errorBody(error, request.requestId))
-      await db.tenant(organization.id, request.actor, (tx) =>
-        storeAnswer(tx, identity, { status: STATUS[error.type], body }),
-      )
+      await db.tenant(organization.id, request.actor, async (tx) => {
+        if (await isFree(tx, identity)) await storeAnswer(tx, identity, { status: STATUS[error.type], body })
+      })
     }
     throw error
   } finally {
@@ -93,6 +99,19 @@ export async function runOnce(
   if (early.settled && request.stored)
     await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
   return answer
+}
+
+/**
+ * Claims a key that a rollback has freed, unless another request has taken it since: what that one did stands, and an
+ * older error in its place would tell its sender that nothing was done.
+ */
+async function isFree(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
+  try {
+    return (await claimIdempotencyKey(tx, identity)) === undefined
+  } catch (error) {
+    if (error instanceof AppError && error.type === 'idempotency_conflict') return false
+    throw error
+  }
 }
 
 /** What the handler found wrong is an answer like any other; what never got that far, or may pass, is not. */

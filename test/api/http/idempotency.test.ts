@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import type Koa from 'koa'
+import { readConfig } from '../../../api/config.ts'
+import { Exchange } from '../../../api/http/exchange.ts'
+import { runOnce } from '../../../api/http/idempotency.ts'
+import { RunEnds } from '../../../api/http/run-ends.ts'
+import type { Caller } from '../../../api/http/scopes.ts'
+import type { Database } from '../../../db/connect.ts'
+import { conflict } from '../../../db/errors.ts'
+import { createLogger } from '../../../db/log.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('an Idempotency-Key that two requests share', () => {
+  let db: TestDatabase
+  let caller: Caller
+  before(async () => {
+    db = await createTestDatabase()
+    const id = await createOrganization(db)
+    const organization = { id, name: 'Test', plan: 'free', currency: 'USD', timezone: 'UTC' } as const
+    caller = { type: 'key', id, name: 'test', organization, scopes: new Set() }
+  })
+  after(() => db.drop())
+
+  const keyed = { method: 'POST', path: '/things', key: 'shared', bytes: Buffer.from('{}') }
+
+  function once(execute: () => Promise<unknown>, database: Database = db) {
+    const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent' })
+    const log = createLogger('api', 'silent')
+    const deps = { config, db: database, log, secretsKey: Buffer.alloc(32), runEnds: new RunEnds() }
+    const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
+    return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)
+  }
+
+  it('keeps the answer of the one that did something, when the other one was refused just before', async () => {
+    let calls = 0
+    // The second request comes in between: the first one is rolled back, and has not stored its refusal.
+    const between: Database = {
+      ...db,
+      async tenant(organizationId, actor, work) {
+        if (++calls === 2) assert.equal((await once(async () => ({ done: true }))).status, 201)
+        return db.tenant(organizationId, actor, work)
+      },
+    }
+    await assert.rejects(
+      once(() => Promise.reject(conflict('taken')), between),
+      /taken/,
+    )
+    const retried = await once(() => Promise.reject(new Error('done twice')))
+    assert.deepEqual(retried, { status: 201, body: '{"done":true}' })
+  })
+})
