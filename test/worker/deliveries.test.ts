@@ -213,6 +213,25 @@ describe('deliveries on Temporal', function () {
     assert.equal(receiver.received.length, 1)
   })
 
+  it('are sent when their endpoint went off and on before the relay had noted an earlier start', async () => {
+    const webhook = await createWebhook()
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await raise(webhook)
+    const before = await db.system('deliveries').where({ id }).first()
+    // No relay takes it, as if it were claimed only after the note.
+    await db
+      .system('deliveries')
+      .where({ id })
+      .update({ status: 'queued', held_for: null, releases: 1 })
+    const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
+    const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
+    await queue.started(db.system, [row])
+    await queue.refused(db, row, 'too late')
+    assert.equal((await get(id)).status, 'queued')
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    assert.equal((await ended(id)).status, 'succeeded')
+  })
+
   it('show an attempt as unknown when the worker died in it', async () => {
     const webhook = await createWebhook()
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)

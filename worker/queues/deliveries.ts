@@ -46,10 +46,11 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
       }
     },
     async started(db, rows) {
+      // A row held and released since its start is queued again, for a workflow that nobody has started yet.
       await db('deliveries')
         .whereIn(
-          ['organization_id', 'id'],
-          rows.map((row) => [row.organization_id, row.id]),
+          ['organization_id', 'id', 'releases'],
+          rows.map((row) => [row.organization_id, row.id, row.releases]),
         )
         .andWhere('status', 'queued')
         .update({ status: 'delivering', started_at: db.fn.now(), lease_until: null })
@@ -57,7 +58,7 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
     async refused(db, row, reason) {
       await db
         .system('deliveries')
-        .where({ organization_id: row.organization_id, id: row.id, status: 'queued' })
+        .where({ organization_id: row.organization_id, id: row.id, releases: row.releases, status: 'queued' })
         .update({ status: 'failed', error: reason, ended_at: db.system.fn.now(), lease_until: null })
     },
   }
