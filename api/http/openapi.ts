@@ -188,16 +188,11 @@ const headersOf = (limited: boolean) =>
       .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   )
 
-/** A scope that depends on the path is named by its parameter: `{entity}:read`. */
+/** A scope that depends on the path is named by its parameter: `{target}:read`. */
 function scopesOf(route: Route): string[] {
   if (typeof route.scope !== 'function') return [route.scope].flat().filter((scope) => scope !== 'any')
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-  const example = Object.fromEntries(names.map((name, i) => [name, i === 0 ? 'contacts' : 'companies']))
-  return route.scope(example).map((scope) => {
-    const [resource, level] = scope.split(':')
-    const parameter = names.find((name) => example[name] === resource)
-    return parameter ? `{${parameter}}:${level}` : scope
-  })
+  return [...route.scope(Object.fromEntries(names.map((name) => [name, `{${name}}`])))]
 }
 
 /** JSON Schema as OpenAPI wants it: shared definitions move to the document's components. */

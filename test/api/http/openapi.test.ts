@@ -47,6 +47,12 @@ describe('/openapi.json and /docs', () => {
             assert.ok(status in operation.responses, `${path} ${status}`)
   })
 
+  it('names the scopes of both kinds that an association joins', async () => {
+    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { post } = body.paths['/v1/objects/companies/{entity_id}/associations/{target}/{target_id}']
+    assert.deepEqual(post['x-scopes'], ['companies:write', '{target}:write'])
+  })
+
   it('is readable offline: the page loads nothing and runs nothing', async () => {
     const { status, headers, body } = await api.request('GET', '/docs', { key: null })
     assert.equal(status, 200)
