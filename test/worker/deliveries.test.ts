@@ -219,10 +219,7 @@ describe('deliveries on Temporal', function () {
     const id = await raise(webhook)
     const before = await db.system('deliveries').where({ id }).first()
     // No relay takes it, as if it were claimed only after the note.
-    await db
-      .system('deliveries')
-      .where({ id })
-      .update({ status: 'queued', held_for: null, releases: 1 })
+    await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
     const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
     await queue.started(db.system, [row])
