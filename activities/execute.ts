@@ -5,9 +5,10 @@ import type { RunError } from '../db/run-state.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
 import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
+import { masked } from './mask.ts'
 import { capped, storable } from './storable.ts'
 
-/** How the try of one node ended. `input` is its config as rendered, where it got that far. */
+/** How the try of one node ended. `input` is its config as rendered and masked, where it got that far. */
 export type Outcome =
   | { status: 'completed'; input: unknown; output: unknown; handle: string }
   | { status: 'waiting'; input: unknown; output: unknown; handle: string; wait_until: Date }
@@ -35,8 +36,9 @@ export async function execute(
   let input: unknown = null
   try {
     const type = typeOf(node.type)
-    input = capped(render(node.config, scope))
-    const config = type.config.parse(input)
+    const rendered = capped(render(node.config, scope))
+    input = masked(rendered)
+    const config = type.config.parse(rendered)
     const result = await type.run(config, context)
     const output = capped(result.output)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }

@@ -42,8 +42,8 @@ export interface HttpClient {
 
 const MAX_REDIRECTS = 5
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
-/** Not sent on to another origin. */
-const CREDENTIALS = new Set(['authorization', 'cookie', 'proxy-authorization', 'idempotency-key'])
+/** Sent on to another origin; any other header may be a credential. */
+const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
 export function createHttp(options: HttpOptions): HttpClient {
   const agent = new Agent({
@@ -86,7 +86,7 @@ export function createHttp(options: HttpOptions): HttpClient {
           throw new NodeError('too_many_redirects', `more than ${MAX_REDIRECTS} redirects`)
         const next = checkUrl(location, url)
         if (next.origin !== new URL(url).origin)
-          headers = without(headers, (name) => CREDENTIALS.has(name.toLowerCase()))
+          headers = without(headers, (name) => !HARMLESS.has(name.toLowerCase()))
         // As browsers do: 303 always, 301 and 302 after a POST.
         if (result.status === 303 ? method !== 'HEAD' : result.status < 303 && method === 'POST') {
           method = 'GET'

@@ -85,4 +85,32 @@ describe('carrying out one node', () => {
     assert.match(outcome.error.message, /^for: /)
     assert.deepEqual(outcome.input, { for: 'soon' })
   })
+
+  it('keeps no secret of a call: neither what it was sent with nor what could not be rendered', async () => {
+    const call = {
+      method: 'POST',
+      url: 'https://example.com/',
+      headers: { Authorization: 'Bearer hunter2', 'X-Api-Key': 'hunter2', Accept: 'text/plain' },
+      query: { api_key: 'hunter2', page: 1 },
+    }
+    const sent = await run(call, {}, 'api_request')
+    assert.deepEqual(sent.input, {
+      ...call,
+      headers: { Authorization: '[masked]', 'X-Api-Key': '[masked]', Accept: 'text/plain' },
+      query: { api_key: '[masked]', page: 1 },
+    })
+    const failed = await run({ fields: { a: 'Bearer hunter2 {{ inputs.missing }}' } })
+    assert.equal(failed.status, 'failed')
+    assert.match(failed.error.message, /\{\{ inputs.missing \}\}/)
+    assert.doesNotMatch(JSON.stringify([sent, failed, lines]), /hunter2/)
+  })
+
+  it('calls with no header that belongs to the connection', async () => {
+    const outcome = await run(
+      { url: 'https://example.com/', headers: { 'Transfer-Encoding': 'chunked' } },
+      {},
+      'api_request',
+    )
+    assert.equal(outcome.status === 'failed' && outcome.error.code, 'config_invalid')
+  })
 })

@@ -69,7 +69,9 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
     if (budget.characters < 0) throw new Error('the rendered text is too large')
     return rendered
   } catch (error) {
-    throw new NodeError('placeholder_error', `${text.slice(0, 200)}: ${explain(error)}`, {
+    // The text around may be a secret: only the placeholders are named.
+    const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
+    throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
       details: { path },
     })
   }

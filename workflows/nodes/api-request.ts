@@ -3,6 +3,16 @@ import { defineNode, type HttpRequest, type HttpResponse, NodeError } from './de
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
+/** What belongs to the connection, not to the request. */
+const CONNECTION = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
+  ...['expect', 'host', 'content-length'],
+])
+const headerName = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
+  .refine((name) => !CONNECTION.has(name.toLowerCase()), 'is set by the connection')
+
 export const apiRequest = defineNode({
   type: 'api_request',
   category: 'integration',
@@ -13,7 +23,7 @@ export const apiRequest = defineNode({
   config: z.strictObject({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
     url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
-    headers: z.record(z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name'), scalar).default({}),
+    headers: z.record(headerName, scalar).default({}),
     query: z.record(z.string(), scalar).default({}).describe('Added to the URL, encoded.'),
     body: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])

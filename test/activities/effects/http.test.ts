@@ -113,12 +113,18 @@ describe('calls to URLs that users give', () => {
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
     })
     await http.call(
-      { method: 'GET', url: `http://a.test:${port}/other`, headers: { Authorization: 'secret', 'X-A': '1' } },
+      {
+        method: 'GET',
+        url: `http://a.test:${port}/other`,
+        headers: { Authorization: 'secret', 'X-Api-Key': 'secret', Accept: 'text/plain' },
+      },
       options(),
     )
     assert.equal(seen[0]!.headers.authorization, 'secret')
     assert.equal(seen[1]!.headers.authorization, undefined)
-    assert.equal(seen[1]!.headers['x-a'], '1')
+    assert.equal(seen[0]!.headers['x-api-key'], 'secret')
+    assert.equal(seen[1]!.headers['x-api-key'], undefined)
+    assert.equal(seen[1]!.headers.accept, 'text/plain')
     await http.close()
   })
 
