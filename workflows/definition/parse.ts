@@ -17,7 +17,7 @@ export const MAX_SPEC_BYTES = 262_144
 const MAX_DEPTH = 100
 const MAX_ENTRIES = 10_000
 /** Lines and commas: what takes longer to parse than any real spec is refused before. */
-const MAX_SEPARATORS = 20_000
+const MAX_SEPARATORS = 12_000
 /** `yaml` takes time by the square of the tags or anchors of one node: 87,000 of them would be a minute. */
 const MAX_PROPERTIES = 1_000
 
@@ -136,7 +136,8 @@ function plain(value: unknown): unknown {
 
 function beyondLimits(text: string): string | undefined {
   if (Buffer.byteLength(text) > MAX_SPEC_BYTES) return `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`
-  if (count(text, /[\n\r,]/g) > MAX_SEPARATORS) return `a spec may have ${MAX_ENTRIES} values at most`
+  if (count(text, /[\n\r,]/g) > MAX_SEPARATORS || count(text, /:\s/g) > MAX_SEPARATORS)
+    return `a spec may have ${MAX_ENTRIES} values at most`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
     return 'tags, anchors and aliases are not available'
   return depthOf(text) > MAX_DEPTH ? `a spec may be nested ${MAX_DEPTH} levels deep at most` : undefined
