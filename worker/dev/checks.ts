@@ -1,6 +1,6 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import pg from 'pg'
@@ -14,7 +14,7 @@ const TIMEOUT = 5_000
 export function checkDataDir(folder: string): void {
   const probe = join(folder, `.probe-${process.pid}`)
   try {
-    mkdirSync(join(folder, 'logs'), { recursive: true })
+    makeFolder(join(folder, 'logs'))
     writeFileSync(probe, '')
     rmSync(probe)
   } catch (error) {
@@ -22,6 +22,13 @@ export function checkDataDir(folder: string): void {
       `DATA_DIR ${folder} cannot be written (${code(error)}): set DATA_DIR to another folder`,
     )
   }
+}
+
+/** Step by step: where a folder exists but takes none (/proc), `recursive` tries for ever. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  mkdirSync(folder)
 }
 
 export async function checkPort(setting: string, port: number, host: string): Promise<void> {
