@@ -15,7 +15,17 @@ export type Checked = { value: unknown } | { issues: Issue[] }
 /** Parses one part of a request, finding everything that is wrong at once. */
 export function check(schema: z.ZodType, value: unknown, part: 'body' | 'query' | 'path'): Checked {
   const parsed = schema.safeParse(value, { reportInput: true })
-  return parsed.success ? { value: parsed.data } : { issues: toIssues(parsed.error, part) }
+  if (parsed.success) return { value: parsed.data }
+  const issues = toIssues(parsed.error, part)
+  return { issues: part === 'query' ? issues.map((issue) => asSent(issue, value)) : issues }
+}
+
+/** Numbers of a query are made of text: what the caller sent is shown, not what became of it (NaN). */
+function asSent(issue: Issue, query: unknown): Issue {
+  if (typeof issue.input !== 'number') return issue
+  const { input: _, ...rest } = issue
+  const sent = (query as Record<string, unknown>)[String(issue.loc[1])]
+  return { ...rest, ...echo(issue.loc, sent) }
 }
 
 /** zod's issues in the framework validation shape; what is echoed is short and never a secret. */

@@ -57,7 +57,7 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
     .object({ ...filters, ...controls })
     .catchall(text)
     .transform((query, ctx): RecordQuery => {
-      const given = Object.entries(query).filter(([name]) => !(name in controls)) as [
+      const given = Object.entries(query).filter(([name]) => !Object.hasOwn(controls, name)) as [
         string,
         string | string[] | undefined,
       ][]
