@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { AppError } from '../../db/errors.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
 import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { requireScopes } from '../http/scopes.ts'
@@ -88,7 +88,9 @@ function routesOf(entity: EntityName): Route[] {
       handler: async ({ params, body, headers, tenant, setHeader }) =>
         tagged(
           setHeader,
-          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, ifMatch(headers))),
+          await tenant((tx) =>
+            updateRecord(tx, entity, params.entity_id, body, { ifVersion: ifMatch(headers) }),
+          ),
         ),
     }),
     route({
@@ -108,7 +110,7 @@ function routesOf(entity: EntityName): Route[] {
         }),
       },
       handler: async ({ params, headers, tenant }) =>
-        tenant((tx) => deleteRecord(tx, entity, params.entity_id, ifMatch(headers))),
+        tenant((tx) => deleteRecord(tx, entity, params.entity_id, { ifVersion: ifMatch(headers) })),
     }),
   ]
 }
@@ -123,17 +125,4 @@ export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[
 function tagged(setHeader: RouteRequest['setHeader'], record: AgxRecord): AgxRecord {
   setHeader('ETag', `"${record.version}"`)
   return record
-}
-
-/** The version that If-Match asks for; `*` is any. Throws `version_conflict` for what no ETag of ours looks like. */
-function ifMatch(headers: RouteRequest['headers']): { ifVersion?: number } {
-  const given = headers['if-match']?.trim()
-  if (given === undefined || given === '*') return {}
-  const version = /^(?:W\/)?"(\d{1,9})"$/.exec(given)?.[1]
-  if (version === undefined)
-    throw new AppError('version_conflict', 'If-Match is not an ETag of a record', {
-      param: 'If-Match',
-      hint: 'send the ETag of GET as it is, with its quotes',
-    })
-  return { ifVersion: Number(version) }
 }

@@ -1,12 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
-import { AppError, invalid } from '../../db/errors.ts'
+import { invalid } from '../../db/errors.ts'
 import { getRun, type RunDetails } from '../../db/run-views.ts'
 import { createRun } from '../../db/runs.ts'
 import type { Tenant } from '../../db/tenancy.ts'
+import { requireVersion } from '../../db/version.ts'
 import { findByName, getPlan, getWorkflow, type Runnable } from '../../db/workflows.ts'
 import type { Plan } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { ifMatch } from '../http/if-match.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
 import { linksOf } from './run-links.ts'
@@ -102,7 +103,7 @@ async function gate(
     const workflow = await find(tx)
     const { plan } = await getPlan(tx, workflow.id, workflow.version)
     const checked = accept(plan, inputs)
-    requireVersion(headers, workflow.version)
+    requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, plan, checked, runId: undefined }
     const { id, name, version } = workflow
     const trigger = { type: 'api' as const, [request.caller.type]: request.caller.id }
@@ -174,13 +175,4 @@ function accept(plan: Plan, given: Record<string, unknown>): Record<string, unkn
       problems.map(({ name, message, type }) => ({ loc: ['body', 'inputs', name], msg: message, type })),
     )
   return inputs
-}
-
-function requireVersion(headers: IncomingHttpHeaders, version: number): void {
-  const wanted = headers['if-match']
-  if (wanted === undefined || wanted === '*') return
-  if (!wanted.split(',').some((tag) => tag.trim() === `"${version}"`))
-    throw new AppError('version_conflict', 'the workflow has changed since', {
-      hint: `its version is ${version}: preview it again`,
-    })
 }

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type Issue, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
+import { requireVersion } from '../version.ts'
 import { present, shownColumns, writableColumns } from './columns.ts'
 import { defaultCurrency } from './currency.ts'
 import { withoutNulls } from './custom-fields.ts'
@@ -10,7 +11,7 @@ import { exists, linkPrimaries, upsertLink } from './links.ts'
 import { clearReferencesTo, fillPrimaries } from './primaries.ts'
 import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
-import { checkVersion, lockRecord, unique } from './update.ts'
+import { lockRecord, type UpdateOptions, unique } from './update.ts'
 import { writeRecord } from './write.ts'
 
 export { restoreRecord } from './restore.ts'
@@ -70,11 +71,11 @@ export async function deleteRecord(
   tx: Tenant,
   entity: EntityName,
   id: string,
-  options: { ifVersion?: number } = {},
+  options: Pick<UpdateOptions, 'ifVersion'> = {},
 ): Promise<{ id: string; object: string; deleted: true; deleted_at: string }> {
   const kind = entities[entity]
   const before = await lockRecord(tx, entity, id, 'for update')
-  checkVersion(before, options.ifVersion)
+  requireVersion(kind.object, before.version, options.ifVersion)
   const at = new Date().toISOString()
   await clearReferencesTo(tx, entity, id)
   const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { AppError, conflict, invalid, notFound } from '../errors.ts'
+import { conflict, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
+import { requireVersion } from '../version.ts'
 import { present, shownColumns, writableColumns } from './columns.ts'
 import { defaultCurrency } from './currency.ts'
 import { mergeCustomFields } from './custom-fields.ts'
@@ -12,15 +13,15 @@ import type { AgxRecord, RecordInput } from './schemas.ts'
 import { writeRecord } from './write.ts'
 
 export interface UpdateOptions {
-  /** The version that the change was made for. */
-  ifVersion?: number
+  /** The versions that the change was made for; undefined for any. */
+  ifVersion?: readonly number[] | undefined
   /** Leaves the links of references that are cleared: what they point to is deleted, and may be restored. */
   keepLinks?: boolean
 }
 
 /**
  * Changes what `patch` names: null clears, custom fields are merged key by key. A patch that changes nothing makes no
- * version. Throws `not_found`; `version_conflict` where `ifVersion` is not the record's; what create throws.
+ * version. Throws `not_found`; `version_conflict` where `ifVersion` does not have the record's; what create throws.
  */
 export async function updateRecord(
   tx: Tenant,
@@ -31,7 +32,7 @@ export async function updateRecord(
 ): Promise<AgxRecord> {
   const kind = entities[entity]
   const before = await lockRecord(tx, entity, id)
-  checkVersion(before, options.ifVersion)
+  requireVersion(kind.object, before.version, options.ifVersion)
   const next: Record<string, unknown> = { ...before, ...patch }
   if (patch.custom_fields) next.custom_fields = mergeCustomFields(before.custom_fields, patch.custom_fields)
   else if (patch.custom_fields === null) next.custom_fields = {}
@@ -83,13 +84,6 @@ export async function lockRecord(
   )
   if (!rows[0]) throw notFound(kind.object)
   return present(kind, rows[0])
-}
-
-export function checkVersion(record: AgxRecord, ifVersion: number | undefined): void {
-  if (ifVersion !== undefined && record.version !== ifVersion)
-    throw new AppError('version_conflict', 'the record has changed since', {
-      hint: `it is at version ${record.version}; read it again`,
-    })
 }
 
 const UNIQUE_VIOLATION = '23505'

@@ -17,13 +17,9 @@ export function recordsOf(db: TestDatabase, organizationId: string) {
       tenant((tx) => createRecord(tx, entity, createSchema(entity).parse(fields))),
     update: (entity: EntityName, id: string, fields: RecordInput, ifVersion?: number) =>
       tenant((tx) =>
-        updateRecord(
-          tx,
-          entity,
-          id,
-          updateSchema(entity).parse(fields),
-          ifVersion === undefined ? {} : { ifVersion },
-        ),
+        updateRecord(tx, entity, id, updateSchema(entity).parse(fields), {
+          ifVersion: ifVersion === undefined ? undefined : [ifVersion],
+        }),
       ),
     get: (entity: EntityName, id: string) => tenant((tx) => getRecord(tx, entity, id)),
     delete: (entity: EntityName, id: string) => tenant((tx) => deleteRecord(tx, entity, id)),
