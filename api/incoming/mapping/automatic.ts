@@ -1,7 +1,7 @@
 import type { TargetEntity } from '../../../db/incoming/types.ts'
+import { splitName } from '../../../db/records/split-name.ts'
+import { COMPANY_WORDS, PERSON_WORDS, STRANGERS, SYNONYMS } from '../../../db/records/synonyms.ts'
 import { type Leaf, leaves } from './leaves.ts'
-import { splitName } from './names.ts'
-import { COMPANY_WORDS, PERSON_WORDS, STRANGERS, SYNONYMS } from './synonyms.ts'
 import type { Mapped } from './types.ts'
 
 /**

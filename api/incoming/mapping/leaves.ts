@@ -1,3 +1,5 @@
+import { normalise } from '../../../db/records/synonyms.ts'
+
 /** One value of a payload with the name that its sender gave it. */
 export interface Leaf {
   /** Normalised: lower case, letters and digits only. */
@@ -7,14 +9,6 @@ export interface Leaf {
   /** Where it is, to be shown: `data.fields[0].value`. */
   path: string
   value: string | number | boolean
-}
-
-/** `First-Name`, `first_name`, `firstName` and `First Name` all become `firstname`. */
-export function normalise(name: string): string {
-  return name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^\p{Letter}\p{Number}]/gu, '')
 }
 
 /**

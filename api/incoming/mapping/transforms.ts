@@ -1,7 +1,7 @@
 import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
 import type { Transform } from '../../../db/incoming/types.ts'
-import { splitName } from './names.ts'
+import { splitName } from '../../../db/records/split-name.ts'
 import { textAt } from './path.ts'
 
 /**

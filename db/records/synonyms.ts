@@ -1,4 +1,12 @@
-import type { TargetEntity } from '../../../db/incoming/types.ts'
+import type { TargetEntity } from '../incoming/types.ts'
+
+/** `First-Name`, `first_name`, `firstName` and `First Name` all become `firstname`. */
+export function normalise(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}]/gu, '')
+}
 
 /** Fields with the names that senders use for them (normalised), the best first. */
 const ADDRESS = {
