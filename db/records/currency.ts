@@ -1,19 +1,19 @@
 import type { Tenant } from '../tenancy.ts'
 import type { Kind } from './kind.ts'
 
-/** Money without a currency is in the organization's. @returns the field to set, where one is missing. */
-export async function defaultCurrency(
-  tx: Tenant,
-  kind: Kind,
-  values: Record<string, unknown>,
-): Promise<{ currency?: string }> {
-  const money = Object.entries(kind.fields).some(
-    ([name, { type }]) => type === 'money' && values[name] != null,
-  )
-  if (!money || values.currency != null) return {}
+/** Money without a currency is in the organization's: fills it in, in `values`, where one is missing. */
+export async function fillCurrency(tx: Tenant, kind: Kind, values: Record<string, unknown>): Promise<void> {
+  if (lacksCurrency(kind, values)) values.currency = await organizationCurrency(tx)
+}
+
+export const lacksCurrency = (kind: Kind, values: Record<string, unknown>): boolean =>
+  values.currency == null &&
+  Object.entries(kind.fields).some(([name, { type }]) => type === 'money' && values[name] != null)
+
+export async function organizationCurrency(tx: Tenant): Promise<string> {
   const row = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
     .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
-  return { currency: row?.currency ?? 'USD' }
+  return row?.currency ?? 'USD'
 }

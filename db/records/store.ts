@@ -1,13 +1,12 @@
-import { v7 as uuidv7 } from 'uuid'
 import { type Issue, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
-import { present, shownColumns, writableColumns } from './columns.ts'
-import { defaultCurrency } from './currency.ts'
-import { withoutNulls } from './custom-fields.ts'
+import { present, shownColumns } from './columns.ts'
+import { fillCurrency } from './currency.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { exists, linkPrimaries, upsertLink } from './links.ts'
+import { creation } from './prepare.ts'
 import { clearReferencesTo, fillPrimaries } from './primaries.ts'
 import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
@@ -25,28 +24,12 @@ export { updateRecord } from './update.ts'
 /** Throws `conflict` for an external_id in use, `validation_error` for references to nothing. */
 export async function createRecord(tx: Tenant, entity: EntityName, input: RecordInput): Promise<AgxRecord> {
   const kind = entities[entity]
-  const { associations, ...fields } = input
-  const now = new Date().toISOString()
-  const values: Record<string, unknown> = { ...fields, ...(await defaultCurrency(tx, kind, fields)) }
-  const record = {
-    object: kind.object,
-    id: uuidv7(),
-    ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
-    custom_fields: withoutNulls(values.custom_fields),
-    tags: values.tags ?? [],
-    version: 1,
-    created_at: now,
-    updated_at: now,
-    created_by: tx.actor,
-    updated_by: tx.actor,
-  } as AgxRecord
+  const { associations, ...values } = input
+  await fillCurrency(tx, kind, values)
+  const write = creation(tx.actor, kind, values)
+  const { record } = write
   await checkReferences(tx, kind, record)
-  const changes = Object.fromEntries(
-    writableColumns(kind)
-      .filter((column) => !isEmpty(record[column]))
-      .map((column) => [column, { from: null, to: record[column] }]),
-  )
-  await unique(kind, record, () => writeRecord(tx, kind, { action: 'created', record, changes }))
+  await unique(kind, record, () => writeRecord(tx, kind, write))
   await linkPrimaries(tx, kind, record, {})
   return associations ? linkOnCreate(tx, entity, record, associations) : record
 }
@@ -108,6 +91,3 @@ async function linkOnCreate(
   if (issues.length > 0) throw invalid(issues)
   return getRecord(tx, entity, record.id)
 }
-
-const isEmpty = (value: unknown) =>
-  value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)

@@ -1,13 +1,12 @@
-import { isDeepStrictEqual } from 'node:util'
-import { conflict, invalid, notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
-import { present, shownColumns, writableColumns } from './columns.ts'
-import { defaultCurrency } from './currency.ts'
-import { mergeCustomFields } from './custom-fields.ts'
+import { present, shownColumns } from './columns.ts'
+import { fillCurrency } from './currency.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
+import { change, patched } from './prepare.ts'
 import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { writeRecord } from './write.ts'
@@ -33,35 +32,13 @@ export async function updateRecord(
   const kind = entities[entity]
   const before = await lockRecord(tx, entity, id)
   requireVersion(kind.object, before.version, options.ifVersion)
-  const next: Record<string, unknown> = { ...before, ...patch }
-  if (patch.custom_fields) next.custom_fields = mergeCustomFields(before.custom_fields, patch.custom_fields)
-  else if (patch.custom_fields === null) next.custom_fields = {}
-  Object.assign(next, await defaultCurrency(tx, kind, next))
-  const changed = writableColumns(kind).filter(
-    (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
-  )
-  if (changed.length === 0) return before
-  if (kind.atLeastOneOf && !kind.atLeastOneOf.some((name) => next[name] != null))
-    throw invalid([
-      {
-        loc: ['body', kind.atLeastOneOf[0]!],
-        msg: `at least one of ${kind.atLeastOneOf.join(', ')} is required`,
-        type: 'missing',
-      },
-    ])
-  const record = {
-    ...before,
-    ...Object.fromEntries(changed.map((column) => [column, next[column] ?? null])),
-    version: before.version + 1,
-    updated_at: new Date().toISOString(),
-    updated_by: tx.actor,
-  } as AgxRecord
-  const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
-  const changes = Object.fromEntries(
-    changed.map((column) => [column, { from: before[column], to: record[column] }]),
-  )
-  await checkReferences(tx, kind, record, changed)
-  await unique(kind, record, () => writeRecord(tx, kind, { action: 'updated', record, changes, previous }))
+  const next = patched(before, patch)
+  await fillCurrency(tx, kind, next)
+  const write = change(tx.actor, kind, before, next)
+  if (!write) return before
+  const { record, previous } = write
+  await checkReferences(tx, kind, record, Object.keys(previous))
+  await unique(kind, record, () => writeRecord(tx, kind, write))
   await linkPrimaries(tx, kind, record, previous, options.keepLinks)
   return record
 }
