@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
-import type { EntityName } from '../../db/records/kind.ts'
+import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
@@ -40,7 +40,7 @@ function linkRoutes(entity: EntityName): Route[] {
       ...common,
       method: 'POST',
       id: `link${title(object)}`,
-      summary: `Link a ${object} with another record`,
+      summary: `Link ${withArticle(object)} with another record`,
       description:
         'Idempotent. The optional body is kept as the properties of the link, its label apart; an empty one keeps what there is.',
       body: properties,
@@ -63,7 +63,7 @@ function linkRoutes(entity: EntityName): Route[] {
       ...common,
       method: 'DELETE',
       id: `unlink${title(object)}`,
-      summary: `Unlink a ${object} from another record`,
+      summary: `Unlink ${withArticle(object)} from another record`,
       response: {
         status: 200,
         schema: z.object({ object: z.literal('association'), ...pair, deleted: z.literal(true) }),
@@ -84,7 +84,7 @@ function relatedRoute(entity: EntityName, target: EntityName): Route {
     scope: [...new Set([`${entity}:read` as const, `${target}:read` as const])],
     id: `list${title(target)}Of${title(object)}`,
     tag: title(entity),
-    summary: `List the ${target} that a ${object} is linked with`,
+    summary: `List the ${target} that ${withArticle(object)} is linked with`,
     description: 'Takes everything that the list of the kind takes.',
     params: recordParams,
     query: recordQuery(target),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { EntityName } from '../../db/records/kind.ts'
+import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
@@ -50,7 +50,7 @@ function routesOf(entity: EntityName): Route[] {
       scope: `${entity}:write`,
       id: `create${title(object)}`,
       tag: title(entity),
-      summary: `Create a ${object}`,
+      summary: `Create ${withArticle(object)}`,
       body: createSchema(entity),
       response: { status: 201, schema: record },
       example,
@@ -69,7 +69,7 @@ function routesOf(entity: EntityName): Route[] {
       path: byId,
       scope: `${entity}:read`,
       id: `get${title(object)}`,
-      summary: `Read a ${object}`,
+      summary: `Read ${withArticle(object)}`,
       response: { status: 200, schema: record },
       handler: async ({ params, tenant, setHeader }) =>
         tagged(setHeader, await tenant((tx) => getRecord(tx, entity, params.entity_id))),
@@ -80,7 +80,7 @@ function routesOf(entity: EntityName): Route[] {
       path: byId,
       scope: `${entity}:write`,
       id: `update${title(object)}`,
-      summary: `Change a ${object}`,
+      summary: `Change ${withArticle(object)}`,
       description:
         'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.',
       body: updateSchema(entity),
@@ -99,7 +99,7 @@ function routesOf(entity: EntityName): Route[] {
       path: byId,
       scope: `${entity}:write`,
       id: `delete${title(object)}`,
-      summary: `Delete a ${object}`,
+      summary: `Delete ${withArticle(object)}`,
       response: {
         status: 200,
         schema: z.object({

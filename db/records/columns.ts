@@ -4,7 +4,7 @@ import { searchText } from './search-text.ts'
 
 const COMMON = ['external_id', 'owner_id', 'tags', 'custom_fields'] as const
 
-/** The columns that clients write, in the order in which statements name them. */
+/** The columns that changes write, in the order in which statements name them. */
 export const writableColumns = (kind: Kind): string[] => [...Object.keys(kind.fields), ...COMMON]
 
 /** All columns of a record as the API shows it. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Field, FieldType } from './kind.ts'
 import {
   isCurrency,
+  isDay,
   isStorable,
   isTimezone,
   toDomain,
@@ -61,7 +62,17 @@ const text: TypeOf = {
   sortable: true,
 }
 
+const day = z.iso.date().refine(isDay, 'must be a day of the years 0001 to 9999')
 const instant = z.iso.datetime({ offset: true }).or(z.iso.date())
+
+const id: TypeOf = {
+  input: () => z.uuid().toLowerCase(),
+  operators: EQUALITY,
+  sql: 'uuid',
+  filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
+  expects: 'an id',
+  sortable: true,
+}
 
 export const fieldTypes: Record<FieldType, TypeOf> = {
   text,
@@ -91,7 +102,11 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         ),
   },
   integer: {
-    input: () => z.int().min(0).max(2_147_483_647),
+    input: (field) =>
+      z
+        .int()
+        .min(0)
+        .max(field.max ?? 2_147_483_647),
     operators: ORDERED,
     sql: 'integer',
     filterValue: (value) =>
@@ -129,6 +144,14 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     expects: 'true or false',
     sortable: true,
   },
+  date: {
+    input: () => day,
+    operators: ORDERED,
+    sql: 'date',
+    filterValue: (value) => (day.safeParse(value).success ? value : undefined),
+    expects: 'a date such as 2026-01-31',
+    sortable: true,
+  },
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
@@ -138,14 +161,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     sortable: true,
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
-  reference: {
-    input: () => z.uuid().toLowerCase(),
-    operators: EQUALITY,
-    sql: 'uuid',
-    filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
-    expects: 'an id',
-    sortable: true,
-  },
+  reference: id,
+  user: id,
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()

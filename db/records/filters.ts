@@ -21,7 +21,7 @@ export interface Fragment {
 const COMMON: Record<string, FieldType> = {
   id: 'reference',
   external_id: 'text',
-  owner_id: 'reference',
+  owner_id: 'user',
   version: 'integer',
   created_at: 'datetime',
   updated_at: 'datetime',
@@ -108,13 +108,17 @@ export function sortable(kind: Kind, field: string): SortKey | undefined {
   const known = typeOf(kind, field)
   if (!known || known.type === 'tags' || !fieldTypes[known.type].sortable) return undefined
   const { sql, filterValue } = fieldTypes[known.type]
-  const { required, default: fallback, max = 0 } = kind.fields[field] ?? {}
+  const { required, default: fallback, filled, max = 0 } = kind.fields[field] ?? {}
   const expression = expressionOf(kind, field)
   return {
-    sql: max > MAX_SORTED || CUSTOM.test(field) ? `left(${expression}, ${MAX_SORTED})` : expression,
+    sql:
+      (sql === 'text' && max > MAX_SORTED) || CUSTOM.test(field)
+        ? `left(${expression}, ${MAX_SORTED})`
+        : expression,
     type: sql,
     nullable: !(
       required ||
+      filled ||
       fallback !== undefined ||
       ['id', 'version', 'created_at', 'updated_at'].includes(field)
     ),

@@ -1,3 +1,4 @@
+import type { Actor } from '../tenancy.ts'
 import type { EntityName } from './kinds/index.ts'
 
 /**
@@ -17,16 +18,18 @@ export type FieldType =
   | 'currency'
   | 'timezone'
   | 'boolean'
+  | 'date'
   | 'datetime'
   | 'enum'
   | 'reference'
+  | 'user'
   | 'address'
 
 export interface Field {
   type: FieldType
   description: string
   required?: true
-  /** Longest text, in characters; default 255. */
+  /** Longest text, in characters (default 255), or largest number. */
   max?: number
   /** Of `enum`. */
   values?: readonly string[]
@@ -35,8 +38,35 @@ export interface Field {
   /** Set by the service, never by a client. */
   readOnly?: true
   default?: unknown
+  /** Never null, though no client has to say it: `derive` sees to it. */
+  filled?: true
   /** Whether free-text search finds it. */
   searchable?: true
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+/** A record that is about to be created or changed. */
+export interface Draft {
+  /** All fields, as they are to be. */
+  next: Values
+  /** As they were; undefined for a new record. */
+  before: Values | undefined
+  /** What the client named. */
+  given: Values
+  /** The moment of the change, as records show times. */
+  now: string
+  actor: Actor
+}
+
+/** `a contact`, `an activity`. */
+export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
+
+export interface KindEvent {
+  /** Whether a record that was just created (without `before`) or changed raises it. */
+  when: (record: Values, before: Values | undefined) => boolean
+  /** The fields that tell of it, for the example in the catalogue. */
+  example: Values
 }
 
 export interface Kind {
@@ -49,5 +79,9 @@ export interface Kind {
   atLeastOneOf?: readonly string[]
   /** The fields that an upsert may find a record by, besides `external_id`. */
   upsertKeys: readonly string[]
+  /** The fields that follow from others, each time that a record is created or changed. */
+  derive?: (draft: Draft) => Record<string, unknown>
+  /** What a change means beyond `created` and `updated`, by action: `won` is `deal.won` of the catalogue. */
+  events?: Record<string, KindEvent>
   example: Record<string, unknown>
 }

@@ -10,9 +10,10 @@ import type { Write } from './write.ts'
 
 /** What a create or an update will write, worked out in memory: the same for one record and for many. */
 
-/** `values`: what `createSchema` parsed, without associations and with the currency filled in. */
-export function creation(actor: Actor, kind: Kind, values: RecordInput): Write {
+/** `given`: what `createSchema` parsed, without associations and with the currency filled in. */
+export function creation(actor: Actor, kind: Kind, given: RecordInput): Write {
   const now = new Date().toISOString()
+  const values = { ...given, ...kind.derive?.({ next: given, before: undefined, given, now, actor }) }
   const record = {
     object: kind.object,
     id: uuidv7(),
@@ -45,10 +46,18 @@ export function patched(before: AgxRecord, patch: RecordInput): RecordInput {
 export type Change = Write & { previous: Record<string, unknown> }
 
 /**
- * `next`: what `patched` made of `before`, with the currency filled in.
+ * `given`: what `updateSchema` parsed; `merged`: what `patched` made of `before` with it, with the currency filled in.
  * @returns undefined where nothing changes. Throws `validation_error` where a field that must be there would go.
  */
-export function change(actor: Actor, kind: Kind, before: AgxRecord, next: RecordInput): Change | undefined {
+export function change(
+  actor: Actor,
+  kind: Kind,
+  before: AgxRecord,
+  given: RecordInput,
+  merged: RecordInput,
+): Change | undefined {
+  const now = new Date().toISOString()
+  const next = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
   const changed = writableColumns(kind).filter(
     (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
   )
@@ -65,7 +74,7 @@ export function change(actor: Actor, kind: Kind, before: AgxRecord, next: Record
     ...before,
     ...Object.fromEntries(changed.map((column) => [column, next[column] ?? null])),
     version: before.version + 1,
-    updated_at: new Date().toISOString(),
+    updated_at: now,
     updated_by: actor,
   } as AgxRecord
   return {

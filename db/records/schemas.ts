@@ -203,7 +203,7 @@ function shownAs(field: Field): z.ZodType {
     : field.type === 'datetime'
       ? z.iso.datetime()
       : input
-  return field.required || field.default !== undefined ? shown : shown.nullable()
+  return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
 }
 
 export type RecordInput = Record<string, unknown>

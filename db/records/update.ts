@@ -34,7 +34,7 @@ export async function updateRecord(
   requireVersion(kind.object, before.version, options.ifVersion)
   const next = patched(before, patch)
   await fillCurrency(tx, kind, next)
-  const write = change(tx.actor, kind, before, next)
+  const write = change(tx.actor, kind, before, patch, next)
   if (!write) return before
   const { record, previous } = write
   await checkReferences(tx, kind, record, Object.keys(previous))

@@ -19,6 +19,9 @@ export function toTimestamp(value: string): string | undefined {
   return /^(?!0000)\d{4}-/.test(text) ? text : undefined
 }
 
+/** Whether PostgreSQL has the day: it has no year 0. */
+export const isDay = (date: string): boolean => toTimestamp(date) !== undefined
+
 /** E.164 where it parses as an international number; else as it was written, for a half number is better than none. */
 export function toE164(value: string): string {
   const parsed = parsePhoneNumberFromString(value)

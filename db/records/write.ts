@@ -14,11 +14,15 @@ export interface Write {
   previous?: Record<string, unknown>
 }
 
-/** Writes a record, its history and its event in one statement: one round trip, and none without the others. */
+/** Writes a record, its history and its events in one statement: one round trip, and none without the others. */
 export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise<void> {
   const { record, action } = write
   const change = action === 'created' ? insert(tx, kind, record) : update(tx, kind, record, action)
+  const events = eventsOf(kind, write)
   const actor = JSON.stringify(tx.actor)
+  const data = JSON.stringify(record)
+  const previous = write.previous ? JSON.stringify(write.previous) : null
+  const at = record.updated_at
   await tx.trx.raw(
     `with record as (${change.sql}),
      history as (
@@ -26,7 +30,7 @@ export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise
        values (?, ?, ?, ?, ?, ?, ?, ?)
      )
      insert into events (organization_id, id, name, data, previous, subject_id, created_at)
-     values (?, ?, ?, ?, ?, ?, ?)`,
+     values ${events.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
     [
       ...change.bindings,
       tx.organizationId,
@@ -36,17 +40,21 @@ export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise
       action,
       JSON.stringify(write.changes),
       actor,
-      record.updated_at,
-      tx.organizationId,
-      uuidv7(),
-      `${kind.object}.${action}`,
-      JSON.stringify(record),
-      write.previous ? JSON.stringify(write.previous) : null,
-      record.id,
-      record.updated_at,
+      at,
+      ...events.flatMap((name) => [tx.organizationId, uuidv7(), name, data, previous, record.id, at]),
     ] as never,
   )
   tx.wake('agx_events')
+}
+
+/** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
+export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
+  const changed = action === 'created' || action === 'updated'
+  const before = action === 'created' ? undefined : { ...record, ...previous }
+  const special = Object.entries(kind.events ?? {})
+    .filter(([, { when }]) => changed && when(record, before))
+    .map(([name]) => name)
+  return [action, ...special].map((name) => `${kind.object}.${name}`)
 }
 
 interface Statement {

@@ -46,6 +46,14 @@ export async function createOrganization(
   return id
 }
 
+/** A person in the organization, who cannot sign in. @returns the user's id. */
+export async function createMember(db: Database, organizationId: string, name = 'Grace'): Promise<string> {
+  const id = uuidv7()
+  await db.system('users').insert({ id, name, email: `${id}@example.com`, password_hash: 'none' })
+  await db.system('memberships').insert({ organization_id: organizationId, user_id: id, role: 'member' })
+  return id
+}
+
 /** The server that `global.ts` started, or the one that TEST_DATABASE_URL names (its role must be a superuser). */
 function serverUrl(): string {
   const url = process.env.TEST_DATABASE_URL

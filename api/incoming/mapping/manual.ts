@@ -16,7 +16,7 @@ export function isTarget(to: string, target: TargetEntity): boolean {
   if (to.startsWith('address.')) return ADDRESS.includes(to.slice('address.'.length))
   if (to === 'company_name') return target === 'Contact'
   const field = fieldOf(to, target)
-  return field !== undefined && !field.readOnly && field.type !== 'address' && field.type !== 'reference'
+  return field !== undefined && !field.readOnly && !['address', 'reference', 'user'].includes(field.type)
 }
 
 /** Maps by rules, one after the other; of two for the same field the later wins, tags add up. Pure. */

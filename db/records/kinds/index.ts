@@ -1,8 +1,19 @@
+import { activity } from './activity.ts'
 import { company } from './company.ts'
 import { contact } from './contact.ts'
+import { deal } from './deal.ts'
+import { note } from './note.ts'
+import { task } from './task.ts'
 
 /** Every kind of record, by its plural. To add one: a file beside this one, a line here and a migration. */
-export const entities = { contacts: contact, companies: company }
+export const entities = {
+  contacts: contact,
+  companies: company,
+  deals: deal,
+  tasks: task,
+  notes: note,
+  activities: activity,
+}
 
 export type EntityName = keyof typeof entities
 

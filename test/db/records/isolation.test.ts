@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
-import { entityNames } from '../../../db/records/kinds/index.ts'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { findByKey } from '../../../db/records/upsert.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import {
+  createMember,
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+} from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('organizations', () => {
@@ -18,6 +23,7 @@ describe('organizations', () => {
     company = (await theirs.create('companies', { name: 'Secret Ltd', domain: 'secret.example' })).id
     const fields = { first_name: 'Secret', email: 's@secret.example', company_id: company, external_id: 'x' }
     contact = (await theirs.create('contacts', fields)).id
+    for (const entity of entityNames) await theirs.create(entity, entities[entity].example)
   })
   after(() => db.drop())
 
@@ -34,6 +40,9 @@ describe('organizations', () => {
     await assert.rejects(mine.update('contacts', own.id, { company_id: company }), {
       type: 'validation_error',
     })
+    const user = await createMember(db, await theirs.tenant(async (tx) => tx.organizationId))
+    await theirs.update('contacts', contact, { owner_id: user })
+    await assert.rejects(mine.update('contacts', own.id, { owner_id: user }), { type: 'validation_error' })
     await theirs.delete('companies', company)
     await assert.rejects(mine.restore('companies', company), notFound)
     await theirs.restore('companies', company)
@@ -66,5 +75,6 @@ describe('organizations', () => {
       /row-level security/,
     )
     assert.equal((await theirs.get('contacts', contact)).first_name, 'Secret')
+    for (const entity of entityNames) assert.ok((await theirs.list(entity)).data.length > 0)
   })
 })
