@@ -13,7 +13,7 @@ export const SERVICE_EVENTS: readonly ServiceEvent[] = [
   ...KINDS.flatMap((kind) =>
     ['created', 'updated', 'deleted', 'restored'].map((action) => ({
       name: `${kind}.${action}`,
-      title: `A ${kind} was ${action}`.replace('A activity', 'An activity'),
+      title: `${kind === 'activity' ? 'An' : 'A'} ${kind} was ${action}`,
       subject: kind,
     })),
   ),

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import type { KindEvent } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
+import type { Actor } from '../../db/tenancy.ts'
 import type { ServiceEvent } from '../../workflows/events.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
-const ACTOR = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
+const ACTOR: Actor = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
 const TIME = '2026-01-31T09:30:00.000Z'
 
 const run = z.object({
@@ -35,12 +37,17 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> | nul
   if (event.subject === 'run') return runExample(event)
   const kind = kindOf(event.subject)
   if (!kind) return null
-  const { fields, object, example } = entities[kind]
+  const { fields, object, example, derive } = entities[kind]
+  const values = {
+    ...Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.default ?? null])),
+    ...example,
+    ...specialOf(event)?.example,
+  }
   return {
     object,
     id: ID,
-    ...Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.default ?? null])),
-    ...example,
+    ...values,
+    ...derive?.({ next: values, before: undefined, given: {}, now: TIME, actor: ACTOR }),
     external_id: null,
     owner_id: null,
     tags: [],
@@ -51,6 +58,23 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> | nul
     created_by: ACTOR,
     updated_by: ACTOR,
   }
+}
+
+/** The old values of the changed fields, as the example has them; undefined where the event tells of no update. */
+export function previousExample(event: ServiceEvent): Record<string, unknown> | undefined {
+  if (event.name.endsWith('.updated')) return { external_id: 'crm-7' }
+  const kind = kindOf(event.subject)
+  const special = specialOf(event)
+  if (!kind || !special) return undefined
+  const { example, fields } = entities[kind]
+  const old = (name: string) => example[name] ?? fields[name]?.default ?? null
+  return Object.fromEntries(Object.keys(special.example).map((name) => [name, old(name)]))
+}
+
+/** What the kind says of an event of its own, such as `deal.won`. */
+function specialOf({ name, subject }: ServiceEvent): KindEvent | undefined {
+  const kind = kindOf(subject)
+  return kind && entities[kind].events?.[name.slice(name.indexOf('.') + 1)]
 }
 
 function runExample(event: ServiceEvent) {

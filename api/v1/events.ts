@@ -3,7 +3,7 @@ import type { Page } from '../../db/page.ts'
 import { SERVICE_EVENTS, type ServiceEvent } from '../../workflows/events.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { eventExample, eventSchema } from './event-examples.ts'
+import { eventExample, eventSchema, previousExample } from './event-examples.ts'
 
 const event = z.object({
   object: z.literal('event_type'),
@@ -61,11 +61,12 @@ export const eventRoutes: Route[] = [
 function deliveryExample(event: ServiceEvent) {
   const data = eventExample(event)
   if (!data) return null
+  const previous = previousExample(event)
   return {
     id: '01890a5d-ac96-774b-bcce-b302099a8060',
     event: event.name,
     created_at: '2026-01-31T09:30:00.000Z',
     data,
-    ...(event.name.endsWith('.updated') ? { previous: { external_id: 'crm-7' } } : {}),
+    ...(previous ? { previous } : {}),
   }
 }

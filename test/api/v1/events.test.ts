@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { recordSchema } from '../../../db/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -28,22 +29,31 @@ describe('the catalogue of events', () => {
   })
 
   it('names what an outgoing webhook can select', () => {
-    for (const name of ['contact.created', 'company.updated', 'workflow.failed']) assert.ok(events.has(name))
+    for (const entity of entityNames) {
+      const { object, events: own = {} } = entities[entity]
+      const names = ['created', 'updated', 'deleted', 'restored', ...Object.keys(own)]
+      for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
+    }
+    assert.ok(events.has('workflow.failed'))
   })
 
   it('gives each the schema of its data, and an example that keeps to it', () => {
     const { data_schema, example } = events.get('contact.created')!
     assert.ok(data_schema!.properties.email)
     assert.equal(example!.event, 'contact.created')
-    for (const name of ['contact.created', 'contact.deleted'])
-      recordSchema('contacts').strict().parse(events.get(name)!.example!.data)
-    recordSchema('companies').strict().parse(events.get('company.updated')!.example!.data)
+    for (const entity of entityNames)
+      for (const event of events.values())
+        if (event.subject === entities[entity].object)
+          recordSchema(entity).strict().parse(event.example!.data)
     const failed = events.get('workflow.failed')!
     assert.deepEqual(Object.keys(failed.data_schema!.properties), Object.keys(failed.example!.data))
   })
 
-  it('shows the old values on updates only', () => {
+  it('shows the old values where something changed', () => {
     assert.ok(events.get('contact.updated')!.example!.previous)
     assert.equal(events.get('contact.created')!.example!.previous, undefined)
+    const won = events.get('deal.won')!.example!
+    assert.deepEqual([won.data.stage, won.data.probability], ['won', 100])
+    assert.deepEqual(won.previous, { stage: 'proposal' })
   })
 })
