@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Socket } from 'node:net'
 // Knex has no public hook for either of the two things done here.
 import PostgresTransaction from 'knex/lib/dialects/postgres/execution/pg-transaction.js'
 import PostgresClient from 'knex/lib/dialects/postgres/index.js'
@@ -25,6 +26,7 @@ export class Dialect extends PostgresClient {
   override _query(connection: unknown, query: { sql: string; bindings?: unknown[]; options?: object }) {
     const name = query.bindings?.length ? this.statementName(query.sql) : undefined
     if (name) query.options = { ...query.options, name }
+    sendTogether(connection as Connection)
     return super._query(connection, query)
   }
 
@@ -39,6 +41,17 @@ export class Dialect extends PostgresClient {
     }
     return name
   }
+}
+
+interface Connection {
+  connection: { stream: Socket }
+}
+
+/** What is sent before control goes back to the event loop travels in one packet: BEGIN and the first statement. */
+function sendTogether({ connection: { stream } }: Connection): void {
+  if (stream.writableCorked > 0) return
+  stream.cork()
+  process.nextTick(() => stream.uncork())
 }
 
 class TenantTransaction extends PostgresTransaction {
