@@ -1,12 +1,13 @@
 import { activityInfo } from '@temporalio/activity'
+import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../db/connect.ts'
-import { insertEvents, type NewEvent } from '../db/events.ts'
 import type { Logger } from '../db/log.ts'
 import { hasOwned, lockRun, type RunState, recordSegment, rewind } from '../db/run-state.ts'
 import type { Tenant } from '../db/tenancy.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
 import { isBadValue } from './execute.ts'
+import { NeedsSavepoints } from './light-node.ts'
 import type { Plans } from './plans.ts'
 import { runEvent } from './run-event.ts'
 import { Segment } from './segment.ts'
@@ -28,8 +29,14 @@ export function createAdvance(deps: AdvanceDeps) {
     const log = deps.log.child({ organization_id: input.organization_id, run_id: input.run_id })
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
+    const perform = (savepoints: boolean) =>
+      transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId, savepoints))
     try {
-      return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
+      // Nearly every node succeeds, and savepoints would double what each of them costs.
+      return await perform(false).catch((error) => {
+        if (!(error instanceof NeedsSavepoints)) throw error
+        return perform(true)
+      })
     } catch (error) {
       // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
       if (!isBadValue(error)) throw error
@@ -44,25 +51,26 @@ async function oneSegment(
   { plans, records, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
+  savepoints: boolean,
 ): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
   const { run } = state
   const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
-  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log })
+  // Its id is made now, so that it comes before what the nodes raise.
+  const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
+  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log, savepoints })
   await segment.perform()
-  const { answer, nodes, end } = segment.result()
+  const { answer, nodes, events, end } = segment.result()
+  const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,
     nodes,
+    events: [...started, ...events, ...ended],
     ...(end ? { end } : {}),
   })
-  const events: NewEvent[] = []
-  if (input.segment === 0) events.push(runEvent(run, 'running'))
-  if (end && end.status !== 'cancelled') events.push(runEvent(run, end.status, end))
-  await insertEvents(tx, events)
   return answer
 }
 
@@ -73,27 +81,27 @@ async function load(
   temporalRunId: string,
 ): Promise<RunState | SegmentAnswer> {
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return ended('lost', 'The run is not on record any more.')
+  if (!state) return endedAs('lost', 'The run is not on record any more.')
   if (state.answer) return state.answer
   const { status, temporal_run_id: owner } = state.run
   if (owner !== null && owner !== temporalRunId) {
     if (await hasOwned(tx, run_id, temporalRunId))
-      return ended('terminated', 'Another Temporal run of this run has taken over.')
+      return endedAs('terminated', 'Another Temporal run of this run has taken over.')
     await rewind(tx, run_id, segment)
     const again = await lockRun(tx, run_id, undefined)
-    return again ?? ended('lost', 'The run is not on record any more.')
+    return again ?? endedAs('lost', 'The run is not on record any more.')
   }
-  if (status !== 'queued' && status !== 'running') return ended(status, 'The run had ended.')
+  if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
   return state
 }
 
-const ended = (status: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost', details: string) =>
+const endedAs = (status: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost', details: string) =>
   ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
 
 async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
-  const answer = ended('failed', 'The run failed: what it did could not be recorded.')
+  const answer = endedAs('failed', 'The run failed: what it did could not be recorded.')
   const error = { code: 'not_recordable', message: 'The database refused what the run did.' }
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {
@@ -101,8 +109,8 @@ async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string
     segment: input.segment,
     answer,
     nodes: [],
+    events: [runEvent(state.run, 'failed', end)],
     end,
   })
-  await insertEvents(tx, [runEvent(state.run, 'failed', end)])
   return answer
 }

@@ -1,4 +1,5 @@
-import { insertEvents } from '../db/events.ts'
+import { v7 as uuidv7 } from 'uuid'
+import type { NewEvent } from '../db/events.ts'
 import type { Logger } from '../db/log.ts'
 import type { RunState } from '../db/run-state.ts'
 import { savepoint, type Tenant } from '../db/tenancy.ts'
@@ -12,17 +13,32 @@ export interface LightNodeOptions {
   state: RunState
   /** The time of the segment. */
   now: Date
+  /** Takes the events that the node raises; they are written with its row. */
+  raise(event: NewEvent): void
   recordsOf: RecordsOf
   log: Logger
+  /** Whether each node is undone alone when it fails, by a savepoint; else the segment must be done again with them. */
+  savepoints: boolean
 }
 
-/** Runs a pure, read or write node within its segment's transaction; one that fails leaves nothing behind. */
+/** Without savepoints a node failed that may have written something. */
+export class NeedsSavepoints extends Error {}
+
+/**
+ * Runs a pure, read or write node within its segment's transaction; one that fails leaves nothing behind. Throws
+ * NeedsSavepoints.
+ */
 export async function runLightNode(
   options: LightNodeOptions,
   node: PlanNode,
   scope: Scope,
 ): Promise<Outcome> {
   if (node.effect === 'pure') return executeIn(options.tx, options, node, scope)
+  if (!options.savepoints) {
+    const outcome = await executeIn(options.tx, options, node, scope)
+    if (outcome.status === 'failed') throw new NeedsSavepoints()
+    return outcome
+  }
   let failed: Outcome | undefined
   try {
     return await savepoint(options.tx, async (tx) => {
@@ -37,15 +53,17 @@ export async function runLightNode(
   }
 }
 
-function executeIn(
+async function executeIn(
   tx: Tenant,
-  { state, now, recordsOf, log }: LightNodeOptions,
+  { state, now, raise, recordsOf, log }: LightNodeOptions,
   node: PlanNode,
   scope: Scope,
 ): Promise<Outcome> {
+  const raised: NewEvent[] = []
   const emit = async (name: string, data: Record<string, unknown>) => {
-    const [id] = await insertEvents(tx, [{ name, data }])
-    return id!
+    const id = uuidv7()
+    raised.push({ id, name, data })
+    return id
   }
   const context = contextOf(state, {
     now,
@@ -56,7 +74,9 @@ function executeIn(
       ...(node.effect === 'write' ? { emit } : {}),
     },
   })
-  return execute(node, scope, context, log)
+  const outcome = await execute(node, scope, context, log)
+  if (outcome.status !== 'failed') for (const event of raised) raise(event)
+  return outcome
 }
 
 /** What is inside the transaction is not waited for and has no time limit of its own. */

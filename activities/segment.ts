@@ -1,3 +1,4 @@
+import type { NewEvent } from '../db/events.ts'
 import type { RunError, RunNode, RunState } from '../db/run-state.ts'
 import type { Plan, PlanNode } from '../workflows/definition/types.ts'
 import { render } from '../workflows/expressions/liquid.ts'
@@ -15,6 +16,8 @@ const MAX_MS = 500
 /** Characters of what the Temporal UI shows. */
 const MAX_DETAILS = 2_000
 
+export type SegmentOptions = Omit<LightNodeOptions, 'now' | 'raise'>
+
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /** The work of one segment, in memory but for the nodes' own effects. `perform()` once, then `result()`. */
@@ -28,9 +31,10 @@ export class Segment {
   private readonly plan: Plan
   private readonly state: RunState
   private readonly input: SegmentInput
-  private readonly options: Omit<LightNodeOptions, 'now'>
+  private readonly options: SegmentOptions
+  private readonly events: NewEvent[] = []
 
-  constructor(plan: Plan, input: SegmentInput, options: Omit<LightNodeOptions, 'now'>) {
+  constructor(plan: Plan, input: SegmentInput, options: SegmentOptions) {
     this.plan = plan
     this.state = options.state
     this.input = input
@@ -55,7 +59,7 @@ export class Segment {
     if (!this.end && this.open().length === 0) this.complete()
   }
 
-  result(): { answer: SegmentAnswer; nodes: RunNode[]; end: End | undefined } {
+  result(): { answer: SegmentAnswer; nodes: RunNode[]; events: NewEvent[]; end: End | undefined } {
     const { end } = this
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.plan.settings.timeout_ms : undefined
@@ -65,7 +69,7 @@ export class Segment {
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
-    return { answer, nodes: [...this.changed], end }
+    return { answer, nodes: [...this.changed], events: this.events, end }
   }
 
   /** What the run still waits for: also an external node that has written its row, but whose end has not arrived. */
@@ -117,7 +121,8 @@ export class Segment {
       return
     }
     const started = performance.now()
-    const outcome = await runLightNode({ ...this.options, now: this.now }, node, scope)
+    const raise = (event: NewEvent) => void this.events.push(event)
+    const outcome = await runLightNode({ ...this.options, now: this.now, raise }, node, scope)
     row.duration_ms = Math.round((performance.now() - started) * 100) / 100
     this.take(row, node, outcome)
   }

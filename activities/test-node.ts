@@ -145,6 +145,7 @@ function recordOf(
     temporal_run_id: temporalRunId,
     segment: 0,
     answer: { commands: [{ type: 'end' as const, status }], nodes: [], details: '' },
+    events: [],
     nodes: [row],
     end: { status, outputs: undefined, error },
   }

@@ -2,6 +2,8 @@ import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from './tenancy.ts'
 
 export interface NewEvent {
+  /** Given where it must be known before the event is written. */
+  id?: string
   /** `<entity>.<action>`, one of the catalogue or raised by `emit_event`. */
   name: string
   /** What subscribers get as `data`: the record as the API shows it, its id included. */
@@ -16,16 +18,27 @@ export interface NewEvent {
  */
 export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<string[]> {
   if (events.length === 0) return []
-  const rows = events.map((event) => ({
-    organization_id: tx.organizationId,
-    id: uuidv7(),
-    name: event.name,
-    data: JSON.stringify(event.data),
-    previous: event.previous ? JSON.stringify(event.previous) : null,
-    // Events of others (`emit_event`) may bring ids of their own kind.
-    subject_id: isUuid(event.data.id) ? event.data.id : null,
-  }))
-  await tx.trx('events').insert(rows)
-  tx.wake('agx_events')
+  const rows = eventRows(tx, events)
+  await tx.trx('events').insert(
+    rows.map((row) => ({
+      ...row,
+      data: JSON.stringify(row.data),
+      previous: row.previous && JSON.stringify(row.previous),
+    })),
+  )
   return rows.map((row) => row.id)
+}
+
+/** The rows of `events`, for a statement that writes them beside something else. */
+export function eventRows(tx: Tenant, events: NewEvent[]) {
+  if (events.length > 0) tx.wake('agx_events')
+  return events.map(({ id = uuidv7(), name, data, previous = null }) => ({
+    organization_id: tx.organizationId,
+    id,
+    name,
+    data,
+    previous,
+    // Events of others (`emit_event`) may bring ids of their own kind.
+    subject_id: isUuid(data.id) ? data.id : null,
+  }))
 }

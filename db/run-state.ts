@@ -1,5 +1,6 @@
 import type { NodeStatus } from '../workflows/interpret/step.ts'
 import type { EndStatus, SegmentAnswer } from '../workflows/protocol.ts'
+import { eventRows, type NewEvent } from './events.ts'
 import type { RunStatus, RunTrigger } from './runs.ts'
 import type { Tenant } from './tenancy.ts'
 
@@ -87,6 +88,8 @@ export interface SegmentRecord {
   /** Rows that are new, or that changed. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** What it raised. */
+  events: NewEvent[]
 }
 
 const NODE_COLUMNS = `node_id text, node_type text, title text, status text, attempt integer, input jsonb, output jsonb,
@@ -109,6 +112,10 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      ), segment as (
        insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
        values (cast(:organizationId as uuid), cast(:runId as uuid), :temporalRunId, :segment, cast(:answer as jsonb))
+     ), events as (
+       insert into events (organization_id, id, name, data, previous, subject_id)
+       select e.* from jsonb_to_recordset(cast(:events as jsonb))
+         as e(organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid)
      )
      update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
        temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
@@ -119,6 +126,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       organizationId: tx.organizationId,
       runId,
       nodes: JSON.stringify(record.nodes),
+      events: JSON.stringify(eventRows(tx, record.events)),
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
       answer: JSON.stringify(record.answer),

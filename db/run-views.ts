@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { notFound } from './errors.ts'
 import { type IdPage, pageById } from './id-list.ts'
 import type { Page } from './page.ts'
@@ -55,6 +56,21 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
     .first<RunDetails | undefined>(...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at')
   if (!run) throw notFound('run')
   return run
+}
+
+/**
+ * How a run ended; undefined while it has not. One statement without a transaction, for many wait for it at once:
+ * hence as the system role.
+ */
+export async function getRunEnd(
+  system: Knex,
+  organizationId: string,
+  id: string,
+): Promise<Pick<RunDetails, 'status' | 'outputs' | 'error'> | undefined> {
+  return system('runs')
+    .where({ organization_id: organizationId, id })
+    .whereNotNull('ended_at')
+    .first<RunDetails | undefined>('status', 'outputs', 'error')
 }
 
 /** In the order in which they were reached. */

@@ -111,12 +111,13 @@ export const deactivate = (tx: Tenant, id: string) =>
     active_version: null,
   })
 
-/** What a run by name starts: the active version where there is one, else the newest. */
+/** One version of a workflow, ready to run: the active one where there is one, else the newest. */
 export interface Runnable {
   id: string
   name: string
   status: WorkflowStatus
   version: number
+  plan: Plan
 }
 
 /**
@@ -124,18 +125,11 @@ export interface Runnable {
  * (`{workflow_id, name, status, created_at}`).
  */
 export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
-  const rows = await tx
-    .trx('workflows')
-    .where({ organization_id: tx.organizationId, name, deleted_at: null })
-    .orderBy('created_at')
+  const rows = await runnables(tx)
+    .where('w.name', name)
+    .orderBy('w.created_at')
     .limit(20)
-    .select<(Runnable & { created_at: Date })[]>(
-      'id',
-      'name',
-      'status',
-      'created_at',
-      tx.trx.raw('coalesce(active_version, version) as version'),
-    )
+    .select<(Runnable & { created_at: Date })[]>(...RUNNABLE, 'w.created_at')
   const [only, ...others] = rows
   if (!only) throw notFound('workflow', `there is no workflow named exactly ${JSON.stringify(name)}`)
   if (others.length > 0)
@@ -143,9 +137,36 @@ export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
       hint: 'rename all but one, or run it by its id',
       candidates: rows.map(({ id, status, created_at }) => ({ workflow_id: id, name, status, created_at })),
     })
-  const { created_at: _, ...found } = only
-  return found
+  return only
 }
+
+/** The workflow of this id, in the version given if one is. Throws `not_found`, for the workflow or the version. */
+export async function findById(tx: Tenant, id: string, version?: number): Promise<Runnable> {
+  const found = await runnables(tx, version)
+    .where('w.id', id)
+    .first<Runnable | undefined>(...RUNNABLE)
+  if (found) return found
+  await getWorkflow(tx, id)
+  throw notFound('workflow version')
+}
+
+const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.plan']
+
+const runnables = (tx: Tenant, version?: number): Knex.QueryBuilder =>
+  tx
+    .trx('workflows as w')
+    .join('workflow_versions as v', (on) =>
+      on
+        .on('v.organization_id', 'w.organization_id')
+        .andOn('v.workflow_id', 'w.id')
+        .andOn(
+          'v.version',
+          version === undefined
+            ? tx.trx.raw('coalesce(w.active_version, w.version)')
+            : tx.trx.raw('?', [version]),
+        ),
+    )
+    .where({ 'w.organization_id': tx.organizationId, 'w.deleted_at': null })
 
 /** The plan of one version, of deleted workflows too, for their runs. Throws `not_found`. */
 export async function getPlan(

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { invalid } from '../../db/errors.ts'
-import { getRun, type RunDetails } from '../../db/run-views.ts'
+import { getRun, getRunEnd, type RunDetails } from '../../db/run-views.ts'
 import { createRun } from '../../db/runs.ts'
 import type { Tenant } from '../../db/tenancy.ts'
 import { requireVersion } from '../../db/version.ts'
-import { findByName, getPlan, getWorkflow, type Runnable } from '../../db/workflows.ts'
+import { findById, findByName, type Runnable } from '../../db/workflows.ts'
 import type { Plan } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import { ifMatch } from '../http/if-match.ts'
@@ -76,13 +76,7 @@ export const runWorkflowRoutes: Route[] = [
     response,
     example: { inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) =>
-      gate(request, request.body, async (tx) => {
-        const { id, name, status, version, active_version } = await getWorkflow(
-          tx,
-          request.params.workflow_id,
-        )
-        return { id, name, status, version: request.body.version ?? active_version ?? version }
-      }),
+      gate(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),
   }),
 ]
 
@@ -99,17 +93,15 @@ async function gate(
 ): Promise<unknown> {
   const { headers, deps, signal } = request
   const seconds = waitSeconds(headers)
-  const { workflow, plan, checked, runId } = await request.tenant(async (tx) => {
+  const { workflow, checked, runId } = await request.tenant(async (tx) => {
     const workflow = await find(tx)
-    const { plan } = await getPlan(tx, workflow.id, workflow.version)
-    const checked = accept(plan, inputs)
+    const checked = accept(workflow.plan, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
-    if (!confirm) return { workflow, plan, checked, runId: undefined }
+    if (!confirm) return { workflow, checked, runId: undefined }
     const { id, name, version } = workflow
     const trigger = { type: 'api' as const, [request.caller.type]: request.caller.id }
     return {
       workflow,
-      plan,
       checked,
       runId: await createRun(tx, { workflow: { id, name, version }, trigger, inputs: checked }),
     }
@@ -117,7 +109,7 @@ async function gate(
   request.setHeader('ETag', `"${workflow.version}"`)
   if (runId === undefined) {
     request.doNotStore()
-    return previewOf(workflow, plan, checked)
+    return previewOf(workflow, checked)
   }
   const answer = (state: Pick<RunDetails, 'status'> & Partial<RunDetails>) => ({
     object: 'run',
@@ -137,21 +129,23 @@ async function gate(
 
 /** The run's end; where it does not come in time, how it stands. */
 async function waitForEnd(
-  { deps, tenant }: GateRequest,
+  { deps, caller, tenant }: GateRequest,
   runId: string,
   seconds: number,
   signal: AbortSignal,
-): Promise<RunDetails> {
-  const read = () => tenant((tx) => getRun(tx, runId))
-  const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, async () => {
-    const run = await read()
-    return run.status === 'queued' || run.status === 'running' ? undefined : run
-  })
-  return ended ?? read()
+): Promise<Pick<RunDetails, 'status' | 'outputs' | 'error'>> {
+  const read = () => getRunEnd(deps.db.system, caller.organization.id, runId)
+  const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, read)
+  return ended ?? tenant((tx) => getRun(tx, runId))
 }
 
-function previewOf(workflow: Runnable, plan: Plan, inputs: Record<string, unknown>) {
-  const nodes = Object.values(plan.nodes).map(({ id, type, title, effect }) => ({ id, type, title, effect }))
+function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
+  const nodes = Object.values(workflow.plan.nodes).map(({ id, type, title, effect }) => ({
+    id,
+    type,
+    title,
+    effect,
+  }))
   const outside = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
   return {
     object: 'run_preview',

@@ -56,13 +56,17 @@ export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<Ru
       }
     },
     async started(db, rows) {
-      await db('runs')
-        .whereIn(
-          ['organization_id', 'id'],
-          rows.map((row) => [row.organization_id, row.id]),
-        )
-        .andWhere('status', 'queued')
-        .update({ status: 'running', started_at: db.fn.now(), updated_at: db.fn.now(), lease_until: null })
+      // A row that is locked is in its first segment, which says the same: nothing waits for it, nor it for others.
+      await db.raw(
+        `update runs r set status = 'running', started_at = now(), updated_at = now(), lease_until = null
+         from (
+           select r.organization_id, r.id
+           from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+           join runs r on r.organization_id = s.organization_id and r.id = s.id
+           where r.status = 'queued' for update of r skip locked) s
+         where r.organization_id = s.organization_id and r.id = s.id`,
+        [JSON.stringify(rows.map(({ organization_id, id }) => ({ organization_id, id })))],
+      )
     },
     async refused(db, row, reason) {
       const { organization_id, id } = row
