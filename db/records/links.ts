@@ -1,7 +1,7 @@
 import type { Tenant } from '../tenancy.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { referencesOf } from './references.ts'
-import type { AgxRecord } from './schemas.ts'
+import type { Write } from './write.ts'
 
 /** The rows behind associations: one for a pair, which both ends find through an index. */
 
@@ -11,26 +11,46 @@ export interface End {
   id: string
 }
 
-/** Makes the links agree with the reference fields that were just written; `previous` holds those that changed. */
+/** Makes the links agree with the reference fields that were just written. */
 export async function linkPrimaries(
   tx: Tenant,
   kind: Kind,
-  record: AgxRecord,
-  previous: Record<string, unknown>,
+  writes: Pick<Write, 'record' | 'previous'>[],
   keepOld = false,
 ): Promise<void> {
-  const holder = { entity: kind.entity, id: record.id }
-  for (const [name, field] of referencesOf(kind)) {
-    if (record.version > 1 && !(name in previous)) continue
-    const old = previous[name]
-    const next = record[name]
-    if (typeof old === 'string' && !keepOld)
-      await tx
-        .trx('associations')
-        .where(pairOf(tx, holder, { entity: field.to, id: old }))
-        .delete()
-    if (typeof next === 'string') await upsertLink(tx, holder, { entity: field.to, id: next }, {})
-  }
+  const gone: Pair[] = []
+  const made: Pair[] = []
+  for (const { record, previous } of writes)
+    for (const [name, field] of referencesOf(kind)) {
+      if (previous && !(name in previous)) continue
+      const pairWith = (id: string) =>
+        pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
+      const old = previous?.[name]
+      const next = record[name]
+      if (typeof old === 'string' && !keepOld) gone.push(pairWith(old))
+      if (typeof next === 'string') made.push(pairWith(next))
+    }
+  if (gone.length > 0) await deleteLinks(tx, gone)
+  if (made.length > 0) await insertLinks(tx, made)
+}
+
+const PAIRS = 'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid)'
+
+async function deleteLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
+  await tx.trx.raw(
+    `delete from associations a using ${PAIRS}
+     where a.organization_id = ? and (a.a_entity, a.a_id, a.b_entity, a.b_id) = (p.a_entity, p.a_id, p.b_entity, p.b_id)`,
+    [JSON.stringify(pairs), tx.organizationId],
+  )
+}
+
+/** Those that are there stay as they are. */
+async function insertLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
+  await tx.trx.raw(
+    `insert into associations (organization_id, a_entity, a_id, b_entity, b_id)
+     select ?, a_entity, a_id, b_entity, b_id from ${PAIRS} order by a_id, b_entity, b_id on conflict do nothing`,
+    [tx.organizationId, JSON.stringify(pairs)],
+  )
 }
 
 /** Makes the link, or replaces its properties where some are given. */
@@ -54,6 +74,8 @@ export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<s
     ])
   return row!
 }
+
+type Pair = ReturnType<typeof pairOf>
 
 /** The one row that stands for a pair, whichever end asks. Ids are in lower case. */
 export function pairOf(tx: Tenant, one: End, two: End) {

@@ -4,7 +4,7 @@ import { present, shownColumns } from './columns.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { refillReferencesTo } from './primaries.ts'
-import { closesCircle, holdsStill, referencesOf } from './references.ts'
+import { closesCircle, heldStill, referencesOf } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
 import { unique } from './update.ts'
 import { writeRecord } from './write.ts'
@@ -29,7 +29,7 @@ export async function restoreRecord(tx: Tenant, entity: EntityName, id: string):
   for (const [name, { to }] of referencesOf(kind)) {
     const target = before[name]
     if (typeof target !== 'string') continue
-    if (!(await holdsStill(tx, to, target)) || (await closesCircle(tx, kind, name, id, target)))
+    if (!(await heldStill(tx, to, [target])).has(target) || (await closesCircle(tx, kind, name, id, target)))
       lost.push(name)
   }
   const record = {

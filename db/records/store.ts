@@ -28,9 +28,9 @@ export async function createRecord(tx: Tenant, entity: EntityName, input: Record
   await fillCurrency(tx, kind, values)
   const write = creation(tx.actor, kind, values)
   const { record } = write
-  await checkReferences(tx, kind, record)
+  await checkReferences(tx, kind, { record })
   await unique(kind, record, () => writeRecord(tx, kind, write))
-  await linkPrimaries(tx, kind, record, {})
+  await linkPrimaries(tx, kind, [write])
   return associations ? linkOnCreate(tx, entity, record, associations) : record
 }
 

@@ -37,9 +37,9 @@ export async function updateRecord(
   const write = change(tx.actor, kind, before, patch, next)
   if (!write) return before
   const { record, previous } = write
-  await checkReferences(tx, kind, record, Object.keys(previous))
+  await checkReferences(tx, kind, { record, only: Object.keys(previous) })
   await unique(kind, record, () => writeRecord(tx, kind, write))
-  await linkPrimaries(tx, kind, record, previous, options.keepLinks)
+  await linkPrimaries(tx, kind, [write], options.keepLinks)
   return record
 }
 
@@ -63,15 +63,34 @@ export async function lockRecord(
   return present(kind, rows[0])
 }
 
+/** Those of the records that are there, by id, locked in one order, so that who locks several never waits in a circle. */
+export async function lockRecords(
+  tx: Tenant,
+  entity: EntityName,
+  ids: string[],
+): Promise<Map<string, AgxRecord>> {
+  const kind = entities[entity]
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
+    `select ${shownColumns(kind).join(', ')} from ${entity}
+     where organization_id = ? and id = any(?) and deleted_at is null order by id for no key update`,
+    [tx.organizationId, ids],
+  )
+  return new Map(rows.map((row) => [row.id as string, present(kind, row)]))
+}
+
 const UNIQUE_VIOLATION = '23505'
 
 export async function unique<T>(kind: Kind, record: AgxRecord, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
-    throw conflict(`another ${kind.object} has the external_id ${record.external_id}`, {
-      param: 'external_id',
-    })
+    if (!isUniqueViolation(error)) throw error
+    throw externalIdTaken(kind, record)
   }
 }
+
+export const isUniqueViolation = (error: unknown): boolean =>
+  (error as { code?: string }).code === UNIQUE_VIOLATION
+
+export const externalIdTaken = (kind: Kind, record: AgxRecord) =>
+  conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })

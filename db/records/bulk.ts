@@ -1,0 +1,250 @@
+import { AppError, conflict, invalid, notFound } from '../errors.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
+import { requireVersion } from '../version.ts'
+import { lacksCurrency, organizationCurrency } from './currency.ts'
+import type { EntityName, Kind } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { linkPrimaries } from './links.ts'
+import { change, creation, patched } from './prepare.ts'
+import { referenceIssues, referencesOf } from './references.ts'
+import type { AgxRecord, RecordInput } from './schemas.ts'
+import { createRecord, updateRecord } from './store.ts'
+import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
+import { findByKeys, severalMatch, upsertKey } from './upsert.ts'
+import type { Write } from './write.ts'
+import { writeRecords } from './write-many.ts'
+
+/**
+ * Many records of one kind in a few statements, however many they are: what they refer to is checked in sets, and
+ * records, histories and events are written by one statement. What is wrong with one of them does not keep the others
+ * from being written. Where the statement fails, for instance since another client took an external_id meanwhile,
+ * they are written one by one.
+ */
+
+/** What became of one of them, at its place in the answer. */
+export type Outcome = { record: AgxRecord; created: boolean } | { error: AppError }
+
+/** `inputs`: what `createSchema` parsed. Errors are those of `createRecord`. */
+export async function createMany(tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> {
+  const one = async (tx: Tenant, input: RecordInput) => ({
+    record: await createRecord(tx, entity, input),
+    created: true,
+  })
+  const alone = (input: RecordInput) => input.associations != null
+  return inSets(tx, inputs, alone, (tx, set) => createSet(tx, entities[entity], set), one)
+}
+
+export interface Update extends Pick<UpdateOptions, 'ifVersion'> {
+  id: string
+  /** What `updateSchema` parsed. */
+  patch: RecordInput
+}
+
+/** Several updates of one record take effect in order. Errors are those of `updateRecord`. */
+export async function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): Promise<Outcome[]> {
+  const kind = entities[entity]
+  const one = async (tx: Tenant, { id, patch, ifVersion }: Update) => ({
+    record: await updateRecord(tx, entity, id, patch, { ifVersion }),
+    created: false,
+  })
+  // Two of them could close a circle together.
+  const own = referencesOf(kind, entity).map(([name]) => name)
+  const alone = ({ patch }: Update) => own.some((name) => patch[name] != null)
+  return inWaves(
+    updates.map(({ id }) => id),
+    (places) => inSets(tx, pick(updates, places), alone, (tx, set) => updateSet(tx, kind, set), one),
+  )
+}
+
+export interface Upsert {
+  /** What `createSchema` parsed. */
+  input: RecordInput
+  /** What `updateSchema` parsed, which has no defaults: all that a record which is there gets. Default: `input`. */
+  patch?: RecordInput
+}
+
+/**
+ * Creates or updates, finding each by its value of `by`; one without a value is created, several with one value take
+ * effect in order. Errors are those of `upsertRecord`.
+ */
+export async function upsertMany(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  upserts: Upsert[],
+): Promise<Outcome[]> {
+  const keys = upserts.map(({ input }) => upsertKey(by, input))
+  return inWaves(keys, async (places) => {
+    const found = await findByKeys(
+      tx,
+      entity,
+      by,
+      pick(keys, places).filter((key) => key !== undefined),
+    )
+    const idsOf = (place: number) => found.get(keys[place] ?? '') ?? []
+    const fresh = places.filter((place) => idsOf(place).length === 0)
+    const known = places.filter((place) => idsOf(place).length === 1)
+    const updates = known.map((place) => {
+      const { associations: _, ...patch } = upserts[place]!.patch ?? upserts[place]!.input
+      return { id: idsOf(place)[0]!, patch }
+    })
+    const outcomes = new Map<number, Outcome>()
+    const inputs = fresh.map((place) => upserts[place]!.input)
+    for (const [i, outcome] of (await createMany(tx, entity, inputs)).entries())
+      outcomes.set(fresh[i]!, outcome)
+    for (const [i, outcome] of (await updateMany(tx, entity, updates)).entries())
+      outcomes.set(known[i]!, outcome)
+    return places.map((place) => outcomes.get(place) ?? { error: severalMatch(entity, by, idsOf(place)) })
+  })
+}
+
+async function createSet(tx: Tenant, kind: Kind, inputs: RecordInput[]): Promise<Outcome[]> {
+  const currency = await currencyFor(tx, kind, inputs)
+  const writes = inputs.map(({ associations: _, ...values }) => creation(tx.actor, kind, currency(values)))
+  const wrong = await referenceIssues(tx, kind, writes)
+  const taken = await takenExternalIds(tx, kind, writes)
+  const outcomes = writes.map(({ record }): Outcome => {
+    const issues = wrong.get(record.id)
+    if (issues) return { error: invalid(issues) }
+    if (typeof record.external_id === 'string') {
+      if (taken.has(record.external_id)) return { error: externalIdTaken(kind, record) }
+      taken.add(record.external_id)
+    }
+    return { record, created: true }
+  })
+  await write(
+    tx,
+    kind,
+    writes.filter((_, i) => 'record' in outcomes[i]!),
+  )
+  return outcomes
+}
+
+async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Outcome[]> {
+  const before = await lockRecords(
+    tx,
+    kind.entity,
+    updates.map(({ id }) => id),
+  )
+  const nexts = updates.map(({ id, patch, ifVersion }) =>
+    attempt(() => {
+      const record = before.get(id)
+      if (!record) throw notFound(kind.object)
+      requireVersion(kind.object, record.version, ifVersion)
+      return { before: record, given: patch, next: patched(record, patch) }
+    }),
+  )
+  const currency = await currencyFor(
+    tx,
+    kind,
+    nexts.flatMap((one) => ('error' in one ? [] : [one.next])),
+  )
+  const changes = nexts.map((one) =>
+    'error' in one
+      ? one
+      : attempt(() => ({ ...one, write: change(tx.actor, kind, one.before, one.given, currency(one.next)) })),
+  )
+  const writes = changes.flatMap((one) => ('error' in one ? [] : (one.write ?? [])))
+  const wrong = await referenceIssues(
+    tx,
+    kind,
+    writes.map(({ record, previous }) => ({ record, only: Object.keys(previous) })),
+  )
+  await write(
+    tx,
+    kind,
+    writes.filter(({ record }) => !wrong.has(record.id)),
+  )
+  return changes.map((one): Outcome => {
+    if ('error' in one) return one
+    const issues = wrong.get(one.before.id)
+    return issues ? { error: invalid(issues) } : { record: one.write?.record ?? one.before, created: false }
+  })
+}
+
+async function write(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
+  try {
+    await writeRecords(tx, kind, writes)
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    throw conflict('one of them has an external_id that is in use')
+  }
+  await linkPrimaries(tx, kind, writes)
+}
+
+/** Fills in the organization's currency where it is missing, reading it at most once. */
+async function currencyFor(tx: Tenant, kind: Kind, all: RecordInput[]) {
+  const lacks = (values: RecordInput) => lacksCurrency(kind, values)
+  const currency = all.some(lacks) ? await organizationCurrency(tx) : undefined
+  return (values: RecordInput) => (lacks(values) ? { ...values, currency } : values)
+}
+
+async function takenExternalIds(tx: Tenant, kind: Kind, writes: Write[]): Promise<Set<string>> {
+  const wanted = writes.flatMap(({ record }) => (record.external_id as string | null) ?? [])
+  if (wanted.length === 0) return new Set()
+  const rows = await tx
+    .trx(kind.entity)
+    .where({ organization_id: tx.organizationId })
+    .whereNull('deleted_at')
+    .where('external_id', tx.trx.raw('any(?)', [wanted]))
+    .select<{ external_id: string }[]>('external_id')
+  return new Set(rows.map((row) => row.external_id))
+}
+
+/** All of them as one set in a savepoint, but for those that must be done alone; where that fails, each alone. */
+async function inSets<T>(
+  tx: Tenant,
+  items: T[],
+  alone: (item: T) => boolean,
+  set: (tx: Tenant, items: T[]) => Promise<Outcome[]>,
+  one: (tx: Tenant, item: T) => Promise<Outcome>,
+): Promise<Outcome[]> {
+  const together = items.filter((item) => !alone(item))
+  const done = together.length > 1 ? await settle(() => savepoint(tx, (tx) => set(tx, together))) : undefined
+  const outcomes: Outcome[] = []
+  let next = 0
+  for (const item of items) {
+    const outcome = done && !('error' in done) && !alone(item) ? done[next++] : undefined
+    outcomes.push(outcome ?? (await settle(() => savepoint(tx, (tx) => one(tx, item)))))
+  }
+  return outcomes
+}
+
+/** Those that share a key go one after the other, in order; the first of each go together, then the second. */
+async function inWaves(
+  keys: (string | undefined)[],
+  work: (places: number[]) => Promise<Outcome[]>,
+): Promise<Outcome[]> {
+  const waves: number[][] = []
+  const seen = new Map<string, number>()
+  for (const [place, key] of keys.entries()) {
+    const wave = key === undefined ? 0 : (seen.get(key) ?? 0)
+    if (key !== undefined) seen.set(key, wave + 1)
+    waves[wave] = [...(waves[wave] ?? []), place]
+  }
+  const outcomes: Outcome[] = new Array(keys.length)
+  for (const places of waves)
+    for (const [i, outcome] of (await work(places)).entries()) outcomes[places[i]!] = outcome
+  return outcomes
+}
+
+const pick = <T>(items: T[], places: number[]): T[] => places.map((place) => items[place]!)
+
+/** What went wrong as a value, where it is something to be told about one of many. */
+async function settle<T>(work: () => Promise<T>): Promise<T | { error: AppError }> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof AppError) return { error }
+    throw error
+  }
+}
+
+function attempt<T>(work: () => T): T | { error: AppError } {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof AppError) return { error }
+    throw error
+  }
+}

@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createMany, type Outcome, updateMany, upsertMany } from '../../../db/records/bulk.ts'
+import type { EntityName } from '../../../db/records/kind.ts'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
+import { createRecord } from '../../../db/records/store.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { recordsOf, type TestRecords } from '../../support/records.ts'
+
+describe('many records at once', () => {
+  let db: TestDatabase
+  let organizationId: string
+  let records: TestRecords
+
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+  beforeEach(async () => {
+    organizationId = await createOrganization(db)
+    records = recordsOf(db, organizationId)
+  })
+
+  const createAll = (entity: EntityName, inputs: RecordInput[]) =>
+    records.tenant((tx) =>
+      createMany(
+        tx,
+        entity,
+        inputs.map((input) => createSchema(entity).parse(input)),
+      ),
+    )
+  const upsertAll = (entity: EntityName, by: string, inputs: RecordInput[]) =>
+    records.tenant((tx) =>
+      upsertMany(
+        tx,
+        entity,
+        by,
+        inputs.map((input) => ({
+          input: createSchema(entity).parse(input),
+          patch: updateSchema(entity).parse(input),
+        })),
+      ),
+    )
+
+  /** Rows without what differs from one record to the next. */
+  const stored = async (entity: EntityName, id: string) => {
+    const row = await db.system(entity).where({ organization_id: organizationId, id }).first()
+    const { id: _, created_at, updated_at, closed_at, occurred_at, ...same } = row
+    return same
+  }
+
+  for (const entity of entityNames)
+    it(`stores ${entity} as one at a time would`, async () => {
+      const full = {
+        ...entities[entity].example,
+        tags: ['a "b"', 'c,{d}'],
+        custom_fields: { tier: 'gold', score: 1.5, list: ['x', null, true] },
+      }
+      const alone = await records.create(entity, full)
+      const outcomes = await createAll(entity, [full, full])
+      for (const outcome of outcomes) {
+        const record = recordIn(outcome)
+        assert.deepEqual(await records.get(entity, record.id), record)
+        assert.deepEqual(await stored(entity, record.id), await stored(entity, alone.id))
+        const [entry] = await records.historyOf(record.id)
+        assert.equal(entry.action, 'created')
+        const [expected] = await records.historyOf(alone.id)
+        assert.deepEqual(Object.keys(entry.changes), Object.keys(expected.changes))
+        const events = await records.eventsOf(record.id)
+        const alike = await records.eventsOf(alone.id)
+        assert.deepEqual(
+          events.map(({ name }) => name),
+          alike.map(({ name }) => name),
+        )
+        assert.deepEqual(events[0].data, record)
+      }
+    })
+
+  it('finds what each one refers to, and links it', async () => {
+    const company = await records.create('companies', { name: 'Engines' })
+    const outcomes = await createAll('contacts', [
+      { first_name: 'Ada', company_id: company.id },
+      { first_name: 'Bob', company_id: crypto.randomUUID() },
+      { first_name: 'Cyd', owner_id: crypto.randomUUID() },
+      { first_name: 'Dan', company_id: company.id },
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['record', 'validation_error', 'validation_error', 'record'])
+    assert.deepEqual(errorIn(outcomes[1]!).details.issues![0]!.loc, ['body', 'company_id'])
+    assert.deepEqual(errorIn(outcomes[2]!).details.issues![0]!.loc, ['body', 'owner_id'])
+    const links = await db.system('associations').where({ organization_id: organizationId })
+    assert.deepEqual(
+      links.map(({ b_id, a_id }) => [a_id, b_id]).sort(),
+      [outcomes[0]!, outcomes[3]!].map((outcome) => [company.id, recordIn(outcome).id]).sort(),
+    )
+  })
+
+  it('takes each external_id once, the first that comes', async () => {
+    await records.create('contacts', { first_name: 'Old', external_id: 'x1' })
+    const outcomes = await createAll('contacts', [
+      { first_name: 'A', external_id: 'x1' },
+      { first_name: 'B', external_id: 'x2', company_id: crypto.randomUUID() },
+      { first_name: 'C', external_id: 'x2' },
+      { first_name: 'D', external_id: 'x2' },
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['conflict', 'validation_error', 'record', 'conflict'])
+    assert.equal(errorIn(outcomes[3]!).details.param, 'external_id')
+  })
+
+  it('writes the others where another client takes an external_id in the same moment', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const other = records.tenant(async (tx) => {
+      await createRecord(tx, 'contacts', createSchema('contacts').parse({ last_name: 'O', external_id: 'x' }))
+      await held
+    })
+    await sleep(50)
+    const many = createAll('contacts', [{ first_name: 'A', external_id: 'x' }, { first_name: 'B' }])
+    await sleep(50)
+    release()
+    await other
+    assert.deepEqual((await many).map(typeOf), ['conflict', 'record'])
+    assert.equal((await records.list('contacts')).data.length, 2)
+  })
+
+  it("puts money without a currency in the organization's", async () => {
+    const outcomes = await createAll('deals', [{ name: 'A', amount: '5' }, { name: 'B' }])
+    assert.deepEqual(
+      outcomes.map((outcome) => recordIn(outcome).currency),
+      ['USD', null],
+    )
+  })
+
+  it('makes links that are asked for', async () => {
+    const company = await records.create('companies', { name: 'Engines' })
+    const outcomes = await createAll('notes', [
+      { body: 'plain' },
+      { body: 'linked', associations: [{ object: 'company', id: company.id }] },
+      { body: 'lost', associations: [{ object: 'company', id: crypto.randomUUID() }] },
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['record', 'record', 'validation_error'])
+    assert.equal((await records.list('notes')).data.length, 2)
+  })
+
+  it('updates many, each as one at a time would', async () => {
+    const [a, b, c] = await Promise.all(
+      ['A', 'B', 'C'].map((name) =>
+        records.create('contacts', { first_name: name, custom_fields: { n: 1 } }),
+      ),
+    )
+    const company = await records.create('companies', { name: 'Engines' })
+    const outcomes = await records.tenant((tx) =>
+      updateMany(tx, 'contacts', [
+        { id: a!.id, patch: { last_name: 'One', custom_fields: { m: 2 } } },
+        { id: b!.id, patch: { last_name: 'Two' }, ifVersion: [7] },
+        { id: crypto.randomUUID(), patch: { last_name: 'Three' } },
+        { id: c!.id, patch: { first_name: 'C' } },
+        { id: c!.id, patch: { first_name: null } },
+        { id: a!.id, patch: { company_id: company.id } },
+      ]),
+    )
+    assert.deepEqual(outcomes.map(typeOf), [
+      'record',
+      'version_conflict',
+      'not_found',
+      'record',
+      'validation_error',
+      'record',
+    ])
+    const now = await records.get('contacts', a!.id)
+    assert.deepEqual(now, recordIn(outcomes[5]!))
+    assert.deepEqual([now.version, now.last_name, now.custom_fields], [3, 'One', { n: 1, m: 2 }])
+    assert.equal((await records.get('contacts', c!.id)).version, 1)
+    const changes = (await records.historyOf(a!.id)).map((entry) => [
+      entry.version,
+      entry.action,
+      entry.changes,
+    ])
+    assert.deepEqual(changes.slice(1), [
+      [
+        2,
+        'updated',
+        { last_name: { from: null, to: 'One' }, custom_fields: { from: { n: 1 }, to: { n: 1, m: 2 } } },
+      ],
+      [3, 'updated', { company_id: { from: null, to: company.id } }],
+    ])
+    const events = await records.eventsOf(a!.id)
+    assert.deepEqual(
+      events.map(({ name, previous }) => [name, previous]),
+      [
+        ['contact.created', null],
+        ['contact.updated', { last_name: null, custom_fields: { n: 1 } }],
+        ['contact.updated', { company_id: null }],
+      ],
+    )
+    assert.equal((await db.system('associations').where({ organization_id: organizationId })).length, 1)
+  })
+
+  it('never lets companies own each other in a circle', async () => {
+    const [a, b, c] = await Promise.all(['A', 'B', 'C'].map((name) => records.create('companies', { name })))
+    const outcomes = await records.tenant((tx) =>
+      updateMany(tx, 'companies', [
+        { id: a!.id, patch: { parent_company_id: b!.id } },
+        { id: b!.id, patch: { parent_company_id: a!.id } },
+        { id: c!.id, patch: { name: 'D' } },
+      ]),
+    )
+    assert.deepEqual(outcomes.map(typeOf), ['record', 'validation_error', 'record'])
+  })
+
+  it('upserts many by a field, those of one value in order', async () => {
+    const ada = await records.create('contacts', { first_name: 'Ada', email: 'ada@example.com' })
+    for (const name of ['Twin', 'Twine'])
+      await records.create('contacts', { first_name: name, email: 'twin@example.com' })
+    const outcomes = await upsertAll('contacts', 'email', [
+      { email: 'ADA@example.com', last_name: 'L' },
+      { email: 'new@example.com', last_name: 'N' },
+      { email: 'twin@example.com' },
+      { first_name: 'Nobody' },
+      { email: 'New@example.com', first_name: 'Newer' },
+      { email: 'ada@example.com', first_name: 'Adah' },
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['record', 'record', 'conflict', 'record', 'record', 'record'])
+    assert.deepEqual(
+      outcomes.map((outcome) => 'created' in outcome && outcome.created),
+      [false, true, false, true, false, false],
+    )
+    assert.equal(errorIn(outcomes[2]!).details.candidates!.length, 2)
+    assert.equal(recordIn(outcomes[4]!).id, recordIn(outcomes[1]!).id)
+    const { first_name, last_name, version } = await records.get('contacts', ada.id)
+    assert.deepEqual([first_name, last_name, version], ['Adah', 'L', 3])
+  })
+
+  it('makes one record of upserts of the same values in any order at once', async () => {
+    const emails = ['a', 'b', 'c', 'd'].map((name) => ({ email: `${name}@example.com` }))
+    await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        upsertAll('contacts', 'email', i % 2 ? emails : emails.toReversed()),
+      ),
+    )
+    assert.equal((await records.list('contacts')).data.length, 4)
+  })
+
+  it('is all or nothing with its transaction', async () => {
+    const failing = records.tenant(async (tx) => {
+      await createMany(tx, 'contacts', [
+        createSchema('contacts').parse({ first_name: 'A' }),
+        createSchema('contacts').parse({ first_name: 'B' }),
+      ])
+      throw new Error('no')
+    })
+    await assert.rejects(failing, /no/)
+    for (const table of ['contacts', 'record_history', 'events'])
+      assert.equal((await db.system(table).where({ organization_id: organizationId })).length, 0, table)
+  })
+})
+
+const typeOf = (outcome: Outcome) => ('error' in outcome ? outcome.error.type : 'record')
+
+function recordIn(outcome: Outcome) {
+  assert.ok('record' in outcome, 'error' in outcome ? outcome.error.message : '')
+  return outcome.record
+}
+
+function errorIn(outcome: Outcome) {
+  assert.ok('error' in outcome)
+  return outcome.error
+}
