@@ -122,7 +122,7 @@ export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[
   return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
 }
 
-function tagged(setHeader: RouteRequest['setHeader'], record: AgxRecord): AgxRecord {
+export function tagged<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
   setHeader('ETag', `"${record.version}"`)
   return record
 }

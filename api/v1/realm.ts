@@ -14,7 +14,7 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
   return {
     prefix: '/v1',
     hintFor: (path) =>
-      path.startsWith('/v1/objects/') ? `the kinds are ${entityNames.join(', ')}` : undefined,
+      /^\/v1\/(objects|custom-fields)\//.test(path) ? `the kinds are ${entityNames.join(', ')}` : undefined,
     routes,
     inspect(route) {
       const named = typeof route.scope === 'function' ? [] : [route.scope].flat()

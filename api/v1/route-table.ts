@@ -1,5 +1,6 @@
 import type { Route } from '../http/route.ts'
 import { associationRoutes } from './associations.ts'
+import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
@@ -15,6 +16,7 @@ export const routes: Route[] = [
   ...eventRoutes,
   ...objectRoutes,
   ...associationRoutes,
+  ...customFieldRoutes,
   ...nodeTestRoutes,
   ...runWorkflowRoutes,
   ...runRoutes,

@@ -6,6 +6,7 @@ import * as runs from './0004_runs.ts'
 import * as incoming from './0005_incoming.ts'
 import * as outgoing from './0006_outgoing.ts'
 import * as sixKinds from './0007_six_kinds.ts'
+import * as customFieldDefinitions from './0008_custom_field_definitions.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -16,4 +17,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0005_incoming', incoming],
   ['0006_outgoing', outgoing],
   ['0007_six_kinds', sixKinds],
+  ['0008_custom_field_definitions', customFieldDefinitions],
 ]

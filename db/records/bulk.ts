@@ -2,6 +2,8 @@ import { AppError, conflict, invalid, notFound } from '../errors.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { lacksCurrency, organizationCurrency } from './currency.ts'
+import { holdRules, type Rules } from './custom-fields/rules.ts'
+import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -99,11 +101,16 @@ export async function upsertMany(
 }
 
 async function createSet(tx: Tenant, kind: Kind, inputs: RecordInput[]): Promise<Outcome[]> {
-  const currency = await currencyFor(tx, kind, inputs)
-  const writes = inputs.map(({ associations: _, ...values }) => creation(tx.actor, kind, currency(values)))
+  const [rules, currency] = await Promise.all([holdRules(tx, kind.entity), currencyFor(tx, kind, inputs)])
+  const prepared = inputs.map(({ associations: _, ...values }) =>
+    attempt(() => creation(tx.actor, kind, currency(values), rules)),
+  )
+  const writes = prepared.flatMap((one) => ('error' in one ? [] : [one]))
   const wrong = await referenceIssues(tx, kind, writes)
   const taken = await takenExternalIds(tx, kind, writes)
-  const outcomes = writes.map(({ record }): Outcome => {
+  const outcomes = prepared.map((one): Outcome => {
+    if ('error' in one) return one
+    const { record } = one
     const issues = wrong.get(record.id)
     if (issues) return { error: invalid(issues) }
     if (typeof record.external_id === 'string') {
@@ -115,23 +122,32 @@ async function createSet(tx: Tenant, kind: Kind, inputs: RecordInput[]): Promise
   await write(
     tx,
     kind,
-    writes.filter((_, i) => 'record' in outcomes[i]!),
+    rules,
+    prepared.flatMap((one, i) => ('error' in one || 'error' in outcomes[i]! ? [] : [one])),
   )
   return outcomes
 }
 
 async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Outcome[]> {
-  const before = await lockRecords(
-    tx,
-    kind.entity,
-    updates.map(({ id }) => id),
-  )
+  const fields = updates.some(({ patch }) => patch.custom_fields !== undefined)
+  const [rules, before] = await Promise.all([
+    fields ? holdRules(tx, kind.entity) : undefined,
+    lockRecords(
+      tx,
+      kind.entity,
+      updates.map(({ id }) => id),
+    ),
+  ])
   const nexts = updates.map(({ id, patch, ifVersion }) =>
     attempt(() => {
       const record = before.get(id)
       if (!record) throw notFound(kind.object)
       requireVersion(kind.object, record.version, ifVersion)
-      return { before: record, given: patch, next: patched(record, patch) }
+      return {
+        before: record,
+        given: patch,
+        next: patched(record, patch, patch.custom_fields === undefined ? undefined : rules),
+      }
     }),
   )
   const currency = await currencyFor(
@@ -153,6 +169,7 @@ async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Out
   await write(
     tx,
     kind,
+    rules,
     writes.filter(({ record }) => !wrong.has(record.id)),
   )
   return changes.map((one): Outcome => {
@@ -162,13 +179,14 @@ async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Out
   })
 }
 
-async function write(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
+async function write(tx: Tenant, kind: Kind, rules: Rules | undefined, writes: Write[]): Promise<void> {
   try {
     await writeRecords(tx, kind, writes)
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
     throw conflict('one of them has an external_id that is in use')
   }
+  if (rules) await claimUnique(tx, kind, rules, writes)
   await linkPrimaries(tx, kind, writes)
 }
 

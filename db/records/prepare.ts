@@ -3,22 +3,26 @@ import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../errors.ts'
 import type { Actor } from '../tenancy.ts'
 import { writableColumns } from './columns.ts'
-import { mergeCustomFields, withoutNulls } from './custom-fields.ts'
+import type { Rules } from './custom-fields/rules.ts'
+import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import type { Write } from './write.ts'
 
 /** What a create or an update will write, worked out in memory: the same for one record and for many. */
 
-/** `given`: what `createSchema` parsed, without associations and with the currency filled in. */
-export function creation(actor: Actor, kind: Kind, given: RecordInput): Write {
+/**
+ * `given`: what `createSchema` parsed, without associations and with the currency filled in. Throws `validation_error`
+ * for custom fields that are not as the rules say.
+ */
+export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Rules): Write {
   const now = new Date().toISOString()
   const values = { ...given, ...kind.derive?.({ next: given, before: undefined, given, now, actor }) }
   const record = {
     object: kind.object,
     id: uuidv7(),
     ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
-    custom_fields: withoutNulls(values.custom_fields),
+    custom_fields: newCustomFields(rules, values.custom_fields),
     tags: values.tags ?? [],
     version: 1,
     created_at: now,
@@ -34,11 +38,13 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput): Write {
   return { action: 'created', record, changes }
 }
 
-/** The record's values with what `updateSchema` parsed put over them: null clears, custom fields merge key by key. */
-export function patched(before: AgxRecord, patch: RecordInput): RecordInput {
+/**
+ * The record's values with what `updateSchema` parsed put over them: null clears, custom fields merge key by key.
+ * `rules`: undefined where the patch has no custom fields. Throws `validation_error`.
+ */
+export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | undefined): RecordInput {
   const next: RecordInput = { ...before, ...patch }
-  if (patch.custom_fields) next.custom_fields = mergeCustomFields(before.custom_fields, patch.custom_fields)
-  else if (patch.custom_fields === null) next.custom_fields = {}
+  if (rules) next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
   return next
 }
 

@@ -1,6 +1,8 @@
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { present, shownColumns } from './columns.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { refillReferencesTo } from './primaries.ts'
@@ -14,10 +16,12 @@ const RESTORABLE_DAYS = 30
 
 /**
  * Undoes a delete: its links are seen again, and references that the delete cleared are filled where they are still
- * null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its external_id was taken.
+ * null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its external_id or a
+ * unique custom field was taken.
  */
 export async function restoreRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
   const kind = entities[entity]
+  const rules = await holdRules(tx, entity)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
@@ -40,7 +44,9 @@ export async function restoreRecord(tx: Tenant, entity: EntityName, id: string):
     updated_by: tx.actor,
   } as AgxRecord
   const changes = Object.fromEntries(lost.map((name) => [name, { from: before[name], to: null }]))
-  await unique(kind, record, () => writeRecord(tx, kind, { action: 'restored', record, changes }))
+  const write = { action: 'restored', record, changes } as const
+  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await claimUnique(tx, kind, rules, [write])
   await refillReferencesTo(tx, entity, id)
   return record
 }

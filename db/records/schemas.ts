@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { customFields } from './custom-fields.ts'
+import { customFields } from './custom-fields/shape.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
 import { entities, entityNames } from './kinds/index.ts'
@@ -138,7 +138,9 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
             })
           else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
         }
-        refuseUnstorable(input, [], ctx)
+        // Custom fields look for themselves.
+        const { custom_fields: _, ...others } = input
+        refuseUnstorable(others, [], ctx)
         // Also where a field is wrong: everything is to be found at once.
       },
       { when: ({ value }) => typeof value === 'object' && value !== null },
@@ -153,8 +155,8 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   }, object)
 }
 
-/** Of what may be written: an item of a list of a custom field. What is deeper has been refused. */
-const MAX_DEPTH = 3
+/** Of what may be written: a part of an address. What is deeper has been refused. */
+const MAX_DEPTH = 2
 
 function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
   if (typeof value === 'string') {

@@ -3,6 +3,8 @@ import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { claimUnique, freeUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { exists, linkPrimaries, upsertLink } from './links.ts'
@@ -21,15 +23,20 @@ export { updateRecord } from './update.ts'
  * out as the API shows them. Every write puts its history and its event into the same statement.
  */
 
-/** Throws `conflict` for an external_id in use, `validation_error` for references to nothing. */
+/**
+ * Throws `conflict` for an external_id or a unique custom field in use, `validation_error` for references to nothing
+ * and for custom fields that are not as they are defined.
+ */
 export async function createRecord(tx: Tenant, entity: EntityName, input: RecordInput): Promise<AgxRecord> {
   const kind = entities[entity]
   const { associations, ...values } = input
-  await fillCurrency(tx, kind, values)
-  const write = creation(tx.actor, kind, values)
+  // Sent together: neither waits for the answer to the other.
+  const [rules] = await Promise.all([holdRules(tx, entity), fillCurrency(tx, kind, values)])
+  const write = creation(tx.actor, kind, values, rules)
   const { record } = write
   await checkReferences(tx, kind, { record })
   await unique(kind, record, () => writeRecord(tx, kind, write))
+  await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
   return associations ? linkOnCreate(tx, entity, record, associations) : record
 }
@@ -62,7 +69,7 @@ export async function deleteRecord(
   const at = new Date().toISOString()
   await clearReferencesTo(tx, entity, id)
   const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord
-  await writeRecord(tx, kind, { action: 'deleted', record, changes: {} })
+  await Promise.all([writeRecord(tx, kind, { action: 'deleted', record, changes: {} }), freeUnique(tx, id)])
   return { id, object: kind.object, deleted: true, deleted_at: at }
 }
 

@@ -3,6 +3,8 @@ import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -30,15 +32,20 @@ export async function updateRecord(
   options: UpdateOptions = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
-  const before = await lockRecord(tx, entity, id)
+  // Rules before records, as those do who change definitions and then records: nobody waits in a circle.
+  const [rules, before] = await Promise.all([
+    patch.custom_fields === undefined ? undefined : holdRules(tx, entity),
+    lockRecord(tx, entity, id),
+  ])
   requireVersion(kind.object, before.version, options.ifVersion)
-  const next = patched(before, patch)
+  const next = patched(before, patch, rules)
   await fillCurrency(tx, kind, next)
   const write = change(tx.actor, kind, before, patch, next)
   if (!write) return before
   const { record, previous } = write
   await checkReferences(tx, kind, { record, only: Object.keys(previous) })
   await unique(kind, record, () => writeRecord(tx, kind, write))
+  if (rules) await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write], options.keepLinks)
   return record
 }

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js'
 import { type Condition, ENTITY_OF, type MappingRule, type TargetEntity } from '../../../db/incoming/types.ts'
+import { fieldName } from '../../../db/records/custom-fields/shape.ts'
 import { entities } from '../../../db/records/kinds/index.ts'
 import { textAt, valueAt } from './path.ts'
 import { transformed } from './transforms.ts'
@@ -12,7 +13,9 @@ const ADDRESS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 
 /** Whether a rule can write there. */
 export function isTarget(to: string, target: TargetEntity): boolean {
-  if (/^custom_fields\.[a-z][a-z0-9_]{0,63}$/.test(to) || to === 'tags' || to === 'external_id') return true
+  const custom =
+    to.startsWith('custom_fields.') && fieldName.safeParse(to.slice('custom_fields.'.length)).success
+  if (custom || to === 'tags' || to === 'external_id') return true
   if (to.startsWith('address.')) return ADDRESS.includes(to.slice('address.'.length))
   if (to === 'company_name') return target === 'Contact'
   const field = fieldOf(to, target)

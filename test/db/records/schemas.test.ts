@@ -112,7 +112,6 @@ describe('record schemas', () => {
     ['half a surrogate pair in a list of a custom field', contact({ custom_fields: { a: ['\udc00'] } })],
     ['NUL in the name of a custom field', contact({ custom_fields: { 'a\0': 1 } })],
     ['the name of a list parameter as a custom field', contact({ custom_fields: { sort: 1 } })],
-    ['custom fields of objects', contact({ custom_fields: { a: { b: 1 } } })],
     [
       'more than 64 KiB of custom fields',
       contact({ custom_fields: { a: Array(8).fill('x'.repeat(9_000)) } }),

@@ -1,0 +1,237 @@
+import { z } from 'zod'
+import { decodeCursor, encodeCursor, queryHash } from '../../db/cursor.ts'
+import {
+  createDefinition,
+  type DefinitionInput,
+  type DefinitionPatch,
+  deleteDefinition,
+  getDefinition,
+  listDefinitions,
+  MAX_DEFINITIONS,
+  type NamedDefinition,
+  updateDefinition,
+} from '../../db/records/custom-fields/definitions.ts'
+import { fieldName } from '../../db/records/custom-fields/shape.ts'
+import { CUSTOM_FIELD_TYPES } from '../../db/records/custom-fields/types.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entityNames } from '../../db/records/kinds/index.ts'
+import { ifMatch } from '../http/if-match.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+import { tagged, title } from './objects.ts'
+
+const MAX_OPTIONS = 500
+
+const type = z
+  .enum(CUSTOM_FIELD_TYPES)
+  .describe(
+    'What values are. Kept in one form: a date as 2026-01-31, a time in UTC, a phone number as E.164 where it parses. Texts that say a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) are read as one, as forms and CSV files write them; an empty text is null.',
+  )
+const label = z.string().trim().min(1).max(255).describe('What people see; default: the name.')
+const description = z.string().trim().max(2_000).nullable()
+const required = z
+  .boolean()
+  .describe(
+    'A new record must have a value (or gets the default), and a value cannot be cleared. Records from before that have none can still be changed elsewhere.',
+  )
+const unique = z
+  .boolean()
+  .describe(
+    'No two records that are not deleted share a value; text is compared without regard to case. Types that can: all but boolean, multi_select and json. A record that is restored must find its value free.',
+  )
+const options = z
+  .array(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(255)
+      .refine((option) => !option.includes(';'), 'has a semicolon, which separates options in lists'),
+  )
+  .min(1)
+  .max(MAX_OPTIONS)
+  .refine(
+    (list) => new Set(list.map((option) => option.toLowerCase())).size === list.length,
+    'has an option twice',
+  )
+  .nullable()
+  .describe('Of select and multi_select: the values there are. Written in any case, kept as here.')
+const fallback = z
+  .unknown()
+  .describe('What a new record gets that comes without a value, or with null. Not of a unique field.')
+
+const createBody: z.ZodType<DefinitionInput & { name: string }> = z.strictObject({
+  name: fieldName.describe('The key in `custom_fields`. It never changes.'),
+  type,
+  label: label.optional(),
+  description: description.optional(),
+  required: required.optional(),
+  unique: unique.optional(),
+  options: options.optional(),
+  default: fallback.optional(),
+})
+
+const updateBody: z.ZodType<DefinitionPatch> = z
+  .object({
+    type: type.optional(),
+    label: label.optional(),
+    description: description.optional(),
+    required: required.optional(),
+    unique: unique.optional(),
+    options: options.optional(),
+    default: fallback.optional(),
+  })
+  .strict()
+
+const deleteQuery = z.strictObject({
+  delete_values: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('Whether the values are taken from the records, too.'),
+})
+
+const shown = z.object({
+  object: z.literal('custom_field'),
+  entity: z.enum(entityNames as [EntityName, ...EntityName[]]),
+  name: z.string(),
+  type: z.enum(CUSTOM_FIELD_TYPES),
+  label: z.string(),
+  description: z.string().nullable(),
+  required: z.boolean(),
+  unique: z.boolean(),
+  options: z.array(z.string()).nullable(),
+  default: z.unknown(),
+  version: z.int(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+
+const params = z.object({ name: z.string() })
+
+/** Definitions of the custom fields of each kind. */
+export const customFieldRoutes: Route[] = entityNames.flatMap(routesOf)
+
+function routesOf(entity: EntityName): Route[] {
+  const present = (definition: NamedDefinition) => ({
+    object: 'custom_field' as const,
+    entity,
+    ...definition,
+  })
+  const path = `/custom-fields/${entity}`
+  const byName = { path: `${path}/{name}`, params, tag: 'Custom fields' }
+  const kind = title(entity)
+  return [
+    route({
+      method: 'GET',
+      path,
+      scope: `${entity}:read`,
+      id: `list${kind}CustomFields`,
+      tag: 'Custom fields',
+      summary: `List the custom fields of ${entity}`,
+      description: 'By name.',
+      query: z.strictObject(pageControls),
+      response: { status: 200, schema: listEnvelope(shown) },
+      handler: async ({ query, tenant }) => {
+        const definitions = await tenant((tx) => listDefinitions(tx, entity))
+        return presentList(pageOf(entity, definitions.map(present), query))
+      },
+    }),
+    route({
+      method: 'POST',
+      path,
+      scope: `${entity}:write`,
+      id: `create${kind}CustomField`,
+      tag: 'Custom fields',
+      summary: `Define a custom field of ${entity}`,
+      description: `At most ${MAX_DEFINITIONS} of a kind. A key without a definition is accepted as a text, a number, true, false or a list of these, unless the organization's strict mode is on. Where records have values under the name already they must all be ones of the type; values that only need another form ("5" of a number) are rewritten, each record getting a new version. Else it is a 409 with examples, and nothing changes.`,
+      body: createBody,
+      response: { status: 201, schema: shown },
+      example: {
+        name: 'tier',
+        type: 'select',
+        label: 'Tier',
+        options: ['gold', 'silver'],
+        default: 'silver',
+      },
+      handler: async ({ body: { name, ...input }, tenant, setHeader }) =>
+        tagged(setHeader, present(await tenant((tx) => createDefinition(tx, entity, name, input)))),
+    }),
+    route({
+      ...byName,
+      method: 'GET',
+      scope: `${entity}:read`,
+      id: `get${kind}CustomField`,
+      summary: `Read the definition of a custom field of ${entity}`,
+      response: { status: 200, schema: shown },
+      handler: async ({ params: { name }, tenant, setHeader }) =>
+        tagged(setHeader, present(await tenant((tx) => getDefinition(tx, entity, name)))),
+    }),
+    route({
+      ...byName,
+      method: 'PATCH',
+      scope: `${entity}:write`,
+      id: `update${kind}CustomField`,
+      summary: `Change the definition of a custom field of ${entity}`,
+      description:
+        'Absent is unchanged. No value is ever lost by it: another type, fewer options or `unique` are refused with 409 and examples while stored values contradict them; values that only need another form are rewritten, each record getting a new version. The name never changes. Takes If-Match.',
+      body: updateBody,
+      response: { status: 200, schema: shown },
+      example: { options: ['gold', 'silver', 'bronze'] },
+      handler: async ({ params: { name }, body, headers, tenant, setHeader }) => {
+        const ifVersion = ifMatch(headers)
+        return tagged(
+          setHeader,
+          present(await tenant((tx) => updateDefinition(tx, entity, name, body, ifVersion))),
+        )
+      },
+    }),
+    route({
+      ...byName,
+      method: 'DELETE',
+      scope: `${entity}:write`,
+      id: `delete${kind}CustomField`,
+      summary: `Delete the definition of a custom field of ${entity}`,
+      description:
+        'The values stay in the records, as values without a definition, unless `delete_values=true`: then each record that has one is changed, and its history keeps what it was. Takes If-Match.',
+      query: deleteQuery,
+      response: {
+        status: 200,
+        schema: z.object({
+          object: z.literal('custom_field'),
+          entity: z.literal(entity),
+          name: z.string(),
+          deleted: z.literal(true),
+          deleted_at: z.iso.datetime(),
+          values_deleted: z.int().describe('How many records had a value taken.'),
+        }),
+      },
+      handler: async ({ params: { name }, query, headers, tenant }) => {
+        const how = { ifVersion: ifMatch(headers), deleteValues: query.delete_values === 'true' }
+        const deleted = await tenant((tx) => deleteDefinition(tx, entity, name, how))
+        return { object: 'custom_field', entity, deleted: true, ...deleted }
+      },
+    }),
+  ]
+}
+
+/** Definitions have no id; a cursor is the name that it follows. */
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+function pageOf<T extends { name: string }>(
+  entity: EntityName,
+  all: T[],
+  query: { limit: number; offset?: number | undefined; cursor?: string | undefined },
+) {
+  const offset = offsetOf(query)
+  const hash = queryHash(['custom-fields', entity])
+  const after = query.cursor ? decodeCursor(hash, query.cursor, () => true).value : null
+  const rest = all.filter(({ name }) => after === null || name > after).slice(offset)
+  const data = rest.slice(0, query.limit)
+  const has_more = rest.length > data.length
+  return {
+    data,
+    ...{ limit: query.limit, offset, has_more },
+    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NO_ID }) : null,
+    ...{ total: all.length, total_is_estimate: false },
+  }
+}

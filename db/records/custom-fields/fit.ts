@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util'
+import { conflict } from '../../errors.ts'
+import type { Tenant } from '../../tenancy.ts'
+import type { EntityName } from '../kind.ts'
+import { entities } from '../kinds/index.ts'
+import { updateRecord } from '../update.ts'
+import { customTypes, type Definition, readValue } from './types.ts'
+import { takeValues, uniqueKey } from './unique.ts'
+
+/**
+ * What a changed definition does to the values that are stored: they must all be ones of it, or nothing changes. Those
+ * that only need another form (the text "5" in a field that becomes a number) are rewritten, as any change of a record
+ * is: with a version, a history entry and an event.
+ */
+
+/** Values are read in pages, so that memory stays flat however many records there are. */
+const PAGE = 2_000
+/** More records than this are not rewritten within one request. */
+const MAX_REWRITTEN = 10_000
+const MAX_EXAMPLES = 3
+/** So many updates travel together. */
+const AT_ONCE = 50
+
+/** Throws `conflict` with examples where stored values do not fit, or are not unique. */
+export async function fitValues(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+  before: Definition | undefined,
+  after: Definition,
+): Promise<void> {
+  const sameReading =
+    before !== undefined &&
+    before.type === after.type &&
+    (before.options ?? []).every((option) => after.options?.includes(option))
+  const sameUnique = before !== undefined && before.unique === after.unique
+  if (sameReading && (sameUnique || !after.unique)) {
+    if (!after.unique && !sameUnique) await freeAll(tx, entity, name)
+    return
+  }
+  if (before?.unique) await freeAll(tx, entity, name)
+  const rewritten = await checkValues(tx, entity, name, before, after)
+  await updateAll(tx, entity, name, rewritten)
+}
+
+/** Takes a field from every record that has it. Throws `conflict` where there are too many. */
+export async function clearValues(tx: Tenant, entity: EntityName, name: string): Promise<number> {
+  const holders: [id: string, value: null][] = []
+  for await (const page of valuesOf(tx, entity, name)) {
+    for (const { id } of page) holders.push([id, null])
+    if (holders.length > MAX_REWRITTEN) throw tooMany(entity)
+  }
+  await updateAll(tx, entity, name, holders)
+  return holders.length
+}
+
+/** @returns the records whose value must be written in another form, with it. */
+async function checkValues(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+  before: Definition | undefined,
+  after: Definition,
+): Promise<[id: string, value: unknown][]> {
+  const rewritten: [string, unknown][] = []
+  const misfits: string[] = []
+  let misfitting = 0
+  for await (const page of valuesOf(tx, entity, name)) {
+    const fitting: { id: string; value: unknown }[] = []
+    for (const { id, value } of page) {
+      const reading = readValue(after, value)
+      if ('msg' in reading) {
+        misfitting++
+        if (misfits.length < MAX_EXAMPLES) misfits.push(id)
+        continue
+      }
+      fitting.push({ id, value: reading.value })
+      if (!isDeepStrictEqual(reading.value, value)) rewritten.push([id, reading.value])
+    }
+    if (after.unique && misfitting === 0) await claimAll(tx, entity, name, fitting)
+    if (rewritten.length > MAX_REWRITTEN && misfitting === 0) throw tooMany(entity)
+  }
+  if (misfitting === 0) return rewritten
+  const { object } = entities[entity]
+  throw conflict(
+    `${misfitting} ${misfitting === 1 ? object : entity} hold a value of ${name} that is not ${describe(after)}, for example ${misfits[0]}`,
+    {
+      param: before && before.type === after.type ? 'options' : 'type',
+      hint: 'change or clear these values first',
+      candidates: misfits.map((id) => ({ object, id })),
+    },
+  )
+}
+
+const describe = ({ type, options }: Definition) =>
+  options ? `one of ${options.join(', ')}` : customTypes[type].expects
+
+async function claimAll(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+  values: { id: string; value: unknown }[],
+): Promise<void> {
+  const { object } = entities[entity]
+  const twice = (value: unknown, ids: string[]) =>
+    conflict(`several ${entity} have the same ${name}, for example ${String(value).slice(0, 100)}`, {
+      param: 'unique',
+      hint: 'merge them, or change their values first',
+      candidates: ids.map((id) => ({ object, id })),
+    })
+  const byKey = new Map<string, { id: string; value: unknown }>()
+  for (const one of values) {
+    const key = uniqueKey(one.value)
+    const other = byKey.get(key)
+    if (other) throw twice(one.value, [other.id, one.id])
+    byKey.set(key, one)
+  }
+  const wanted = [...byKey].map(([key, { id }]) => ({ name, key, recordId: id }))
+  const held = new Set((await takeValues(tx, entity, wanted)).map((row) => row.key))
+  const lost = wanted.find(({ key }) => !held.has(key))
+  if (!lost) return
+  const row = await tx
+    .trx('custom_field_values')
+    .where({ organization_id: tx.organizationId, entity, name, value_key: lost.key })
+    .first<{ record_id: string } | undefined>('record_id')
+  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.recordId].flat())
+}
+
+/** Every record that has the field, but for deleted ones: nobody could change theirs. */
+async function* valuesOf(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+): AsyncGenerator<{ id: string; value: unknown }[]> {
+  let after = '00000000-0000-0000-0000-000000000000'
+  while (true) {
+    const { rows } = await tx.trx.raw<{ rows: { id: string; value: unknown }[] }>(
+      `select id, custom_fields -> ? as value from ${entity}
+       where organization_id = ? and id > ? and deleted_at is null and jsonb_exists(custom_fields, ?)
+       order by id limit ?`,
+      [name, tx.organizationId, after, name, PAGE],
+    )
+    if (rows.length > 0) yield rows
+    if (rows.length < PAGE) return
+    after = rows.at(-1)!.id
+  }
+}
+
+async function updateAll(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+  values: [id: string, value: unknown][],
+): Promise<void> {
+  for (let i = 0; i < values.length; i += AT_ONCE)
+    await Promise.all(
+      values
+        .slice(i, i + AT_ONCE)
+        .map(([id, value]) => updateRecord(tx, entity, id, { custom_fields: { [name]: value } })),
+    )
+}
+
+async function freeAll(tx: Tenant, entity: EntityName, name: string): Promise<void> {
+  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
+}
+
+const tooMany = (entity: EntityName) =>
+  conflict(`more than ${MAX_REWRITTEN} ${entity} would have to be rewritten`, {
+    hint: 'clear or change the values in batches first',
+  })

@@ -1,0 +1,230 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { fieldTypes, type Operator } from '../field-types.ts'
+import type { FieldType } from '../kind.ts'
+import { MAX_JSON_DEPTH, MAX_TEXT, nestingOf } from './shape.ts'
+
+export const CUSTOM_FIELD_TYPES = [
+  'text',
+  'number',
+  'boolean',
+  'date',
+  'datetime',
+  'select',
+  'multi_select',
+  'url',
+  'email',
+  'phone',
+  'json',
+] as const
+export type CustomFieldType = (typeof CUSTOM_FIELD_TYPES)[number]
+
+/** What an organization says of one custom field, as it is stored. */
+export interface Definition {
+  type: CustomFieldType
+  label: string
+  description: string | null
+  required: boolean
+  unique: boolean
+  /** Of select and multi_select; null of the others. */
+  options: string[] | null
+  /** What a new record gets where it has no value; null where it gets none. */
+  default: unknown
+  version: number
+  created_at: string
+  updated_at: string
+}
+
+/** A value in the one form in which it is kept, or why it is none of the type. */
+export type Reading = { value: unknown } | { msg: string }
+
+/** Everything that differs between types of custom fields. */
+interface TypeOf {
+  /** Reads what a client, a form or a CSV file writes; what it gave it reads again as the same. */
+  read(value: unknown, options: string[]): Reading
+  operators: Operator[]
+  /** The value in SQL, null where what is stored is none of the type, so that no comparison ever fails. */
+  column(name: string): string
+  /** The type in SQL that filter values and cursors are cast to. */
+  sql: string
+  /** Parses a filter value; undefined where it is not one of the type. */
+  filterValue(text: string): string | undefined
+  /** Whether a text can be a value in a cursor; default: whether it can be one of a filter. */
+  cursorValue?(text: string): boolean
+  /** What a value must look like, for errors. */
+  expects: string
+  sortable: boolean
+  /** Whether a definition can ask for values that no two records share. */
+  canBeUnique: boolean
+}
+
+/** More digits than a double holds would be lost without a word. */
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER
+const DECIMAL = /^[+-]?\d{1,16}(\.\d{1,20})?$/
+
+const BOOLEANS: Record<string, boolean> = {
+  ...{ true: true, yes: true, on: true, 1: true },
+  ...{ false: false, no: false, off: false, 0: false },
+}
+
+/** RFC 3339 in the one form in which it is kept is in the order of time, letter by letter. */
+const IN_ORDER_OF_TIME = 'text collate "C"'
+
+const date = z.iso.date().refine((day) => !day.startsWith('0000'))
+
+const text: TypeOf = {
+  read(value) {
+    const written = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+    if (typeof written !== 'string') return { msg: 'must be a text' }
+    const trimmed = written.trim()
+    return trimmed.length > MAX_TEXT
+      ? { msg: `must have at most ${MAX_TEXT} characters` }
+      : { value: trimmed }
+  },
+  operators: fieldTypes.text.operators,
+  column: (name) => `lower(custom_fields ->> '${name}')`,
+  sql: 'text',
+  filterValue: fieldTypes.text.filterValue,
+  expects: 'a text',
+  sortable: true,
+  canBeUnique: true,
+}
+
+export const customTypes: Record<CustomFieldType, TypeOf> = {
+  text,
+  number: {
+    read(value) {
+      const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isFinite(number))
+        return { msg: 'must be a number, such as 12.5' }
+      return Math.abs(number) > MAX_NUMBER
+        ? { msg: `must be between -${MAX_NUMBER} and ${MAX_NUMBER}` }
+        : // JSON has a negative zero, PostgreSQL's numeric has none.
+          { value: number === 0 ? 0 : number }
+    },
+    operators: fieldTypes.money.operators,
+    column: (name) =>
+      `case jsonb_typeof(custom_fields -> '${name}') when 'number' then (custom_fields ->> '${name}')::numeric end`,
+    sql: 'numeric',
+    filterValue: (value) => (DECIMAL.test(value) ? value : undefined),
+    cursorValue: (value) => /^-?\d{1,400}(\.\d{1,400})?$/.test(value),
+    expects: 'a number such as 12.5',
+    sortable: true,
+    canBeUnique: true,
+  },
+  boolean: {
+    read(value) {
+      const read = typeof value === 'string' ? BOOLEANS[value.trim().toLowerCase()] : value
+      return typeof read === 'boolean' ? { value: read } : { msg: 'must be true or false' }
+    },
+    operators: fieldTypes.boolean.operators,
+    column: (name) => `case custom_fields -> '${name}' when 'true' then true when 'false' then false end`,
+    sql: 'boolean',
+    filterValue: fieldTypes.boolean.filterValue,
+    expects: 'true or false',
+    sortable: true,
+    canBeUnique: false,
+  },
+  date: {
+    read(value) {
+      const parsed = typeof value === 'string' ? date.safeParse(value.trim()) : undefined
+      return parsed?.success
+        ? { value: parsed.data }
+        : { msg: 'must be a date that exists, such as 2026-01-31' }
+    },
+    operators: fieldTypes.datetime.operators,
+    column: (name) => shaped(name, '____-__-__'),
+    sql: IN_ORDER_OF_TIME,
+    filterValue: (value) => date.safeParse(value).data,
+    expects: 'a date such as 2026-01-31',
+    sortable: true,
+    canBeUnique: true,
+  },
+  datetime: {
+    read: through('datetime', 'must be a time that exists, such as 2026-01-31T09:00:00Z'),
+    operators: fieldTypes.datetime.operators,
+    column: (name) => shaped(name, '____-__-__T__:__:__.___Z'),
+    sql: IN_ORDER_OF_TIME,
+    filterValue: fieldTypes.datetime.filterValue,
+    expects: fieldTypes.datetime.expects,
+    sortable: true,
+    canBeUnique: true,
+  },
+  select: {
+    ...text,
+    read(value, options) {
+      const option = optionOf(value, options)
+      return option === undefined ? { msg: `must be one of ${options.join(', ')}` } : { value: option }
+    },
+    operators: fieldTypes.enum.operators,
+  },
+  multi_select: {
+    read(value, options) {
+      const found = listed(value, options)?.map((item) => optionOf(item, options))
+      return !found || found.includes(undefined)
+        ? { msg: `must be a list of ${options.join(', ')}` }
+        : { value: [...new Set(found)] }
+    },
+    operators: ['has', 'is_null'],
+    column: (name) => `custom_fields -> '${name}'`,
+    sql: 'jsonb',
+    filterValue: fieldTypes.text.filterValue,
+    expects: 'one of the options',
+    sortable: false,
+    canBeUnique: false,
+  },
+  url: { ...text, read: through('url', 'must be an http or https address') },
+  email: { ...text, read: through('email', 'must be an email address') },
+  phone: { ...text, read: through('phone', 'must be a phone number') },
+  json: {
+    read: (value) =>
+      nestingOf(value) > MAX_JSON_DEPTH
+        ? { msg: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` }
+        : { value },
+    operators: ['is_null'],
+    column: (name) => `custom_fields -> '${name}'`,
+    sql: 'jsonb',
+    filterValue: () => undefined,
+    expects: 'is_null',
+    sortable: false,
+    canBeUnique: false,
+  },
+}
+
+/** Whether reading a stored value as this definition says gives the same value. */
+export function keeps(definition: Pick<Definition, 'type' | 'options'>, value: unknown): boolean {
+  const reading = readValue(definition, value)
+  return 'value' in reading && isDeepStrictEqual(reading.value, value)
+}
+
+export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
+  customTypes[definition.type].read(value, definition.options ?? [])
+
+/** Reads as the native field of this type does. */
+function through(type: FieldType, msg: string): TypeOf['read'] {
+  const schema = fieldTypes[type].input({ type, description: '' })
+  return (value) => {
+    const parsed = schema.safeParse(value)
+    return parsed.success ? { value: parsed.data } : { msg }
+  }
+}
+
+function shaped(name: string, like: string): string {
+  return `(case when custom_fields ->> '${name}' like '${like}' then custom_fields ->> '${name}' end) collate "C"`
+}
+
+/** The option as it was defined, for people write it in other cases. */
+function optionOf(value: unknown, options: string[]): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const wanted = value.trim()
+  return options.includes(wanted)
+    ? wanted
+    : options.find((option) => option.toLowerCase() === wanted.toLowerCase())
+}
+
+/** A list, or as forms and CSV files write one: `a;b`. */
+function listed(value: unknown, options: string[]): unknown[] | undefined {
+  if (Array.isArray(value)) return value
+  if (typeof value !== 'string') return undefined
+  return optionOf(value, options) === undefined ? value.split(';') : [value]
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { conflict } from '../../errors.ts'
+import type { Tenant } from '../../tenancy.ts'
+import type { EntityName, Kind } from '../kind.ts'
+import type { Write } from '../write.ts'
+import type { Rules } from './rules.ts'
+
+/**
+ * Unique custom fields: a row for each value that a record which is not deleted holds, written in the record's
+ * transaction, so that of two who ask at once the second waits and is refused.
+ */
+
+/** What makes two values the same: text compares without regard to case. */
+export function uniqueKey(value: unknown): string {
+  const key = (typeof value === 'string' ? value : JSON.stringify(value)).normalize('NFC').toLowerCase()
+  // An index takes at most 2,700 bytes.
+  return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
+}
+
+/** The id of the record that holds a value of a unique field. */
+export async function findByUnique(
+  tx: Tenant,
+  entity: EntityName,
+  name: string,
+  value: unknown,
+): Promise<string | undefined> {
+  const row = await tx
+    .trx('custom_field_values')
+    .where({ organization_id: tx.organizationId, entity, name, value_key: uniqueKey(value) })
+    .first<{ record_id: string } | undefined>('record_id')
+  return row?.record_id
+}
+
+/**
+ * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
+ * `conflict` naming the field where another record has one.
+ */
+export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: Write[]): Promise<void> {
+  const freed: UniqueValue[] = []
+  const taken: UniqueValue[] = []
+  for (const { record, action, previous } of writes) {
+    if (action === 'updated' && !(previous && 'custom_fields' in previous)) continue
+    const old = valuesOf(rules, record.id, previous?.custom_fields)
+    const now = valuesOf(rules, record.id, record.custom_fields)
+    freed.push(...without(old, now))
+    taken.push(...without(now, old))
+  }
+  await freeValues(tx, kind.entity, freed)
+  const lost = firstTwice(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
+  if (lost)
+    throw conflict(`another ${kind.object} has this ${lost.name}`, { param: `custom_fields.${lost.name}` })
+}
+
+/** Frees all that a record holds: it is deleted. */
+export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
+  await tx
+    .trx('custom_field_values')
+    .where({ organization_id: tx.organizationId, record_id: recordId })
+    .delete()
+}
+
+/** A value of one field, held by one record. */
+export interface UniqueValue {
+  name: string
+  key: string
+  recordId: string
+}
+
+/** @returns those that are now their record's; the others are another's. `values` has none twice. */
+export async function takeValues(
+  tx: Tenant,
+  entity: EntityName,
+  values: UniqueValue[],
+): Promise<Pick<UniqueValue, 'name' | 'key'>[]> {
+  if (values.length === 0) return []
+  const { rows } = await tx.trx.raw<{ rows: { name: string; key: string }[] }>(
+    `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
+     select ?, ?, name, value_key, record_id
+     from unnest(?::text[], ?::text[], ?::uuid[]) as wanted (name, value_key, record_id)
+     -- In one order, so that two who take several wait for each other one way only.
+     order by name, value_key
+     on conflict (organization_id, entity, name, value_key)
+       do update set record_id = excluded.record_id where held.record_id = excluded.record_id
+     returning name, value_key as key`,
+    [tx.organizationId, entity, ...columnsOf(values)] as never,
+  )
+  return rows
+}
+
+async function freeValues(tx: Tenant, entity: EntityName, values: UniqueValue[]): Promise<void> {
+  if (values.length === 0) return
+  await tx.trx.raw(
+    `delete from custom_field_values held
+     using unnest(?::text[], ?::text[], ?::uuid[]) as freed (name, value_key, record_id)
+     where held.organization_id = ? and held.entity = ? and held.name = freed.name
+       and held.value_key = freed.value_key and held.record_id = freed.record_id`,
+    [...columnsOf(values), tx.organizationId, entity] as never,
+  )
+}
+
+const columnsOf = (values: UniqueValue[]) => [
+  values.map(({ name }) => name),
+  values.map(({ key }) => key),
+  values.map(({ recordId }) => recordId),
+]
+
+type Key = Pick<UniqueValue, 'name' | 'key'>
+
+const together = ({ name, key }: Key) => `${name} ${key}`
+
+function without(values: UniqueValue[], others: Key[]): UniqueValue[] {
+  const known = new Set(others.map(together))
+  return values.filter((value) => !known.has(together(value)))
+}
+
+function firstTwice(values: UniqueValue[]): UniqueValue | undefined {
+  const seen = new Set<string>()
+  return values.find((value) => seen.size === seen.add(together(value)).size)
+}
+
+const valuesOf = (rules: Rules, recordId: string, fields: unknown): UniqueValue[] =>
+  Object.entries((fields ?? {}) as object)
+    .filter(([name]) => Object.hasOwn(rules.definitions, name) && rules.definitions[name]!.unique)
+    .map(([name, value]) => ({ name, key: uniqueKey(value), recordId }))

@@ -1,0 +1,81 @@
+import { type Issue, invalid } from '../../errors.ts'
+import type { Rules } from './rules.ts'
+import { isPlain, tooMuch, withoutNulls } from './shape.ts'
+import { readValue } from './types.ts'
+
+/**
+ * The custom fields of a new record: each value as its definition reads it, defaults where there is none. Throws
+ * `validation_error` with all that is wrong.
+ */
+export function newCustomFields(rules: Rules, given: unknown): Record<string, unknown> {
+  const { values, issues } = readCustomFields(rules, given)
+  const fields = withoutNulls(values)
+  for (const [name, definition] of Object.entries(rules.definitions)) {
+    if (Object.hasOwn(fields, name)) continue
+    if (definition.default !== null) fields[name] = definition.default
+    else if (definition.required && !issues.some(({ loc }) => loc[2] === name)) issues.push(missing(name))
+  }
+  return checked(fields, issues)
+}
+
+/**
+ * What a patch makes of them: merged key by key, a key that is null is gone. Only what the patch names is checked, so
+ * that a record from before a definition can still be changed elsewhere. Throws `validation_error`.
+ */
+export function changedCustomFields(rules: Rules, before: unknown, patch: unknown): Record<string, unknown> {
+  const { values, issues } = readCustomFields(rules, patch)
+  const fields = patch === null ? {} : withoutNulls({ ...(before as object), ...values })
+  for (const [name, definition] of Object.entries(rules.definitions)) {
+    const cleared = values[name] === null || Object.hasOwn(before as object, name)
+    if (definition.required && cleared && !Object.hasOwn(fields, name)) issues.push(missing(name))
+  }
+  return checked(fields, issues)
+}
+
+/** Each value as its definition reads it, and what is wrong with those that it does not. An empty text is null. */
+export function readCustomFields(
+  rules: Rules,
+  given: unknown,
+): { values: Record<string, unknown>; issues: Issue[] } {
+  const values: Record<string, unknown> = {}
+  const issues: Issue[] = []
+  for (const [name, value] of Object.entries((given ?? {}) as object)) {
+    const loc = ['body', 'custom_fields', name]
+    const definition = Object.hasOwn(rules.definitions, name) ? rules.definitions[name] : undefined
+    if (value === null || (definition && isEmpty(value))) values[name] = null
+    else if (definition) {
+      const reading = readValue(definition, value)
+      if ('value' in reading) values[name] = reading.value
+      else issues.push({ loc, msg: reading.msg, type: `invalid_${definition.type}` })
+    } else if (rules.strict)
+      issues.push({
+        loc,
+        msg: 'has no definition, and the organization accepts no other custom fields',
+        type: 'unrecognized_key',
+        hint: `defined are ${Object.keys(rules.definitions).join(', ') || 'none yet'}`,
+      })
+    else if (isPlain(value)) values[name] = value
+    else
+      issues.push({
+        loc,
+        msg: 'must be a text, a number, true, false, null or a list of these',
+        type: 'invalid_value',
+        hint: 'objects need a definition of type json',
+      })
+  }
+  return { values, issues }
+}
+
+function checked(fields: Record<string, unknown>, issues: Issue[]): Record<string, unknown> {
+  const all = [...issues, ...tooMuch(fields)]
+  if (all.length > 0) throw invalid(all)
+  return fields
+}
+
+const missing = (name: string): Issue => ({
+  loc: ['body', 'custom_fields', name],
+  msg: 'required',
+  type: 'missing',
+})
+
+const isEmpty = (value: unknown) => typeof value === 'string' && value.trim() === ''

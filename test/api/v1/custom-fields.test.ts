@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('/v1/custom-fields', () => {
+  let db: TestDatabase
+  let api: TestApi
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api.close()
+    await db.drop()
+  })
+  beforeEach(async () => {
+    const { data } = (await api.request('GET', '/v1/custom-fields/contacts')).body
+    for (const { name } of data) await api.request('DELETE', `/v1/custom-fields/contacts/${name}`)
+  })
+
+  const define = (body: object, entity = 'contacts') =>
+    api.request('POST', `/v1/custom-fields/${entity}`, { body })
+  const tier = { name: 'tier', type: 'select', options: ['gold', 'silver'] }
+
+  it('defines, shows, lists, changes and deletes', async () => {
+    const created = await define({ ...tier, label: 'Tier', default: 'GOLD' })
+    assert.equal(created.status, 201)
+    assert.equal(created.headers.get('etag'), '"1"')
+    const { created_at, updated_at, ...shown } = created.body
+    assert.deepEqual(shown, {
+      object: 'custom_field',
+      entity: 'contacts',
+      name: 'tier',
+      type: 'select',
+      label: 'Tier',
+      description: null,
+      required: false,
+      unique: false,
+      options: ['gold', 'silver'],
+      default: 'gold',
+      version: 1,
+    })
+    assert.ok(Date.parse(created_at) && Date.parse(updated_at))
+    const path = '/v1/custom-fields/contacts/tier'
+    assert.deepEqual((await api.request('GET', path)).body, created.body)
+    await define({ name: 'score', type: 'number' })
+    const list = (await api.request('GET', '/v1/custom-fields/contacts')).body
+    assert.deepEqual(
+      [list.object, list.total, list.data.map(({ name }: { name: string }) => name)],
+      ['list', 2, ['score', 'tier']],
+    )
+    const changed = await api.request('PATCH', path, {
+      body: { options: ['gold', 'silver', 'tin'] },
+      headers: { 'If-Match': '"1"' },
+    })
+    assert.deepEqual(
+      [changed.status, changed.headers.get('etag'), changed.body.default],
+      [200, '"2"', 'gold'],
+    )
+    const stale = { body: { label: 'x' }, headers: { 'If-Match': '"1"' } }
+    assert.equal((await api.request('PATCH', path, stale)).status, 412)
+    assert.equal((await api.request('DELETE', path, { headers: { 'If-Match': '"1"' } })).status, 412)
+    const same = await api.request('PATCH', path, { body: { label: 'Tier' } })
+    assert.equal(same.body.version, 2)
+    const deleted = (await api.request('DELETE', path)).body
+    assert.deepEqual(
+      [deleted.object, deleted.name, deleted.deleted, deleted.values_deleted],
+      ['custom_field', 'tier', true, 0],
+    )
+    for (const method of ['GET', 'PATCH', 'DELETE'])
+      assert.equal((await api.request(method, path, method === 'PATCH' ? { body: {} } : {})).status, 404)
+  })
+
+  it('pages its list', async () => {
+    for (const name of ['c', 'a', 'b']) await define({ name, type: 'text' })
+    const first = (await api.request('GET', '/v1/custom-fields/contacts?limit=2')).body
+    assert.deepEqual([first.has_more, first.data.length, first.total], [true, 2, 3])
+    const next = await api.request('GET', `/v1/custom-fields/contacts?limit=2&cursor=${first.next_cursor}`)
+    assert.deepEqual(
+      next.body.data.map(({ name }: { name: string }) => name),
+      ['c'],
+    )
+    assert.equal(next.body.next_cursor, null)
+    assert.equal((await api.request('GET', '/v1/custom-fields/companies?cursor=x')).status, 400)
+  })
+
+  it('says all that is wrong with a definition', async () => {
+    const wrong: [body: object, ...fields: string[]][] = [
+      [{}, 'name', 'type'],
+      [{ name: 'Tier', type: 'enum' }, 'name', 'type'],
+      [{ name: 'sort', type: 'text' }, 'name'],
+      [{ name: 'a'.repeat(64), type: 'text', color: 'red' }, 'name', 'color'],
+      [{ name: 'a', type: 'select' }, 'options'],
+      [{ name: 'a', type: 'select', options: [] }, 'options'],
+      [{ name: 'a', type: 'select', options: ['x', 'X'] }, 'options'],
+      [{ name: 'a', type: 'multi_select', options: ['x;y'] }, 'options'],
+      [{ name: 'a', type: 'text', options: ['x'] }, 'options'],
+      [{ name: 'a', type: 'number', default: 'x' }, 'default'],
+      [{ name: 'a', type: 'select', options: ['x'], default: 'y' }, 'default'],
+      [{ name: 'a', type: 'json', unique: true, options: ['x'] }, 'options', 'unique'],
+      [{ name: 'a', type: 'text', unique: true, default: 'x' }, 'default'],
+      [{ name: 'a', type: 'text', label: '', required: 'yes' }, 'label', 'required'],
+    ]
+    for (const [body, ...fields] of wrong) {
+      const { status, body: answer } = await define(body)
+      assert.equal(status, 422, JSON.stringify(body))
+      const named = answer.detail.map(({ loc }: { loc: string[] }) => loc[1])
+      assert.deepEqual(new Set(named), new Set(fields), JSON.stringify(body))
+    }
+    await define(tier)
+    const again = await define(tier)
+    assert.deepEqual([again.status, again.body.error.param], [409, 'name'])
+    const renamed = await api.request('PATCH', '/v1/custom-fields/contacts/tier', { body: { name: 'x' } })
+    assert.equal(renamed.status, 422)
+    assert.equal((await define(tier, 'persons')).status, 404)
+  })
+
+  it('needs the scope of the kind', async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
+    assert.equal((await api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)
+    assert.equal((await api.request('GET', '/v1/custom-fields/companies', { key })).status, 403)
+    assert.equal((await api.request('POST', '/v1/custom-fields/contacts', { key, body: tier })).status, 403)
+    const other = await createKey(db, await createOrganization(db))
+    await define(tier)
+    const path = '/v1/custom-fields/contacts/tier'
+    for (const method of ['GET', 'DELETE'])
+      assert.equal((await api.request(method, path, { key: other.key })).status, 404)
+  })
+
+  it('defines a name once, however many ask at once', async () => {
+    const asked = Array.from({ length: 8 }, (_, i) => define({ name: `n${i % 2}`, type: 'number' }))
+    const statuses = (await Promise.all(asked)).map(({ status }) => status)
+    assert.deepEqual(statuses.sort(), [201, 201, 409, 409, 409, 409, 409, 409])
+  })
+
+  it('checks the records of the kind, and says what is wrong where', async () => {
+    await define({ name: 'score', type: 'number', unique: true })
+    await define({ name: 'since', type: 'date', required: true })
+    const contact = (custom_fields: object) =>
+      api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada', custom_fields } })
+    const { status, body } = await contact({ score: 'x', deep: { a: 1 } })
+    assert.equal(status, 422)
+    assert.deepEqual(
+      body.detail.map(({ loc, type }: { loc: string[]; type: string }) => [loc, type]),
+      [
+        [['body', 'custom_fields', 'score'], 'invalid_number'],
+        [['body', 'custom_fields', 'deep'], 'invalid_value'],
+        [['body', 'custom_fields', 'since'], 'missing'],
+      ],
+    )
+    const first = await contact({ score: '5.0', since: '2026-01-31' })
+    assert.deepEqual([first.status, first.body.custom_fields], [201, { score: 5, since: '2026-01-31' }])
+    const second = await contact({ score: 5, since: '2026-01-31' })
+    assert.deepEqual([second.status, second.body.error.param], [409, 'custom_fields.score'])
+    const nested = `{"first_name":"A","custom_fields":{"x":${'['.repeat(40)}${']'.repeat(40)}}}`
+    const deep = await api.request('POST', '/v1/objects/contacts', { body: nested })
+    assert.equal(deep.status, 422)
+    const huge = await api.request('POST', '/v1/objects/contacts', {
+      body: '{"first_name":"A","custom_fields":{"x":1e999}}',
+    })
+    assert.equal(huge.status, 422)
+    await api.request('DELETE', `/v1/objects/contacts/${first.body.id}`)
+  })
+})
