@@ -12,14 +12,17 @@ import { lockRecord, updateRecord } from './update.ts'
  * A to B makes B the parent of A.
  */
 export async function fillPrimaries(tx: Tenant, from: End, to: End): Promise<void> {
-  const ends: [End, End][] = [[from, to]]
-  if (from.entity !== to.entity) ends.push([to, from])
-  for (const [holder, other] of ends)
-    for (const field of primariesOf(holder, other)) {
-      const free = (await currentValue(tx, holder, field)) === null
-      if (free && !(await closesCircle(tx, entities[holder.entity], field, holder.id, other.id)))
-        await updateRecord(tx, holder.entity, holder.id, { [field]: other.id })
-    }
+  await fillReference(tx, from, to)
+  if (from.entity !== to.entity) await fillReference(tx, to, from)
+}
+
+/** Fills the reference of `holder` to `other`, if it has one, where that is null. */
+export async function fillReference(tx: Tenant, holder: End, other: End): Promise<void> {
+  for (const field of primariesOf(holder, other)) {
+    const free = (await currentValue(tx, holder, field)) === null
+    if (free && !(await closesCircle(tx, entities[holder.entity], field, holder.id, other.id)))
+      await updateRecord(tx, holder.entity, holder.id, { [field]: other.id })
+  }
 }
 
 /** Unlinking clears a reference field that names the other end. */

@@ -1,15 +1,16 @@
-import { type Issue, invalid, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
+import { type BornLink, filledBy, makeLinks, requireLinked } from './born-linked.ts'
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { claimUnique, freeUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
-import { exists, linkPrimaries, upsertLink } from './links.ts'
+import { linkPrimaries } from './links.ts'
 import { creation } from './prepare.ts'
-import { clearReferencesTo, fillPrimaries } from './primaries.ts'
+import { clearReferencesTo } from './primaries.ts'
 import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { lockRecord, type UpdateOptions, unique } from './update.ts'
@@ -29,16 +30,23 @@ export { updateRecord } from './update.ts'
  */
 export async function createRecord(tx: Tenant, entity: EntityName, input: RecordInput): Promise<AgxRecord> {
   const kind = entities[entity]
-  const { associations, ...values } = input
+  const { associations, ...given } = input
+  const links = (associations ?? []) as BornLink[]
+  const values: RecordInput = { ...given, ...filledBy(links, kind, given) }
   // Sent together: neither waits for the answer to the other.
-  const [rules] = await Promise.all([holdRules(tx, entity), fillCurrency(tx, kind, values)])
+  const [rules] = await Promise.all([
+    holdRules(tx, entity),
+    fillCurrency(tx, kind, values),
+    requireLinked(tx, links),
+  ])
   const write = creation(tx.actor, kind, values, rules)
   const { record } = write
   await checkReferences(tx, kind, { record })
   await unique(kind, record, () => writeRecord(tx, kind, write))
   await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
-  return associations ? linkOnCreate(tx, entity, record, associations) : record
+  await makeLinks(tx, { entity, id: record.id }, links)
+  return record
 }
 
 /** Throws `not_found`. */
@@ -71,30 +79,4 @@ export async function deleteRecord(
   const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord
   await Promise.all([writeRecord(tx, kind, { action: 'deleted', record, changes: {} }), freeUnique(tx, id)])
   return { id, object: kind.object, deleted: true, deleted_at: at }
-}
-
-/** The `associations` of a create. Throws `validation_error` for records that are not there. */
-async function linkOnCreate(
-  tx: Tenant,
-  entity: EntityName,
-  record: AgxRecord,
-  wanted: unknown,
-): Promise<AgxRecord> {
-  const links = wanted as { object: EntityName; id: string; label?: string | null }[]
-  const issues: Issue[] = []
-  for (const [i, { object, id, label }] of links.entries()) {
-    const from = { entity, id: record.id }
-    const to = { entity: object, id }
-    if (await exists(tx, to)) {
-      await upsertLink(tx, from, to, label == null ? {} : { label })
-      await fillPrimaries(tx, from, to)
-    } else
-      issues.push({
-        loc: ['body', 'associations', i, 'id'],
-        msg: `there is no ${entities[object].object} with this id`,
-        type: 'not_found',
-      })
-  }
-  if (issues.length > 0) throw invalid(issues)
-  return getRecord(tx, entity, record.id)
 }

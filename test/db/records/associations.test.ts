@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { ErrorType } from '../../../db/errors.ts'
 import { listRelated, unlink } from '../../../db/records/associations.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { referencesOf } from '../../../db/records/references.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -94,8 +96,14 @@ describe('associations', () => {
       first_name: 'Grace',
       associations: [{ object: 'company', id: company.toUpperCase(), label: 'works for' }],
     })
-    assert.equal(made.company_id, company)
+    assert.deepEqual([made.company_id, made.version], [company, 1])
+    assert.deepEqual(await records.get('contacts', made.id), made)
     assert.deepEqual(await related('companies', company, 'contacts'), [made.id])
+    const [created, ...others] = await records.eventsOf(made.id)
+    assert.deepEqual([created.name, created.data, others], ['contact.created', made, []])
+    const [first, ...rest] = await records.historyOf(made.id)
+    assert.deepEqual([first.changes.company_id, rest], [{ from: null, to: company }, []])
+    assert.equal((await records.link('contacts', made.id, 'companies', company)).label, 'works for')
     const { total } = await records.list('contacts')
     await refused(
       records.create('contacts', { first_name: 'B', associations: [{ object: 'company', id: contact }] }),
@@ -103,6 +111,75 @@ describe('associations', () => {
     )
     assert.equal((await records.list('contacts')).total, total)
   })
+
+  it('made with a record fill the references of both ends, the first of each kind', async () => {
+    const other = await records.create('companies', {
+      name: 'Other',
+      associations: [{ object: 'contact', id: contact }],
+    })
+    assert.equal(await companyOf(contact), other.id)
+    const deal = await records.create('deals', {
+      name: 'Engine',
+      associations: [
+        { object: 'companies', id: company },
+        { object: 'companies', id: other.id },
+        { object: 'contacts', id: contact },
+      ],
+    })
+    assert.deepEqual([deal.company_id, deal.contact_id, deal.version], [company, contact, 1])
+    assert.deepEqual((await related('deals', deal.id, 'companies')).sort(), [company, other.id].sort())
+  })
+
+  it('made with a record say which of them are not there', async () => {
+    const associations = [
+      { object: 'contact', id: contact },
+      { object: 'contact', id: company },
+      { object: 'deal', id: contact },
+    ]
+    await assert.rejects(
+      records.create('notes', { body: 'Hello', associations }),
+      (error: { details?: { issues?: { loc: unknown[] }[] } }) => {
+        assert.deepEqual(
+          error.details?.issues?.map(({ loc }) => loc),
+          [1, 2].map((i) => ['body', 'associations', i, 'id']),
+        )
+        return true
+      },
+    )
+  })
+
+  for (const entity of entityNames)
+    for (const target of entityNames)
+      it(`join ${entity} and ${target}, with a label and properties`, async () => {
+        const one = (await records.create(entity, entities[entity].example)).id
+        const two = (await records.create(target, entities[target].example)).id
+        const made = await records.link(entity, one, target, two, { label: 'first', since: 2020 })
+        assert.deepEqual([made.label, made.properties], ['first', { since: 2020 }])
+        assert.deepEqual(await related(entity, one, target), [two])
+        assert.deepEqual(await related(target, two, entity), [one])
+        for (const [name] of referencesOf(entities[entity], target))
+          assert.equal((await records.get(entity, one))[name], two)
+        await remove(target, two, entity, one)
+        assert.deepEqual(await related(entity, one, target), [])
+        for (const [name] of referencesOf(entities[entity], target))
+          assert.equal((await records.get(entity, one))[name], null)
+      })
+
+  for (const entity of entityNames)
+    for (const [name, { to }] of referencesOf(entities[entity]))
+      it(`follow ${name} of ${entity}, also when what it names is deleted and restored`, async () => {
+        const other = (await records.create(to, entities[to].example)).id
+        const { id } = await records.create(entity, { ...entities[entity].example, [name]: other })
+        assert.deepEqual(await related(to, other, entity), [id])
+        await records.delete(to, other)
+        const cleared = await records.get(entity, id)
+        assert.deepEqual([cleared[name], cleared.version], [null, 2])
+        await records.restore(to, other)
+        assert.equal((await records.get(entity, id))[name], other)
+        assert.deepEqual(await related(entity, id, to), [other])
+        await records.update(entity, id, { [name]: null })
+        assert.deepEqual(await related(entity, id, to), [])
+      })
 
   it('need two records that are there', async () => {
     await refused(records.link('companies', company, 'companies', company.toUpperCase()), 'validation_error')
