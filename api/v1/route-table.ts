@@ -5,15 +5,19 @@ import { eventRoutes } from './events.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
+import { objectSchemaRoutes } from './object-schemas.ts'
 import { objectRoutes } from './objects.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
+import { userRoutes } from './users.ts'
 import { workflowRoutes } from './workflows.ts'
 
 /** Every operation of /v1. A new resource: a file beside this one and a line here. */
 export const routes: Route[] = [
   ...meRoutes,
+  ...userRoutes,
   ...eventRoutes,
+  ...objectSchemaRoutes,
   ...objectRoutes,
   ...associationRoutes,
   ...customFieldRoutes,

@@ -1,10 +1,8 @@
+import { commonFields, READ_ONLY } from '../../db/records/common-fields.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import type { ValidationContext } from '../../workflows/definition/validate.ts'
 
-const SET_BY_CLIENTS = ['external_id', 'owner_id', 'tags', 'custom_fields']
-const SET_BY_SERVICE = [
-  ...['id', 'object', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
-]
+const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
 /** What validation knows of records: the kinds, and the fields that can be read and set. */
 export function validationContext(): ValidationContext {
@@ -15,7 +13,7 @@ export function validationContext(): ValidationContext {
         return [
           name,
           {
-            readable: [...SET_BY_SERVICE, ...SET_BY_CLIENTS, ...Object.keys(fields)],
+            readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(fields)],
             writable: [...SET_BY_CLIENTS, 'associations', ...settable.map(([field]) => field)],
           },
         ]

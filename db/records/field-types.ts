@@ -161,6 +161,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     sortable: true,
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
+  id,
   reference: id,
   user: id,
   address: {

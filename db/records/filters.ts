@@ -1,4 +1,5 @@
 import type { Issue } from '../errors.ts'
+import { commonFields } from './common-fields.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 
@@ -18,14 +19,12 @@ export interface Fragment {
   bindings: unknown[]
 }
 
-const COMMON: Record<string, FieldType> = {
-  id: 'reference',
-  external_id: 'text',
-  owner_id: 'user',
-  version: 'integer',
-  created_at: 'datetime',
-  updated_at: 'datetime',
-}
+/** The fields of every kind whose values compare as those of a kind's own fields do. */
+const COMMON: Record<string, FieldType> = Object.fromEntries(
+  Object.entries(commonFields).flatMap(([name, { type }]) =>
+    type === 'tags' || type === 'custom_fields' || type === 'actor' ? [] : [[name, type]],
+  ),
+)
 
 const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 const TAG_OPERATORS: Operator[] = ['has', 'is_null']
@@ -48,6 +47,9 @@ function typeOf(kind: Kind, field: string): { type: FieldType | 'tags'; operator
       : undefined
   return type && { type, operators: fieldTypes[type].operators }
 }
+
+/** The operators of a field's filters; none where it cannot be filtered by. */
+export const operatorsOf = (kind: Kind, field: string): Operator[] => typeOf(kind, field)?.operators ?? []
 
 /** Parses one parameter. @returns the filter, or what is wrong with it. */
 export function parseFilter(kind: Kind, parameter: string, value: string): Filter | Issue {
@@ -79,9 +81,18 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const { filterValue, expects } = fieldTypes[type === 'tags' || operator === 'has' ? 'text' : type]
   const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
-  return wrong >= 0
-    ? { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
-    : { field, operator: operator as Operator, values: values as string[] }
+  if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
+  const accepted = Object.hasOwn(kind.fields, field) ? kind.fields[field]!.values : undefined
+  const stranger = accepted && parts.find((part) => !accepted.includes(part.toLowerCase()))
+  if (stranger !== undefined)
+    return {
+      loc,
+      msg: `is no value of ${field}`,
+      type: 'invalid_value',
+      input: stranger,
+      hint: `values are ${accepted!.join(', ')}`,
+    }
+  return { field, operator: operator as Operator, values: values as string[] }
 }
 
 /** Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. */

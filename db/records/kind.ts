@@ -21,6 +21,7 @@ export type FieldType =
   | 'date'
   | 'datetime'
   | 'enum'
+  | 'id'
   | 'reference'
   | 'user'
   | 'address'
@@ -74,6 +75,8 @@ export interface Kind {
   object: string
   /** The plural: the path, the table, the scope. */
   entity: EntityName
+  /** What its records stand for. */
+  description: string
   fields: Record<string, Field>
   /** At least one of these must be there. */
   atLeastOneOf?: readonly string[]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
@@ -9,13 +10,8 @@ const MAX_TAGS = 100
 
 /** The fields that every kind has and a client may write. */
 const common = {
-  external_id: z
-    .string()
-    .trim()
-    .min(1)
-    .max(255)
-    .describe('Your own id; unique in the organization and kind.'),
-  owner_id: z.uuid().toLowerCase().describe('The user who looks after it.'),
+  external_id: z.string().trim().min(1).max(255).describe(commonFields.external_id.description),
+  owner_id: z.uuid().toLowerCase().describe(commonFields.owner_id.description),
   tags: z
     .array(z.string().trim().min(1).max(64))
     .max(MAX_TAGS)
@@ -23,17 +19,6 @@ const common = {
     .transform((tags) => [...new Set(tags)]),
   custom_fields: customFields.nullable(),
 }
-
-/** The fields that only the service writes. Naming one is answered `read_only`. */
-export const READ_ONLY = [
-  'id',
-  'object',
-  'version',
-  'created_at',
-  'updated_at',
-  'created_by',
-  'updated_by',
-] as const
 
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
 

@@ -3,6 +3,7 @@ import type { Kind } from '../kind.ts'
 export const activity: Kind = {
   object: 'activity',
   entity: 'activities',
+  description: 'Something that happened or is planned with others: a call, an email, a meeting.',
   upsertKeys: [],
   fields: {
     type: {

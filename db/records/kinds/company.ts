@@ -3,6 +3,7 @@ import type { Kind } from '../kind.ts'
 export const company: Kind = {
   object: 'company',
   entity: 'companies',
+  description: 'A company or another organization.',
   upsertKeys: ['domain'],
   fields: {
     name: { type: 'text', required: true, description: 'The name it is known by.', searchable: true },

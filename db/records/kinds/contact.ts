@@ -3,6 +3,7 @@ import type { Kind } from '../kind.ts'
 export const contact: Kind = {
   object: 'contact',
   entity: 'contacts',
+  description: 'A person.',
   atLeastOneOf: ['email', 'phone', 'first_name', 'last_name'],
   upsertKeys: ['email'],
   fields: {

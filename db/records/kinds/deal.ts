@@ -13,6 +13,7 @@ const PROBABILITY: Record<string, number> = {
 export const deal: Kind = {
   object: 'deal',
   entity: 'deals',
+  description: 'A sale that is hoped for, from the first lead until it is won or lost.',
   upsertKeys: [],
   fields: {
     name: { type: 'text', required: true, description: 'What it is called.', searchable: true },

@@ -3,6 +3,7 @@ import type { Kind } from '../kind.ts'
 export const note: Kind = {
   object: 'note',
   entity: 'notes',
+  description: 'A text that belongs to other records.',
   upsertKeys: [],
   fields: {
     title: { type: 'text', description: 'A heading.', searchable: true },

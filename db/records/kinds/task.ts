@@ -3,6 +3,7 @@ import type { Kind } from '../kind.ts'
 export const task: Kind = {
   object: 'task',
   entity: 'tasks',
+  description: 'Something that somebody has to do.',
   upsertKeys: [],
   fields: {
     title: { type: 'text', required: true, description: 'What is to be done.', searchable: true },

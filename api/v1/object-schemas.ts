@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { describeKind } from '../../db/records/describe.ts'
+import { withArticle } from '../../db/records/kind.ts'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { listEnvelope, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+import { allows } from '../http/scopes.ts'
+import { title } from './objects.ts'
+
+/** What kinds of records there are, and what each consists of: all that a client needs to know beforehand. */
+
+const kind = z.object({
+  object: z.literal('object_type'),
+  entity: z.enum(entityNames).describe('Its name in paths and scopes.'),
+  singular: z.string().describe('Its name as `object` of a record, and in events.'),
+  description: z.string(),
+  field_count: z.int(),
+  paths: z.object({ records: z.string(), schema: z.string() }),
+  permissions: z.object({ read: z.boolean(), write: z.boolean() }).describe('What the key may do.'),
+})
+
+const field = z.object({
+  name: z.string(),
+  type: z.string(),
+  description: z.string(),
+  required: z.boolean(),
+  read_only: z.boolean(),
+  default: z.unknown().describe('null also where it depends on others, as the description then says.'),
+  values: z.array(z.string()).nullable().describe('All that it can be.'),
+  max: z.number().nullable().describe('Longest text in characters, or largest number.'),
+  searchable: z.boolean().describe('Whether `q` finds it.'),
+  sortable: z.boolean(),
+  operators: z.array(z.string()).describe('Of its filters: `stage=won`, `amount[gte]=1000`.'),
+  references: z.string().nullable().describe('What an id in it belongs to: a kind, or `users`.'),
+})
+
+const schema = z.object({
+  object: z.literal('object_schema'),
+  entity: z.enum(entityNames),
+  singular: z.string(),
+  description: z.string(),
+  fields: z.array(field),
+  upsert_keys: z.array(z.string()).describe('The fields by which an upsert finds a record.'),
+  at_least_one_of: z.array(z.string()).describe('One of these must be there; empty without such a rule.'),
+  example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
+})
+
+export const objectSchemaRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/objects',
+    scope: 'any',
+    id: 'listObjectTypes',
+    tag: 'Objects',
+    summary: 'List the kinds of records',
+    description: 'Every kind, with its paths and what the key may do with its records.',
+    response: { status: 200, schema: listEnvelope(kind) },
+    handler: async ({ caller }) => {
+      const data = entityNames.map((entity) => {
+        const { singular, description, fields } = describeKind(entity)
+        const records = `/v1/objects/${entity}`
+        return {
+          object: 'object_type',
+          ...{ entity, singular, description, field_count: fields.length },
+          paths: { records, schema: `${records}/schema` },
+          permissions: {
+            read: allows(caller.scopes, `${entity}:read`),
+            write: allows(caller.scopes, `${entity}:write`),
+          },
+        }
+      })
+      const whole = { limit: data.length, offset: 0, has_more: false, next_cursor: null }
+      return presentList({ data, ...whole, total: data.length, total_is_estimate: false })
+    },
+  }),
+  ...entityNames.map((entity) => {
+    const { object } = entities[entity]
+    return route({
+      method: 'GET',
+      path: `/objects/${entity}/schema`,
+      scope: `${entity}:read`,
+      id: `get${title(object)}Schema`,
+      tag: title(entity),
+      summary: `What ${withArticle(object)} consists of`,
+      description: 'Its fields, with what each can hold and how it can be filtered and sorted by.',
+      response: { status: 200, schema },
+      handler: async () => ({ object: 'object_schema', ...describeKind(entity) }),
+    })
+  }),
+]

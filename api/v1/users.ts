@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { listMembers } from '../../db/members.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+
+const user = z.object({
+  object: z.literal('user'),
+  id: z.uuid(),
+  name: z.string(),
+  role: z.enum(['owner', 'admin', 'member']),
+})
+
+export const userRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/users',
+    scope: 'any',
+    id: 'listUsers',
+    tag: 'Account',
+    summary: 'List users',
+    description:
+      "The members of the organization, whom a record's `owner_id`, a task's `assignee_id` and a note's `author_id` can name.",
+    query: z.object(pageControls),
+    response: { status: 200, schema: listEnvelope(user) },
+    handler: async ({ query, tenant }) => {
+      const { limit, cursor } = query
+      const page = await tenant((tx) => listMembers(tx, { limit, cursor, offset: offsetOf(query) }))
+      return presentList({ ...page, data: page.data.map((one) => ({ object: 'user', ...one })) })
+    },
+  }),
+]

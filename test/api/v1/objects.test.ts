@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { referencesOf } from '../../../db/records/references.ts'
+import type { Scope } from '../../../db/scopes.ts'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createMember, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+const NOBODY = '01900000-0000-7000-8000-000000000000'
+
+describe('/v1/objects', () => {
+  let db: TestDatabase
+  let api: TestApi
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const keyFor = async (...scopes: Scope[]) => (await createKey(db, api.organizationId, { scopes })).key
+  const post = (path: string, body: unknown, key?: string) =>
+    api.request('POST', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
+  const patch = (path: string, body: unknown, key?: string) =>
+    api.request('PATCH', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
+  const get = (path: string, key?: string) => api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
+
+  for (const entity of entityNames) {
+    const { object, example, fields } = entities[entity]
+
+    it(`${entity}: creates, reads, changes, lists and deletes`, async () => {
+      const created = await post(entity, example)
+      assert.deepEqual([created.status, created.body.object], [201, object])
+      assert.equal(created.headers.get('etag'), '"1"')
+      const path = `${entity}/${created.body.id}`
+      assert.deepEqual((await get(path)).body, created.body)
+      const changed = await patch(path, { tags: [object] })
+      assert.deepEqual([changed.status, changed.body.version], [200, 2])
+      const listed = await get(`${entity}?tags[has]=${object}`)
+      assert.deepEqual(listed.body.data, [changed.body])
+      const deleted = await api.request('DELETE', `/v1/objects/${path}`)
+      assert.deepEqual([deleted.status, deleted.body.deleted], [200, true])
+      assert.equal((await get(path)).status, 404)
+    })
+
+    it(`${entity}: says what is wrong with each field, all at once`, async () => {
+      const bad = Object.fromEntries(Object.keys(fields).map((name) => [name, { no: 'such' }]))
+      const { status, body } = await post(entity, bad)
+      assert.equal(status, 422)
+      const named = new Set(body.detail.map(({ loc }: { loc: string[] }) => loc[1]))
+      assert.deepEqual([...named].sort(), Object.keys(fields).sort())
+      for (const { loc, type } of body.detail)
+        if (fields[loc[1]]!.readOnly) assert.equal(type, 'read_only', loc[1])
+    })
+
+    it(`${entity}: hints at the values of a filter that has none such`, async () => {
+      for (const [name, { values }] of Object.entries(fields)) {
+        if (!values) continue
+        const { status, body } = await get(`${entity}?${name}[in]=${values[0]!.toUpperCase()},nothing`)
+        assert.deepEqual(
+          [status, body.detail[0].loc, body.detail[0].input],
+          [422, ['query', `${name}[in]`], 'nothing'],
+        )
+        assert.equal(body.error.hint, `values are ${values.join(', ')}`)
+        assert.equal((await get(`${entity}?${name}=${values[0]!.toUpperCase()}`)).status, 200)
+      }
+    })
+
+    for (const [name, { to }] of referencesOf(entities[entity]))
+      if (to !== entity)
+        it(`${entity}: takes write on ${to} to set or clear ${name}`, async () => {
+          const target = await post(to, entities[to].example)
+          const key = await keyFor(`${entity}:write`, `${to}:read`)
+          const refused = await post(entity, { ...example, [name]: target.body.id }, key)
+          assert.deepEqual([refused.status, refused.body.error.type], [403, 'insufficient_scope'])
+          assert.match(refused.body.error.message, new RegExp(`${to}:write`))
+          const own = await post(entity, { ...example, [name]: null }, key)
+          assert.equal(own.status, 201)
+          for (const value of [target.body.id, null])
+            assert.equal((await patch(`${entity}/${own.body.id}`, { [name]: value }, key)).status, 403)
+          const both = await keyFor(`${entity}:write`, `${to}:write`)
+          const set = await patch(`${entity}/${own.body.id}`, { [name]: target.body.id }, both)
+          assert.deepEqual([set.status, set.body[name]], [200, target.body.id])
+        })
+  }
+
+  it('answers a record made with associations at version 1, as it is read again', async () => {
+    const company = await post('companies', { name: 'Acme' })
+    const associations = [{ object: 'company', id: company.body.id, label: 'works for' }]
+    const made = await post('contacts', { first_name: 'Ada', associations })
+    assert.deepEqual([made.status, made.body.version], [201, 1])
+    assert.deepEqual([made.body.company_id, made.headers.get('etag')], [company.body.id, '"1"'])
+    assert.deepEqual((await get(`contacts/${made.body.id}`)).body, made.body)
+  })
+
+  it('says where the label of a link is wrong, and keeps a right one', async () => {
+    const contact = await post('contacts', { first_name: 'Ada' })
+    const task = await post('tasks', { title: 'Call' })
+    const path = `contacts/${contact.body.id}/associations/tasks/${task.body.id}`
+    const { status, body } = await post(path, { label: 5 })
+    assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'label']])
+    const linked = await post(path, { label: 'about', urgent: true })
+    assert.deepEqual([linked.body.label, linked.body.properties], ['about', { urgent: true }])
+    const { label, properties } = (await post(path, { label: null, urgent: false })).body
+    assert.deepEqual([label, properties], [null, { urgent: false }])
+    const related = await get(`tasks/${task.body.id}/contacts?q=ada&sort=first_name&fields=first_name`)
+    assert.deepEqual(related.body.data, [{ object: 'contact', id: contact.body.id, first_name: 'Ada' }])
+  })
+
+  it('refuses an empty cursor', async () => {
+    const { status, body } = await get('contacts?cursor=')
+    assert.deepEqual([status, body.error.param], [400, 'cursor'])
+  })
+
+  it('refuses an owner who is no member, with where to find them', async () => {
+    const { status, body } = await post('notes', { body: 'Hello', owner_id: NOBODY })
+    assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'owner_id']])
+    assert.match(body.error.hint, /\/v1\/users/)
+    const owner = await createMember(db, api.organizationId)
+    assert.equal((await post('notes', { body: 'Hello', owner_id: owner })).status, 201)
+  })
+
+  it('lists the kinds, with what the key may do', async () => {
+    const key = await keyFor('deals:read', 'notes:write')
+    const { status, body } = await api.request('GET', '/v1/objects', { key })
+    assert.equal(status, 200)
+    assert.deepEqual(
+      body.data.map(({ entity }: { entity: string }) => entity),
+      entityNames,
+    )
+    for (const { entity, singular, field_count, paths, permissions } of body.data) {
+      assert.equal(singular, entities[entity as 'notes'].object)
+      const schema = await api.request('GET', paths.schema)
+      assert.equal(schema.body.fields.length, field_count)
+      assert.equal((await api.request('GET', paths.records)).status, 200)
+      const write = entity === 'notes'
+      assert.deepEqual(permissions, { read: write || entity === 'deals', write })
+    }
+  })
+
+  it("describes a kind's fields by what its records really have", async () => {
+    for (const entity of entityNames) {
+      const { body } = await get(`${entity}/schema`)
+      const { body: record } = await post(entity, body.example)
+      const names = body.fields.map(({ name }: { name: string }) => name)
+      assert.deepEqual(
+        names.sort(),
+        Object.keys(record)
+          .filter((name) => name !== 'object')
+          .sort(),
+      )
+      for (const field of body.fields) {
+        const sorted = await get(
+          `${entity}?sort=${field.type === 'custom_fields' ? 'custom_fields.x' : field.name}`,
+        )
+        assert.equal(sorted.status, field.sortable ? 200 : 422, field.name)
+        const filtered = await get(`${entity}?${field.name}[is_null]=false`)
+        const native = field.operators.includes('is_null') && field.type !== 'custom_fields'
+        assert.equal(filtered.status, native ? 200 : 422, field.name)
+        const written = await patch(`${entity}/${record.id}`, { [field.name]: record[field.name] })
+        assert.equal(written.status, field.read_only ? 422 : 200, field.name)
+      }
+    }
+  })
+
+  it('describes what a field can hold', async () => {
+    const { body } = await get('deals/schema')
+    const field = (name: string) => body.fields.find((one: { name: string }) => one.name === name)
+    assert.deepEqual(field('stage').values, entities.deals.fields.stage!.values)
+    assert.deepEqual(
+      [field('stage').default, field('probability').max, field('name').max],
+      ['lead', 100, 255],
+    )
+    assert.deepEqual([field('name').required, field('closed_at').read_only], [true, true])
+    assert.deepEqual([field('company_id').references, field('owner_id').references], ['companies', 'users'])
+    assert.deepEqual(body.upsert_keys, ['external_id'])
+    assert.equal((await get('deals/schema', await keyFor('contacts:read'))).status, 403)
+  })
+})
+
+describe('/v1/users', () => {
+  it('lists the members of the organization, and nobody else', async () => {
+    const db = await createTestDatabase()
+    const api = await startApi(db)
+    try {
+      const ids = []
+      for (const name of ['Ada', 'Grace']) ids.push(await createMember(db, api.organizationId, name))
+      const first = await api.request('GET', '/v1/users?limit=1')
+      assert.deepEqual(first.body.data, [{ object: 'user', id: ids[0], name: 'Ada', role: 'member' }])
+      assert.deepEqual([first.body.total, first.body.has_more], [2, true])
+      const next = await api.request('GET', `/v1/users?limit=1&cursor=${first.body.next_cursor}`)
+      assert.deepEqual([next.body.data[0].id, next.body.has_more], [ids[1], false])
+      const other = await startApi(db)
+      assert.deepEqual((await other.request('GET', '/v1/users')).body.data, [])
+      await other.close()
+    } finally {
+      await api.close()
+      await db.drop()
+    }
+  })
+})
