@@ -15,9 +15,9 @@ const targetParams = recordParams.extend({
   target_id: z.uuid().toLowerCase(),
 })
 const properties = z
-  .record(z.string().max(100), z.unknown())
+  .object({ label: z.string().max(64).nullish().describe('What the one is to the other.') })
+  .catchall(z.unknown())
   .refine((given) => JSON.stringify(given).length <= 16_384, 'is larger than 16 KiB')
-  .refine((given) => given.label === undefined || typeof given.label === 'string', 'label must be a text')
   .default({})
 
 /** Links between records, seen from both ends, and the records at the other end. */

@@ -8,6 +8,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { requireScopes } from '../http/scopes.ts'
+import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { type RecordQuery, recordQuery } from './record-query.ts'
 
 export const recordParams = z.object({ entity_id: z.uuid().toLowerCase() })
@@ -17,6 +18,9 @@ export const title = (name: string): string => name[0]!.toUpperCase() + name.sli
 
 const LIST =
   'Filters are parameters: `email=a@b.c`, `created_at[gte]=2026-01-01`, `lead_status[in]=new,open`, `tags[has]=vip`, `custom_fields.tier=gold`, `company_id[is_null]=true`. Operators: eq ne gt gte lt lte between in nin contains starts_with is_null has. Text is compared without regard to case.'
+
+const PATCH =
+  'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.'
 
 /** Records of each kind: the same operations, with the kind's own shapes. */
 export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
@@ -51,15 +55,12 @@ function routesOf(entity: EntityName): Route[] {
       id: `create${title(object)}`,
       tag: title(entity),
       summary: `Create ${withArticle(object)}`,
+      description: `${linkScopesNote(entity)} Each of the \`associations\` takes write on its kind.`.trim(),
       body: createSchema(entity),
       response: { status: 201, schema: record },
       example,
       handler: async ({ body, caller, tenant, setHeader }) => {
-        const linked = (body.associations ?? []) as { object: EntityName }[]
-        requireScopes(
-          caller,
-          linked.map((link) => `${link.object}:write` as const),
-        )
+        requireScopes(caller, linkScopes(entity, body, true))
         return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body)))
       },
     }),
@@ -81,17 +82,17 @@ function routesOf(entity: EntityName): Route[] {
       scope: `${entity}:write`,
       id: `update${title(object)}`,
       summary: `Change ${withArticle(object)}`,
-      description:
-        'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.',
+      description: `${PATCH} ${linkScopesNote(entity)}`.trim(),
       body: updateSchema(entity),
       response: { status: 200, schema: record },
-      handler: async ({ params, body, headers, tenant, setHeader }) =>
-        tagged(
+      handler: async ({ params, body, headers, caller, tenant, setHeader }) => {
+        requireScopes(caller, linkScopes(entity, body))
+        const ifVersion = ifMatch(headers)
+        return tagged(
           setHeader,
-          await tenant((tx) =>
-            updateRecord(tx, entity, params.entity_id, body, { ifVersion: ifMatch(headers) }),
-          ),
-        ),
+          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion })),
+        )
+      },
     }),
     route({
       ...common,

@@ -62,7 +62,7 @@ export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<s
     .insert({
       ...pairOf(tx, from, to),
       label: typeof label === 'string' ? label : null,
-      properties: JSON.stringify(typeof label === 'string' ? properties : given),
+      properties: JSON.stringify(properties),
     })
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
     // Without properties the row is only touched, so that it comes back.

@@ -35,7 +35,7 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const key = sortable(kind, sort)!
   const hash = queryHash([entity, related, sort, order, query.q, query.match, query.filters])
-  const position = cursor ? decodeCursor(hash, cursor, key.isValue) : undefined
+  const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
   const found = query.q === undefined ? undefined : await search(tx, kind, query.q)
   const matching = conditions(tx, kind, query, related)
   if (found) matching.push(found.condition)

@@ -39,7 +39,7 @@ const operations = z.discriminatedUnion('operation', [
     id,
     target,
     target_id: id,
-    properties: z.record(z.string(), z.unknown()).optional(),
+    properties: z.looseObject({ label: z.string().max(64).nullish() }).optional(),
   }),
   z.strictObject({ operation: z.literal('unlink'), entity, id, target, target_id: id }),
   z.strictObject({ operation: z.literal('list_related'), entity, id, target, limit: limit.optional() }),
