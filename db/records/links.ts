@@ -16,7 +16,6 @@ export async function linkPrimaries(
   tx: Tenant,
   kind: Kind,
   writes: Pick<Write, 'record' | 'previous'>[],
-  keepOld = false,
 ): Promise<void> {
   const gone: Pair[] = []
   const made: Pair[] = []
@@ -27,7 +26,7 @@ export async function linkPrimaries(
         pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
       const old = previous?.[name]
       const next = record[name]
-      if (typeof old === 'string' && !keepOld) gone.push(pairWith(old))
+      if (typeof old === 'string') gone.push(pairWith(old))
       if (typeof next === 'string') made.push(pairWith(next))
     }
   if (gone.length > 0) await deleteLinks(tx, gone)

@@ -2,8 +2,10 @@ import type { Tenant } from '../tenancy.ts'
 import type { EntityName } from './kind.ts'
 import { entities, entityNames } from './kinds/index.ts'
 import type { End } from './links.ts'
-import { closesCircle, referencesOf } from './references.ts'
-import { lockRecord, updateRecord } from './update.ts'
+import { change, patched } from './prepare.ts'
+import { closesCircle, reachableFrom, referencesOf } from './references.ts'
+import { lockRecord, lockRecords, updateRecord } from './update.ts'
+import { writeRecords } from './write-many.ts'
 
 /** Keeps reference fields (`company_id`: the primary link) in agreement with associations. */
 
@@ -49,7 +51,8 @@ export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: stri
         .whereNull('deleted_at')
         .orderBy('id')
         .select<{ id: string }[]>('id')
-      for (const row of rows) await updateRecord(tx, other, row.id, { [field]: null }, { keepLinks: true })
+      const holders = rows.map((row) => row.id)
+      await replaceReference(tx, other, holders, { field, from: id, to: null })
     }
 }
 
@@ -58,10 +61,31 @@ export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: str
   for (const other of entityNames)
     for (const [field] of referencesOf(entities[other], entity)) {
       const lost = await clearedByDelete(tx, other, field, id)
-      for (const holder of lost)
-        if (!(await closesCircle(tx, entities[other], field, holder, id)))
-          await updateRecord(tx, other, holder, { [field]: id })
+      const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
+      const holders = lost.filter((holder) => !above.has(holder))
+      await replaceReference(tx, other, holders, { field, from: null, to: id })
     }
+}
+
+/** So many records are in memory, and in one statement, at a time. */
+const AT_A_TIME = 1_000
+
+/** In those of the records whose field still has the old value. Links are left as they are. */
+async function replaceReference(
+  tx: Tenant,
+  entity: EntityName,
+  ids: string[],
+  { field, from, to }: { field: string; from: string | null; to: string | null },
+): Promise<void> {
+  const kind = entities[entity]
+  const patch = { [field]: to }
+  for (let start = 0; start < ids.length; start += AT_A_TIME) {
+    const records = await lockRecords(tx, entity, ids.slice(start, start + AT_A_TIME))
+    const writes = [...records.values()]
+      .filter((record) => record[field] === from)
+      .flatMap((record) => change(tx.actor, kind, record, patch, patched(record, patch, undefined)) ?? [])
+    await writeRecords(tx, kind, writes)
+  }
 }
 
 /**

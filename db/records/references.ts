@@ -115,23 +115,26 @@ export async function heldStill(tx: Tenant, entity: EntityName, ids: string[]): 
 }
 
 /** Whether `holder` is found on the way up from `id`, for references within one kind (a parent). */
-export async function closesCircle(
+export const closesCircle = async (
   tx: Tenant,
   kind: Kind,
   field: string,
   holder: string,
   id: string,
-): Promise<boolean> {
-  if (kind.fields[field]!.to !== kind.entity) return false
-  const { rows } = await tx.trx.raw<{ rows: unknown[] }>(
+): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
+
+/** What is found on the way up from `id`, itself included; nothing for references to another kind. */
+export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
+  if (kind.fields[field]!.to !== kind.entity) return new Set()
+  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `with recursive up (id) as (
        select ?::uuid
        union
        select ${field} from ${kind.entity} join up using (id)
        where organization_id = ? and deleted_at is null and ${field} is not null
      )
-     select 1 from up where id = ?`,
-    [id, tx.organizationId, holder],
+     select id from up`,
+    [id, tx.organizationId],
   )
-  return rows.length > 0
+  return new Set(rows.map((row) => row.id))
 }

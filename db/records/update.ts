@@ -16,8 +16,6 @@ import { writeRecord } from './write.ts'
 export interface UpdateOptions {
   /** The versions that the change was made for; undefined for any. */
   ifVersion?: readonly number[] | undefined
-  /** Leaves the links of references that are cleared: what they point to is deleted, and may be restored. */
-  keepLinks?: boolean
 }
 
 /**
@@ -46,7 +44,7 @@ export async function updateRecord(
   await checkReferences(tx, kind, { record, only: Object.keys(previous) })
   await unique(kind, record, () => writeRecord(tx, kind, write))
   if (rules) await claimUnique(tx, kind, rules, [write])
-  await linkPrimaries(tx, kind, [write], options.keepLinks)
+  await linkPrimaries(tx, kind, [write])
   return record
 }
 
