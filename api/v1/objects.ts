@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/custom-fields/types.ts'
 import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
@@ -16,8 +17,12 @@ export const recordParams = z.object({ entity_id: z.uuid().toLowerCase() })
 /** The name of a kind in tags and operation ids. */
 export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
 
-const LIST =
-  'Filters are parameters: `email=a@b.c`, `created_at[gte]=2026-01-01`, `lead_status[in]=new,open`, `tags[has]=vip`, `custom_fields.tier=gold`, `company_id[is_null]=true`. Operators: eq ne gt gte lt lte between in nin contains starts_with is_null has. Text is compared without regard to case.'
+const CUSTOM_OPERATORS = CUSTOM_FIELD_TYPES.map((type) => `${type}: ${customTypes[type].operators.join(' ')}`)
+
+const LIST = [
+  'Filters are parameters: `email=a@b.c`, `created_at[gte]=2026-01-01`, `lead_status[in]=new,open`, `tags[has]=vip`, `custom_fields.tier=gold`, `company_id[is_null]=true`. Operators: eq ne gt gte lt lte between in nin contains starts_with is_null has. Text is compared without regard to case.',
+  `A custom field that has a definition (/v1/custom-fields) is filtered and sorted by its type, one without as a text. Operators by type: ${CUSTOM_OPERATORS.join('; ')}.`,
+].join('\n\n')
 
 const PATCH =
   'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.'

@@ -1,5 +1,6 @@
 import type { Issue } from '../errors.ts'
 import { commonFields } from './common-fields.ts'
+import { type CustomFieldType, customTypes } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 
@@ -12,6 +13,8 @@ export interface Filter {
   operator: Operator
   /** One value; two for `between`, any number for `in` and `nin`. In the form that SQL takes. */
   values: string[]
+  /** Of a custom field that has a definition. */
+  type?: CustomFieldType
 }
 
 export interface Fragment {
@@ -26,7 +29,7 @@ const COMMON: Record<string, FieldType> = Object.fromEntries(
   ),
 )
 
-const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
+export const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
 /** What may be filtered by, for hints. */
@@ -114,8 +117,19 @@ export interface SortKey {
 /** Of longer texts the beginning decides, for a value is part of each cursor. */
 const MAX_SORTED = 200
 
-/** What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by. */
-export function sortable(kind: Kind, field: string): SortKey | undefined {
+/**
+ * What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by. `type`: of a
+ * custom field that has a definition.
+ */
+export function sortable(kind: Kind, field: string, type?: CustomFieldType): SortKey | undefined {
+  const custom = type && customTypes[type]
+  if (custom && custom.sql !== 'text')
+    return {
+      sql: custom.column(nameOf(field)),
+      type: custom.sql,
+      nullable: true,
+      isValue: custom.cursorValue ?? ((text) => custom.filterValue(text) !== undefined),
+    }
   const known = typeOf(kind, field)
   if (!known || known.type === 'tags' || !fieldTypes[known.type].sortable) return undefined
   const { sql, filterValue } = fieldTypes[known.type]
@@ -136,6 +150,9 @@ export function sortable(kind: Kind, field: string): SortKey | undefined {
     isValue: (text) => filterValue(text) !== undefined,
   }
 }
+
+/** Of a custom field. */
+const nameOf = (field: string): string => CUSTOM.exec(field)![1]!
 
 /** What to compare: text in lower case, from a column that holds it where there is one, so that an index serves. */
 function expressionOf(kind: Kind, field: string): string {
@@ -160,11 +177,11 @@ export function toCondition(kind: Kind, filter: Filter): Fragment {
       sql: `(${custom ? `custom_fields ->> '${custom[1]}'` : field} is null) = ?::boolean`,
       bindings: values,
     }
-  const column = expressionOf(kind, field)
-  const { type } = typeOf(kind, field) as { type: FieldType }
-  const { sql } = fieldTypes[type]
+  const type = filter.type && customTypes[filter.type]
+  const column = type ? type.column(nameOf(field)) : expressionOf(kind, field)
+  const { sql } = type ?? fieldTypes[typeOf(kind, field)!.type as FieldType]
   // Lower-cased by PostgreSQL on both sides, for JavaScript does it differently.
-  const value = sql === 'text' ? 'lower(?)' : `?::${sql}`
+  const value = sql === 'text' ? 'lower(?)' : `(?::${sql})`
   switch (operator) {
     case 'eq':
       return { sql: `${column} = ${value}`, bindings: values }

@@ -2,6 +2,7 @@ import { decodeCursor, encodeCursor, type Position, queryHash } from '../cursor.
 import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 import { present, shownColumns } from './columns.ts'
+import { readByType } from './custom-fields/query.ts'
 import { type Filter, type Fragment, type SortKey, sortable, toCondition } from './filters.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
@@ -23,7 +24,8 @@ export interface ListQuery {
 
 /**
  * A page of records. `related` narrows it to those that are linked with a record; it and `q` are always required,
- * `match` combines the filters only. Throws `invalid_request` for a cursor of another query.
+ * `match` combines the filters only. Throws `invalid_request` for a cursor of another query, `validation_error` for what
+ * a custom field's type does not have.
  */
 export async function listRecords(
   tx: Tenant,
@@ -33,11 +35,14 @@ export async function listRecords(
 ): Promise<Page<AgxRecord>> {
   const kind = entities[entity]
   const { limit, offset, cursor, sort, order } = query
-  const key = sortable(kind, sort)!
-  const hash = queryHash([entity, related, sort, order, query.q, query.match, query.filters])
+  const { filters, sortType } = await readByType(tx, entity, query)
+  const key = sortable(kind, sort, sortType)!
+  // With the types of custom fields: a cursor from before a definition changed is of another query.
+  const sorted = sortType ? [sort, sortType] : sort
+  const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
   const found = query.q === undefined ? undefined : await search(tx, kind, query.q)
-  const matching = conditions(tx, kind, query, related)
+  const matching = conditions(tx, kind, { ...query, filters }, related)
   if (found) matching.push(found.condition)
   const where = all(position ? [...matching, beyond(key, order, position)] : matching)
   const { rows } = await tx.trx.raw<{ rows: (Record<string, unknown> & { sort_key: unknown })[] }>(

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { AppError } from '../../../db/errors.ts'
+import {
+  createDefinition,
+  type DefinitionInput,
+  deleteDefinition,
+  updateDefinition,
+} from '../../../db/records/custom-fields/definitions.ts'
+import { type CustomFieldType, customTypes } from '../../../db/records/custom-fields/types.ts'
+import type { Operator } from '../../../db/records/field-types.ts'
+import type { ListQuery } from '../../../db/records/list.ts'
+import type { RecordInput } from '../../../db/records/schemas.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
+
+type Tested = Exclude<CustomFieldType, 'json'>
+
+/** Few values of each type, so that they meet; in an order that is neither theirs nor that of their texts. */
+const VALUES: Record<Tested, unknown[]> = {
+  text: ['b', 'B', 'a', 'ab'],
+  number: [10, 9, -2.5, 0, 100],
+  boolean: [true, false],
+  date: ['2026-10-01', '2026-09-30', '0999-01-01'],
+  datetime: ['2026-10-01T00:00:00.000Z', '2026-09-30T23:59:59.999Z', '2026-10-01T00:00:00.001Z'],
+  select: ['gold', 'Silver'],
+  multi_select: [['gold'], ['Silver', 'gold'], []],
+  url: ['https://b.example/', 'https://a.example/x'],
+  email: ['b@a.example', 'A@b.example'],
+  phone: ['+41446681800', '+41446681801'],
+}
+const TYPES = Object.keys(VALUES) as Tested[]
+const definitionOf = (type: Tested): DefinitionInput => ({
+  type,
+  ...(type.endsWith('select') ? { options: ['gold', 'Silver'] } : {}),
+})
+
+describe('lists by custom fields that have definitions', () => {
+  let db: TestDatabase
+  let records: TestRecords
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  describe('of every type', () => {
+    before(async () => {
+      records = recordsOf(db, await createOrganization(db))
+      for (const type of TYPES)
+        await records.tenant((tx) => createDefinition(tx, 'companies', `a_${type}`, definitionOf(type)))
+      for (let i = 0; i < 12; i++) {
+        const fields = TYPES.map((type) => [`a_${type}`, VALUES[type][i % (VALUES[type].length + 1)] ?? null])
+        await records.create('companies', { name: 'A', custom_fields: Object.fromEntries(fields) })
+      }
+    })
+
+    it('filter as a list in memory would', async () => {
+      const { data: all } = await records.list('companies', { sort: 'id', order: 'asc' })
+      await fc.assert(
+        fc.asyncProperty(condition, async ({ type, operator, given }) => {
+          const name = `custom_fields.a_${type}`
+          const filters = filtersOf('companies', { [`${name}[${operator}]`]: given.map(written).join(',') })
+          const { data, total } = await records.list('companies', { filters, sort: 'id', order: 'asc' })
+          const expected = all.filter(({ custom_fields }) =>
+            holds(comparable((custom_fields as RecordInput)[`a_${type}`]), operator, given.map(comparable)),
+          )
+          assert.deepEqual(
+            data.map(({ id }) => id),
+            expected.map(({ id }) => id),
+          )
+          assert.equal(total, expected.length)
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    for (const order of ['asc', 'desc'] as const)
+      it(`sort ${order} by type, nothing last, and page by cursor`, async () => {
+        const { data: all } = await records.list('companies', { sort: 'id', order })
+        for (const type of TYPES.filter((type) => customTypes[type].sortable)) {
+          const valueAt = ({ custom_fields }: RecordInput) =>
+            comparable((custom_fields as RecordInput)[`a_${type}`])
+          const sign = order === 'asc' ? 1 : -1
+          const expected = all.toSorted((one, two) => {
+            const [a, b] = [valueAt(one), valueAt(two)]
+            if (a === b) return 0
+            if (a === null) return 1
+            if (b === null) return -1
+            return a < b ? -sign : sign
+          })
+          const seen: string[] = []
+          let cursor: string | undefined
+          do {
+            const page = await records.list('companies', {
+              ...{ sort: `custom_fields.a_${type}`, order, limit: 5, cursor },
+            })
+            seen.push(...page.data.map(({ id }) => id))
+            cursor = page.next_cursor ?? undefined
+          } while (cursor)
+          assert.deepEqual(
+            seen,
+            expected.map(({ id }) => id),
+            type,
+          )
+        }
+      })
+
+    it('refuse values and operators that the type does not have, all at once, and name those that it has', async () => {
+      const refused = async (query: Partial<ListQuery>) => {
+        try {
+          await records.list('companies', query)
+        } catch (error) {
+          if (error instanceof AppError) return error
+        }
+        assert.fail('was not refused')
+      }
+      const wrong: [parameter: string, value: string, hint?: RegExp][] = [
+        ['a_number', 'many', /number .*gt, gte/],
+        ['a_number[contains]', '1', /operators eq, ne/],
+        ['a_boolean[gt]', 'true', /eq, ne, is_null/],
+        ['a_boolean', 'x'],
+        ['a_date[gte]', '2026-02-30'],
+        ['a_date[between]', '2026-01-01,tomorrow'],
+        ['a_datetime', 'now'],
+        ['a_select[starts_with]', 'g'],
+        ['a_select[in]', 'gold,tin', /values are gold, Silver/],
+        ['a_multi_select[has]', 'tin', /values are/],
+        ['a_multi_select', 'gold', /has, is_null/],
+        ['a_text[has]', 'a'],
+      ]
+      for (const [parameter, value, hint = /operators/] of wrong) {
+        const error = await refused({
+          filters: filtersOf('companies', { [`custom_fields.${parameter}`]: value }),
+        })
+        assert.equal(error.type, 'validation_error', parameter)
+        assert.match(error.details.issues![0]!.hint!, hint)
+        assert.deepEqual(error.details.issues![0]!.loc, ['query', `custom_fields.${parameter}`])
+      }
+      const all = Object.fromEntries(wrong.map(([parameter, value]) => [`custom_fields.${parameter}`, value]))
+      const error = await refused({
+        filters: filtersOf('companies', all),
+        sort: 'custom_fields.a_multi_select',
+      })
+      assert.equal(error.details.issues!.length, wrong.length + 1)
+    })
+
+    it('have no use for cursors from before a definition changed', async () => {
+      const sort = 'custom_fields.a_number'
+      const { next_cursor } = await records.list('companies', { sort, limit: 2 })
+      await records.tenant((tx) => updateDefinition(tx, 'companies', 'a_number', { type: 'text' }))
+      await assert.rejects(records.list('companies', { sort, limit: 2, cursor: next_cursor! }), {
+        message: 'the cursor belongs to another query',
+      })
+      await records.tenant((tx) => updateDefinition(tx, 'companies', 'a_number', { type: 'number' }))
+      await records.list('companies', { sort, limit: 2, cursor: next_cursor! })
+    })
+  })
+
+  it('pass over values of another type, where a record comes back that has one', async () => {
+    records = recordsOf(db, await createOrganization(db))
+    const define = (name: string, input: DefinitionInput) =>
+      records.tenant((tx) => createDefinition(tx, 'companies', name, input))
+    const custom_fields = { a: 'abc', b: 'abcd-ef-gh', c: 'x', d: 'maybe', e: 'x' }
+    const { id } = await records.create('companies', { name: 'A', custom_fields })
+    await records.delete('companies', id)
+    await define('a', { type: 'number' })
+    await define('b', { type: 'date' })
+    await define('c', { type: 'datetime' })
+    await define('d', { type: 'boolean' })
+    await define('e', { type: 'multi_select', options: ['y'] })
+    await records.restore('companies', id)
+    for (const [field, value] of [
+      ['a[gt]', '-1'],
+      ['c[gte]', '0001-01-01'],
+      ['d', 'true'],
+      ['e[has]', 'Y'],
+    ] as const) {
+      const filters = filtersOf('companies', { [`custom_fields.${field}`]: value })
+      assert.equal((await records.list('companies', { filters })).total, 0, field)
+      const sort = `custom_fields.${field[0]}`
+      if (field[0] !== 'e') assert.equal((await records.list('companies', { sort })).data.length, 1)
+    }
+    const filters = filtersOf('companies', { 'custom_fields.a': 'abc' })
+    await records.tenant((tx) => deleteDefinition(tx, 'companies', 'a', { deleteValues: false }))
+    assert.equal((await records.list('companies', { filters })).total, 1)
+  })
+})
+
+interface Condition {
+  type: Tested
+  operator: Operator
+  given: unknown[]
+}
+
+const condition: fc.Arbitrary<Condition> = fc
+  .constantFrom(...TYPES)
+  .chain((type) => fc.tuple(fc.constant(type), fc.constantFrom(...customTypes[type].operators)))
+  .chain(([type, operator]) => {
+    const one = operator === 'is_null' ? fc.boolean() : fc.constantFrom(...VALUES[type].flat())
+    const count = operator === 'between' ? [2, 2] : operator === 'in' || operator === 'nin' ? [1, 3] : [1, 1]
+    return fc
+      .array(one, { minLength: count[0]!, maxLength: count[1]! })
+      .map((given) => ({ type, operator, given }))
+  })
+
+const written = (value: unknown) => String(value)
+
+type Comparable = string | number | boolean | string[] | null
+
+/** Text without regard to case, as lists compare it; times are in the order of their texts. */
+function comparable(value: unknown): Comparable {
+  if (value === null || value === undefined) return null
+  if (Array.isArray(value)) return value.map((item) => String(item).toLowerCase())
+  return typeof value === 'string' ? value.toLowerCase() : (value as number | boolean)
+}
+
+function holds(value: Comparable, operator: Operator, given: Comparable[]): boolean {
+  const [wanted, upTo] = given as [Comparable, Comparable]
+  if (operator === 'is_null') return (value === null) === wanted
+  if (operator === 'ne') return value !== wanted
+  if (operator === 'nin') return value === null || !given.includes(value)
+  if (value === null || wanted === null || upTo === null) return false
+  switch (operator) {
+    case 'eq':
+      return value === wanted
+    case 'in':
+      return given.includes(value)
+    case 'has':
+      return (value as string[]).includes(wanted as string)
+    case 'gt':
+      return value > wanted
+    case 'gte':
+      return value >= wanted
+    case 'lt':
+      return value < wanted
+    case 'lte':
+      return value <= wanted
+    case 'between':
+      return value >= wanted && value <= upTo
+    case 'contains':
+      return String(value).includes(String(wanted))
+    case 'starts_with':
+      return String(value).startsWith(String(wanted))
+  }
+}
