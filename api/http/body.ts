@@ -39,7 +39,12 @@ export function requireJson(request: IncomingMessage): void {
     throw new AppError('unsupported_media_type', 'the body must be JSON', {
       hint: 'send Content-Type: application/json',
     })
-  if (request.headers['content-encoding'] && request.headers['content-encoding'] !== 'identity')
+  refuseCompressed(request)
+}
+
+export function refuseCompressed(request: IncomingMessage): void {
+  const encoding = request.headers['content-encoding']
+  if (encoding && encoding !== 'identity')
     throw new AppError('unsupported_media_type', 'compressed bodies are not accepted')
 }
 
@@ -96,5 +101,5 @@ export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
 /** Whether the bytes of a body are worth a walk with `unsafeText`. */
 export const isSuspect = (bytes: Buffer) => SUSPECT.test(bytes.toString('latin1'))
 
-const tooLarge = (limit: number) =>
+export const tooLarge = (limit: number) =>
   new AppError('payload_too_large', `the body is larger than ${limit.toLocaleString('en')} bytes`)

@@ -92,7 +92,12 @@ function answer(document: OpenApi, status: string, response: Record<string, unkn
 }
 
 const details = (title: string, content: unknown) =>
-  `<details><summary>${html(title)}</summary>${json((content as Record<string, unknown>)['application/json'])}</details>`
+  Object.entries(content as Record<string, unknown>)
+    .map(([type, shape]) => {
+      const other = type === 'application/json' ? '' : ` (${type})`
+      return `<details><summary>${html(title + other)}</summary>${json(shape)}</details>`
+    })
+    .join('\n')
 
 const json = (value: unknown) => `<pre>${html(JSON.stringify(value, null, 2))}</pre>`
 

@@ -5,6 +5,7 @@ import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'
 import type { Caller } from './scopes.ts'
+import type { Upload } from './upload.ts'
 
 /** One request on its way through the gateway: what the handler gets to see of it, and what it asked for. */
 export class Exchange implements RouteRequest {
@@ -18,11 +19,13 @@ export class Exchange implements RouteRequest {
   commitEarly: ((answer: unknown) => Promise<void>) | undefined
   stored = true
   private readonly ctx: Koa.Context
+  private readonly file: Upload | undefined
   private readonly who: Caller | undefined
   private aborter: AbortController | undefined
 
-  constructor(ctx: Koa.Context, deps: AppDeps, caller: Caller | undefined, params: unknown) {
+  constructor(ctx: Koa.Context, deps: AppDeps, caller: Caller | undefined, params: unknown, file?: Upload) {
     this.ctx = ctx
+    this.file = file
     this.deps = deps
     this.who = caller
     this.params = params
@@ -31,6 +34,11 @@ export class Exchange implements RouteRequest {
   get caller(): Caller {
     if (!this.who) throw new Error('a public route has no caller')
     return this.who
+  }
+
+  get upload(): Upload {
+    if (!this.file) throw new Error('this route takes no file')
+    return this.file
   }
 
   get actor(): Actor {

@@ -1,13 +1,15 @@
+import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { z } from 'zod'
 import { AppError, type Issue, invalid, notFound } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
-import { isSuspect, parseJson, readBody, requireJson, unsafeText } from './body.ts'
+import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
-import type { AppRoute, Route } from './route.ts'
+import type { AppRoute, FileAnswer, Route } from './route.ts'
 import { type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
+import { openUpload } from './upload.ts'
 import { check, strict } from './validate.ts'
 
 /** What differs between /v1 (keys and scopes) and /app (sessions and roles). */
@@ -60,19 +62,22 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     realm.authorize(ctx, operation.route, params, caller)
 
     const key = operation.idempotent ? idempotencyKey(ctx.req) : undefined
-    const bytes = ctx.method === 'GET' || ctx.method === 'HEAD' ? undefined : await readJson(ctx, operation)
+    const { accepts, bodyLimit = MAX_BODY, response } = operation.route
+    const upload = accepts && openUpload(ctx.req, accepts, bodyLimit)
+    const takesJson = !upload && ctx.method !== 'GET' && ctx.method !== 'HEAD'
+    const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
     const body = bytes && parseJson(bytes)
 
-    const request = new Exchange(ctx, deps, caller, params)
+    const request = new Exchange(ctx, deps, caller, params, upload)
     const execute = () => {
       Object.assign(request, checked(operation, search, body, bytes))
       if (unknownId) throw notFound(unknownId)
       return operation.route.handler(request)
     }
-    const { status } = operation.route.response
+    if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
     const answer = key
-      ? await runOnce(request, { method: ctx.method, path, key, bytes }, status, execute)
-      : { status, body: JSON.stringify(await execute()) }
+      ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
+      : { status: response.status, body: JSON.stringify(await execute()) }
 
     ctx.status = answer.status
     ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
@@ -86,7 +91,8 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
     params: route.params,
     query: strict(route.query ?? z.object({})),
     body: route.body && strict(route.body),
-    idempotent: route.idempotent ?? route.method !== 'GET',
+    // A file that is sent again replaces itself: it needs no key, and is not there to be compared.
+    idempotent: route.idempotent ?? (route.method !== 'GET' && !route.accepts),
   }
 }
 
@@ -125,14 +131,18 @@ const hintOf = (issue: z.core.$ZodIssue) =>
   issue.code === 'invalid_value' ? `one of ${issue.values.join(', ')}` : undefined
 
 /** The raw body, read also where the operation takes none: then it must be empty. */
-async function readJson(
-  ctx: Koa.Context,
-  operation: Operation<Route | AppRoute>,
-): Promise<Buffer | undefined> {
-  const bytes = await readBody(ctx.req, operation.route.bodyLimit)
+async function readJson(ctx: Koa.Context, limit: number): Promise<Buffer | undefined> {
+  const bytes = await readBody(ctx.req, limit)
   if (bytes.length === 0) return undefined
   requireJson(ctx.req)
   return bytes
+}
+
+function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswer): void {
+  ctx.status = 200
+  ctx.res.setHeader('Content-Type', `${type}; charset=utf-8`)
+  ctx.res.setHeader('Content-Disposition', `attachment; filename="${name}"`)
+  ctx.body = Readable.from(content)
 }
 
 const NO_BODY = z.strictObject({}).optional()

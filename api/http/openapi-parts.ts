@@ -53,7 +53,7 @@ const MEANING: Record<number, [description: string, message: string]> = {
   ],
   412: ['If-Match names an older version', 'the record has changed since'],
   413: ['The body is too large', 'the body is larger than 1,048,576 bytes'],
-  415: ['The body is not JSON', 'the body must be JSON'],
+  415: ['The body is of another type than the operation takes', 'the body must be JSON'],
   422: ['Fields or parameters are invalid or unknown', 'unknown field'],
   429: [
     'Too many requests, or a quota is used up: wait for Retry-After',

@@ -103,7 +103,7 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
   if (writes) statuses.push('409', '413', '415')
   if (route.method === 'PATCH' || route.method === 'DELETE') statuses.push('412')
   const schema = (source: z.ZodType, io: 'input' | 'output') => jsonSchema(source, io, route.id, schemas)
-  const { status, schema: response, description } = route.response
+  const { response } = route
   return {
     operationId: route.id,
     tags: [route.tag],
@@ -112,15 +112,19 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
     parameters: [
       ...pathParameters(route, schema),
       ...(route.query ? queryParameters(schema(route.query, 'input')) : []),
-      ...((route.idempotent ?? writes) ? [IDEMPOTENCY_KEY] : []),
+      ...((route.idempotent ?? (writes && !route.accepts)) ? [IDEMPOTENCY_KEY] : []),
       ...(!limited && writes && (route as AppRoute).role !== 'public' ? [CSRF_TOKEN] : []),
     ],
     ...(route.body ? { requestBody: requestBody(route, schema(route.body, 'input')) } : {}),
+    ...(route.accepts ? { requestBody: fileBody(route.accepts, route.bodyLimit) } : {}),
     responses: {
-      [status]: {
-        description: description ?? 'Done',
+      [response.status]: {
+        description: response.description ?? 'Done',
         headers: headersOf(limited),
-        content: { 'application/json': { schema: schema(response, 'output') } },
+        content:
+          'file' in response
+            ? { [response.file]: { schema: FILE } }
+            : { 'application/json': { schema: schema(response.schema, 'output') } },
       },
       ...Object.fromEntries(
         statuses.sort().map((code) => [code, { $ref: `#/components/responses/${code}` }]),
@@ -181,6 +185,13 @@ function requestBody(route: Route | AppRoute, schema: Json): { required: boolean
   }
 }
 
+const FILE: Json = { type: 'string', contentMediaType: 'text/csv' }
+
+const fileBody = (type: string, limit = MAX_BODY) => ({
+  required: true,
+  content: { [type]: { schema: { ...FILE, 'x-max-bytes': limit } } },
+})
+
 const headersOf = (limited: boolean) =>
   Object.fromEntries(
     Object.keys(responseHeaders)
@@ -190,6 +201,8 @@ const headersOf = (limited: boolean) =>
 
 /** A scope that depends on the path is named by its parameter: `{target}:read`. */
 function scopesOf(route: Route): string[] {
+  if (typeof route.scope === 'object' && !Array.isArray(route.scope))
+    return [`{entity}:${route.scope.ofRecords}`]
   if (typeof route.scope !== 'function') return [route.scope].flat().filter((scope) => scope !== 'any')
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [...route.scope(Object.fromEntries(names.map((name) => [name, `{${name}}`])))]

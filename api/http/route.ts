@@ -4,6 +4,7 @@ import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import type { Caller, Scope } from './scopes.ts'
+import type { Upload } from './upload.ts'
 
 /**
  * One operation of the gateway: its one definition, from which routing, authorization, validation, idempotency and
@@ -13,8 +14,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below /v1, OpenAPI style: `/workflows/{workflow_id}`. Literal segments win over parameters. */
   path: string
-  /** `any`: every valid key. Several: all are needed. A function where they depend on the path. */
-  scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[])
+  /**
+   * `any`: every valid key. Several: all are needed. A function where they depend on the path. `ofRecords`: on the kind
+   * of record that the body or the row behind the path is about; the handler, who knows it, calls `requireScopes`.
+   */
+  scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
   /** OpenAPI: `operationId`, tag and summary; the description says what a caller must know. */
   id: string
   tag: string
@@ -23,9 +27,14 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query>
   body?: z.ZodType<Body>
+  /** The type of a body that is a file: it is not read, but given to the handler as `upload`. */
+  accepts?: 'text/csv'
   /** In bytes; default 1 MiB. */
   bodyLimit?: number
-  response: { status: 200 | 201; schema: z.ZodType; description?: string }
+  /** `file`: the answer is no JSON but a `FileAnswer` of this type. */
+  response:
+    | { status: 200 | 201; schema: z.ZodType; description?: string }
+    | { status: 200; file: 'text/csv'; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
   /**
@@ -36,11 +45,19 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
 }
 
+/** What a handler of a route whose response is a file returns; what it does not read is not made. */
+export interface FileAnswer {
+  name: string
+  content: AsyncIterable<Buffer | string>
+}
+
 /** What a handler gets: everything checked and typed. It returns the body, or throws AppError. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   params: Params
   query: Query
   body: Body
+  /** The file, of a route that `accepts` one. Throws elsewhere. */
+  readonly upload: Upload
   caller: Caller
   actor: Actor
   headers: IncomingHttpHeaders

@@ -17,9 +17,10 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
       /^\/v1\/(objects|custom-fields)\//.test(path) ? `the kinds are ${entityNames.join(', ')}` : undefined,
     routes,
     inspect(route) {
-      const named = typeof route.scope === 'function' ? [] : [route.scope].flat()
+      const depends = typeof route.scope === 'function' || isOfRecords(route.scope)
+      const named = depends ? [] : [route.scope as Scope | 'any' | Scope[]].flat()
       const known = named.every((scope) => scope === 'any' || SCOPES.includes(scope))
-      if (!known || (named.length === 0 && typeof route.scope !== 'function'))
+      if (!known || (named.length === 0 && !depends))
         throw new Error(`${route.method} /v1${route.path} does not say which scope it needs`)
     },
     authenticate: (ctx) => authenticateKey(ctx.req, deps),
@@ -29,7 +30,10 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
 }
 
 function neededScopes(route: Route, params: unknown): readonly Scope[] {
-  if (route.scope === 'any') return []
+  if (route.scope === 'any' || isOfRecords(route.scope)) return []
   if (typeof route.scope === 'function') return route.scope(params)
   return typeof route.scope === 'string' ? [route.scope] : route.scope
 }
+
+const isOfRecords = (scope: Route['scope']): scope is Extract<Route['scope'], { ofRecords: unknown }> =>
+  typeof scope === 'object' && !Array.isArray(scope)
