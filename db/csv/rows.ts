@@ -1,0 +1,123 @@
+import { type Options, parse } from 'csv-parse'
+import { AppError } from '../errors.ts'
+import { countLines } from './encoding.ts'
+
+/** A place between two rows of a file in UTF-8. */
+export interface Place {
+  byte: number
+  /** From 1. */
+  line: number
+}
+
+export interface CsvRow {
+  cells: string[]
+  /** On which it begins; from 1. */
+  line: number
+  /** Behind it. */
+  end: Place
+}
+
+export const START: Place = { byte: 0, line: 1 }
+
+/** A field of text may take 65,536 characters; what is longer than several of them has lost a quote. */
+const MAX_ROW_BYTES = 1024 * 1024
+
+/** What is not an error: other systems write rows of unequal length, and inches in unquoted cells. */
+const LENIENT = {
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_empty_lines: true,
+  record_delimiter: ['\r\n', '\n', '\r'],
+  max_record_size: MAX_ROW_BYTES,
+} satisfies Options
+
+/**
+ * The rows of a file from a place on, whatever ends its lines; empty lines are left out. Those before a mistake come
+ * first, then `invalid_request` is thrown with the line and what to do.
+ */
+export async function* readRows(
+  pieces: AsyncIterable<Buffer>,
+  delimiter: string,
+  from: Place = START,
+): AsyncGenerator<CsvRow, void, void> {
+  const reader = new RowReader(delimiter, from)
+  for await (const piece of pieces) {
+    const failure = await reader.write(piece)
+    yield* reader.take()
+    if (failure) throw failure
+  }
+  const failure = await reader.end()
+  yield* reader.take()
+  if (failure) throw failure
+}
+
+/** Rows that csv-parse finds, with the places that it does not know: its lines are wrong where CRLF is quoted. */
+class RowReader {
+  private readonly parser
+  private readonly from: number
+  private place: Place
+  /** The bytes from `place` on. */
+  private window: Buffer = Buffer.alloc(0)
+  private rows: CsvRow[] = []
+  private failed: Error | undefined
+
+  constructor(delimiter: string, from: Place) {
+    this.from = from.byte
+    this.place = from
+    this.parser = parse({
+      ...LENIENT,
+      delimiter,
+      on_record: (cells: string[], { bytes }) => {
+        this.add(cells, bytes)
+        return null
+      },
+    })
+    this.parser.on('error', (error) => {
+      this.failed = error
+    })
+  }
+
+  write(piece: Buffer): Promise<AppError | undefined> {
+    this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
+    return new Promise((resolve) => {
+      this.parser.write(piece, (error) => resolve(error ? this.failure(error) : undefined))
+    })
+  }
+
+  end(): Promise<AppError | undefined> {
+    return new Promise((resolve) => {
+      this.parser.once('close', () => resolve(this.failed && this.failure(this.failed)))
+      this.parser.resume()
+      this.parser.end()
+    })
+  }
+
+  take(): CsvRow[] {
+    return this.rows.splice(0)
+  }
+
+  private add(cells: string[], bytes: number): void {
+    const length = this.from + bytes - this.place.byte
+    const written = this.window.subarray(0, length)
+    this.window = this.window.subarray(length)
+    const line = this.place.line + countLines(written.subarray(0, emptyLines(written)))
+    this.place = { byte: this.place.byte + length, line: this.place.line + countLines(written) }
+    this.rows.push({ cells, line, end: this.place })
+  }
+
+  private failure({ code, message }: NodeJS.ErrnoException): AppError {
+    const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
+    if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE')
+      return new AppError('invalid_request', `the row on line ${line} has a quote that is never closed`, {
+        hint: `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`,
+      })
+    return new AppError('invalid_request', `the row on line ${line} cannot be read: ${message}`)
+  }
+}
+
+/** How many bytes of empty lines are in front. */
+function emptyLines(text: Buffer): number {
+  let at = 0
+  while (text[at] === 10 || text[at] === 13) at++
+  return at
+}
