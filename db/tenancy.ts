@@ -7,7 +7,13 @@ export interface Actor {
 }
 
 /** What a committed change may wake up. Polling is the truth; a wake only makes it prompt. */
-export type Channel = 'agx_runs' | 'agx_cancels' | 'agx_events' | 'agx_deliveries' | 'agx_run_ended'
+export type Channel =
+  | 'agx_runs'
+  | 'agx_cancels'
+  | 'agx_events'
+  | 'agx_deliveries'
+  | 'agx_files'
+  | 'agx_run_ended'
 
 /**
  * A transaction of one organization: the required first argument of every query on tenant data. Every query names

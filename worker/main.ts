@@ -4,6 +4,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { createDeliver } from '../activities/deliver.ts'
 import { createHttp } from '../activities/effects/http.ts'
 import { recordEffects } from '../activities/effects/records.ts'
+import { createFiles } from '../activities/files/index.ts'
 import { createActivities } from '../activities/index.ts'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { connect } from '../db/connect.ts'
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const activities = createActivities({ db, log, http: http.call, records: recordEffects })
   const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
+  const files = createFiles({ db })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE
   const { connectionOptions } = loadClientConnectConfig()
@@ -60,6 +62,7 @@ async function main(): Promise<void> {
         bundle,
         activities,
         deliveries,
+        files,
       })
       delay = 250
       const client = new Client({ connection, namespace })

@@ -1,5 +1,6 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { createDeliver } from '../activities/deliver.ts'
+import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
 
 export interface WorkersOptions {
@@ -10,6 +11,7 @@ export interface WorkersOptions {
   bundle: string
   activities: ReturnType<typeof createActivities>
   deliveries: ReturnType<typeof createDeliver>
+  files: ReturnType<typeof createFiles>
 }
 
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
@@ -17,6 +19,11 @@ const CACHED_WORKFLOWS = 1_000
 
 /** Deliveries have a task queue and slots of their own: slow receivers hold no run up. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
+
+/** So have imports and exports: few at once, for each takes as much of the database as it can get. */
+export const filesTaskQueue = (taskQueue: string) => `${taskQueue}-files`
+
+const FILES_AT_ONCE = 4
 
 /** The Temporal workers of this process, one for each task queue. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
@@ -47,6 +54,17 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,
+    }),
+    Worker.create({
+      ...shared,
+      workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 2 },
+      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
+      taskQueue: filesTaskQueue(taskQueue),
+      activities: options.files,
+      maxConcurrentWorkflowTaskExecutions: FILES_AT_ONCE,
+      maxConcurrentActivityTaskExecutions: FILES_AT_ONCE,
+      maxConcurrentLocalActivityExecutions: FILES_AT_ONCE,
+      maxCachedWorkflows: 10 * FILES_AT_ONCE,
     }),
   ])
 }

@@ -2,6 +2,7 @@ import type { Route } from '../http/route.ts'
 import { associationRoutes } from './associations.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
+import { importRoutes } from './imports.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
@@ -21,6 +22,7 @@ export const routes: Route[] = [
   ...objectRoutes,
   ...associationRoutes,
   ...customFieldRoutes,
+  ...importRoutes,
   ...nodeTestRoutes,
   ...runWorkflowRoutes,
   ...runRoutes,

@@ -7,6 +7,7 @@ import * as incoming from './0005_incoming.ts'
 import * as outgoing from './0006_outgoing.ts'
 import * as sixKinds from './0007_six_kinds.ts'
 import * as customFieldDefinitions from './0008_custom_field_definitions.ts'
+import * as imports from './0010_imports.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -18,4 +19,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0006_outgoing', outgoing],
   ['0007_six_kinds', sixKinds],
   ['0008_custom_field_definitions', customFieldDefinitions],
+  ['0010_imports', imports],
 ]

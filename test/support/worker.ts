@@ -8,6 +8,7 @@ import type { Http, RecordsOf } from '../../activities/context.ts'
 import { createDeliver } from '../../activities/deliver.ts'
 import { createHttp } from '../../activities/effects/http.ts'
 import { recordEffects } from '../../activities/effects/records.ts'
+import { createFiles } from '../../activities/files/index.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/connect.ts'
 import { createRun } from '../../db/runs.ts'
@@ -63,6 +64,7 @@ export async function startWorker(
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     deliveries: createDeliver({ db, http: receivers, secretsKey: effects.secretsKey ?? randomBytes(32) }),
+    files: createFiles({ db }),
     connection,
     namespace: 'default',
     taskQueue,

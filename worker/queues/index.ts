@@ -1,10 +1,11 @@
 import type { Logger } from '../../db/log.ts'
 import { eventsQueue } from '../match-events.ts'
 import type { Queue } from '../relay.ts'
-import { deliveriesTaskQueue } from '../workers.ts'
+import { deliveriesTaskQueue, filesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
+import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
 
 /** All that the relay looks after. To add one: a file beside this one and a line here. */
@@ -15,5 +16,6 @@ export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }
     eventsQueue(),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
+    ...FILE_SORTS.map((sort) => filesQueue(sort, filesTaskQueue(taskQueue))),
   ]
 }

@@ -1,0 +1,73 @@
+import { Context } from '@temporalio/activity'
+import type { Database } from '../../db/connect.ts'
+import { type CsvRow, readRows } from '../../db/csv/rows.ts'
+import { AppError } from '../../db/errors.ts'
+import { advanceImport, beginImport, type Read } from '../../db/imports/advance.ts'
+import { getImport, type ImportRow } from '../../db/imports/imports.ts'
+import { readPieces } from '../../db/imports/pieces.ts'
+import type { Actor, Tenant } from '../../db/tenancy.ts'
+import type { FileAnswer, FileInput } from '../../workflows/files.ts'
+
+/** Of one transaction: as many as a batch may have. */
+const ROWS = 200
+/** A turn of the workflow; well under a worker's grace on shutting down. */
+const TURN_MS = 5_000
+const SYSTEM: Actor = { type: 'system', id: null }
+
+/** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
+export function createImportRows({ db }: { db: Database }) {
+  return async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
+    const of = { id, start }
+    const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
+    let row = await system((tx) => beginImport(tx, of))
+    if (!row) return elsewhere(await system((tx) => getImport(tx, id)))
+    const actor = row.actor ?? SYSTEM
+    const file = readRows(readPieces(system, row.upload_id!, row.next_byte), row.file!.delimiter, {
+      byte: row.next_byte,
+      line: row.next_line,
+    })
+    const until = Date.now() + TURN_MS
+    try {
+      while (row.status === 'running' && Date.now() < until) {
+        const from: number = row.next_byte
+        const read = await next(file)
+        row = await db.tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read))
+        if (!row) return elsewhere(await system((tx) => getImport(tx, id)))
+        Context.current().heartbeat()
+      }
+    } finally {
+      await file.return()
+    }
+    return answerOf(row)
+  }
+}
+
+/** The next rows, and what comes behind them. */
+async function next(file: AsyncGenerator<CsvRow, void, void>): Promise<Read> {
+  const rows: CsvRow[] = []
+  try {
+    while (rows.length < ROWS) {
+      const one = await file.next()
+      if (one.done) return { rows, end: 'end' }
+      rows.push(one.value)
+    }
+    return { rows, end: 'more' }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return { rows, end: { failure: error } }
+  }
+}
+
+/** Stopped, or taken over by another start, or by another attempt of this turn: then it is for the next one to go on. */
+const elsewhere = (row: ImportRow): FileAnswer =>
+  row.status === 'queued' ? { status: 'stopped', details: 'It was started anew.' } : answerOf(row)
+
+function answerOf(row: ImportRow): FileAnswer {
+  const { status, rows_read, file, rows_created, rows_updated, rows_skipped, rows_failed, dry_run, error } =
+    row
+  const counts = `${rows_created} created, ${rows_updated} updated, ${rows_skipped} skipped, ${rows_failed} failed`
+  return {
+    status: status === 'running' || status === 'completed' || status === 'failed' ? status : 'stopped',
+    details: `${dry_run ? 'Dry run. ' : ''}Row ${rows_read} of ${file?.rows ?? 0}: ${counts}.${error ? ` ${error.message}.` : ''}`,
+  }
+}

@@ -1,0 +1,110 @@
+import type { CsvRow } from '../csv/rows.ts'
+import type { AppError } from '../errors.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
+import { changeImport, type ImportRow, lockImport } from './imports.ts'
+import { columnsOf } from './read-row.ts'
+import { targetsFor } from './targets.ts'
+import { type Written, writeRows } from './write-rows.ts'
+
+/** Which workflow asks: of each start of an import it is another one. */
+export interface StartOf {
+  id: string
+  start: number
+}
+
+/**
+ * The import, if it is this start's turn; it is running from then on. What comes back is locked until the transaction
+ * ends. @returns undefined where it was stopped, or where another start has taken over.
+ */
+export async function beginImport(tx: Tenant, { id, start }: StartOf): Promise<ImportRow | undefined> {
+  const row = await lockImport(tx, id)
+  if (row.starts !== start) return undefined
+  if (row.status === 'running') return row
+  if (row.status !== 'queued') return undefined
+  return changeImport(tx, id, {
+    status: 'running',
+    started_at: row.started_at ?? tx.trx.fn.now(),
+    lease_until: null,
+  })
+}
+
+/** What was read of a file: the next rows, and whether more may follow. */
+export interface Read {
+  rows: CsvRow[]
+  /** The end of the file, or what keeps the rest of it from being read. */
+  end: 'more' | 'end' | { failure: AppError }
+}
+
+/**
+ * Deals with the next rows of an import: the records, the rows that failed, and how far it is then, all in this one
+ * transaction. So a process that dies leaves all of it or nothing, and whoever goes on does so behind these rows.
+ * @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
+ */
+export async function advanceImport(
+  tx: Tenant,
+  of: StartOf,
+  from: number,
+  { rows, end }: Read,
+): Promise<ImportRow | undefined> {
+  const row = await beginImport(tx, of)
+  if (!row || row.next_byte !== from) return undefined
+  const targets = await targetsFor(tx, row.entity)
+  const { header } = row.file!
+  const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length }
+  const written = await (row.dry_run
+    ? tried(tx, (inner) => writeRows(inner, job, rows))
+    : writeRows(tx, job, rows))
+  await noteFailures(tx, row, rows, written)
+  const last = rows.at(-1)?.end
+  return changeImport(tx, row.id, {
+    next_byte: last?.byte ?? row.next_byte,
+    next_line: last?.line ?? row.next_line,
+    rows_read: row.rows_read + rows.length,
+    rows_created: row.rows_created + written.created,
+    rows_updated: row.rows_updated + written.updated,
+    rows_skipped: row.rows_skipped + written.skipped,
+    rows_failed: row.rows_failed + written.failures.length,
+    ...(end === 'more' ? {} : { ended_at: tx.trx.fn.now() }),
+    ...(end === 'end' ? { status: 'completed' } : {}),
+    ...(typeof end === 'object' ? { status: 'failed', error: JSON.stringify(errorOf(end.failure)) } : {}),
+  })
+}
+
+const errorOf = ({ message, details: { hint } }: AppError) => ({ message, ...(hint ? { hint } : {}) })
+
+async function noteFailures(
+  tx: Tenant,
+  row: ImportRow,
+  rows: CsvRow[],
+  { failures }: Written,
+): Promise<void> {
+  if (failures.length === 0) return
+  const numbers = new Map(rows.map((one, index) => [one, row.rows_read + index + 1]))
+  await tx.trx('import_errors').insert(
+    failures.map((failure) => ({
+      organization_id: tx.organizationId,
+      import_id: row.id,
+      row_number: numbers.get(failure.row),
+      line: failure.row.line,
+      issues: storable(JSON.stringify(failure.issues)),
+      cells: storable(JSON.stringify(failure.row.cells)),
+    })),
+  )
+}
+
+/** JSON that PostgreSQL takes: without NUL. */
+const storable = (json: string) => json.replaceAll('\\u0000', '\\ufffd')
+
+/** Does something as it would be done, and undoes it. */
+async function tried<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined
+  await savepoint(tx, async (inner) => {
+    result = { value: await work(inner) }
+    throw new Undo()
+  }).catch((error) => {
+    if (!(error instanceof Undo)) throw error
+  })
+  return result!.value
+}
+
+class Undo extends Error {}

@@ -1,0 +1,152 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Encoding } from '../csv/encoding.ts'
+import type { Place } from '../csv/rows.ts'
+import { notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Page } from '../page.ts'
+import type { EntityName } from '../records/kind.ts'
+import type { Actor, Tenant } from '../tenancy.ts'
+
+/** Column of the file → field, `address.city`, `custom_fields.tier`, or null to leave it out. */
+export type Mapping = Record<string, string | null>
+
+export type ImportStatus = 'created' | 'ready' | 'queued' | 'running' | 'stopped' | 'completed' | 'failed'
+
+/** What an upload found out about its file. */
+export interface ImportFile {
+  /** As uploaded. */
+  bytes: number
+  rows: number
+  encoding: Encoding
+  delimiter: string
+  header: string[]
+  /** The first values of each column. */
+  samples: string[][]
+  proposed: Mapping
+  /** Where the rows begin. */
+  start: Place
+}
+
+export interface ImportRow {
+  id: string
+  entity: EntityName
+  mode: 'create' | 'upsert'
+  upsert_by: string | null
+  dry_run: boolean
+  delimiter: string | null
+  encoding: Encoding | null
+  mapping: Mapping
+  file: ImportFile | null
+  upload_id: string | null
+  status: ImportStatus
+  targets: Mapping | null
+  starts: number
+  actor: Actor | null
+  next_byte: number
+  next_line: number
+  rows_read: number
+  rows_created: number
+  rows_updated: number
+  rows_skipped: number
+  rows_failed: number
+  error: ImportError | null
+  created_by: Actor
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+}
+
+/** Why a whole import failed. */
+export interface ImportError {
+  message: string
+  hint?: string
+}
+
+export interface NewImport {
+  entity: EntityName
+  mode: 'create' | 'upsert'
+  by?: string | undefined
+  dry_run: boolean
+  delimiter?: string | undefined
+  encoding?: Encoding | undefined
+  mapping: Mapping
+}
+
+const SHOWN = [
+  ...[
+    'id',
+    'entity',
+    'mode',
+    'upsert_by',
+    'dry_run',
+    'delimiter',
+    'encoding',
+    'mapping',
+    'file',
+    'upload_id',
+  ],
+  ...['status', 'targets', 'starts', 'actor', 'next_byte', 'next_line', 'error'],
+  ...['rows_read', 'rows_created', 'rows_updated', 'rows_skipped', 'rows_failed'],
+  ...['created_by', 'created_at', 'started_at', 'ended_at'],
+]
+
+export async function createImport(tx: Tenant, { by, mapping, ...values }: NewImport): Promise<ImportRow> {
+  const [row] = await tx
+    .trx('imports')
+    .insert({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      ...values,
+      upsert_by: by,
+      mapping: JSON.stringify(mapping),
+      status: 'created',
+      created_by: JSON.stringify(tx.actor),
+    })
+    .returning<ImportRow[]>(SHOWN)
+  return row!
+}
+
+/** Throws not_found. */
+export async function getImport(tx: Tenant, id: string): Promise<ImportRow> {
+  const row = await tx
+    .trx('imports')
+    .where({ organization_id: tx.organizationId, id })
+    .first<ImportRow>(SHOWN)
+  if (!row) throw notFound('import')
+  return row
+}
+
+/** The import, locked until the transaction ends: while rows are being written, it is waited for. Throws not_found. */
+export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
+  const row = await tx
+    .trx('imports')
+    .where({ organization_id: tx.organizationId, id })
+    .forUpdate()
+    .first<ImportRow>(SHOWN)
+  if (!row) throw notFound('import')
+  return row
+}
+
+/** Of these kinds; the newest first. */
+export function listImports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ImportRow>> {
+  const rows = tx
+    .trx('imports')
+    .where('organization_id', tx.organizationId)
+    .whereIn('entity', entities)
+    .select(SHOWN)
+  return pageById(rows, page, { of: ['imports', entities] })
+}
+
+/** Writes columns of one import. @returns it as it is then. */
+export async function changeImport(
+  tx: Tenant,
+  id: string,
+  values: Partial<Record<keyof ImportRow | 'lease_until', unknown>>,
+): Promise<ImportRow> {
+  const [row] = await tx
+    .trx('imports')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ ...values, updated_at: tx.trx.fn.now() })
+    .returning<ImportRow[]>(SHOWN)
+  return row!
+}

@@ -1,0 +1,111 @@
+import { ENTITY_OF } from '../incoming/types.ts'
+import { READ_ONLY } from '../records/common-fields.ts'
+import type { EntityName } from '../records/kind.ts'
+import { entities } from '../records/kinds/index.ts'
+import { normalise, SYNONYMS } from '../records/synonyms.ts'
+import type { Mapping } from './imports.ts'
+import { type Target, type Targets, targetOf } from './targets.ts'
+
+/**
+ * What each column of a header probably is, by its name: a field, by its own name or by one that other systems have
+ * for it; nothing, for what only the service writes; else a custom field. Of two columns for one field the one with
+ * the better name gets it.
+ */
+export function proposeMapping(entity: EntityName, header: string[], targets: Targets): Mapping {
+  const guesses = header.map((column) => ({ column, ...guess(entity, column, targets) }))
+  const best = new Map<string, string>()
+  for (const { column, target } of [...guesses].sort((one, other) => one.rank - other.rank))
+    if (target && !best.has(target)) best.set(target, column)
+  const mapping: Mapping = {}
+  for (const { column, target } of guesses) {
+    const taken = target !== null && best.get(target) !== column
+    const own = taken ? asCustomField(column, targets) : target
+    const free = own !== null && (!taken || !best.has(own))
+    if (taken && free) best.set(own, column)
+    mapping[column] = free ? own : null
+  }
+  return mapping
+}
+
+function guess(
+  entity: EntityName,
+  column: string,
+  targets: Targets,
+): { target: string | null; rank: number } {
+  if (targetOf(targets, column)) return { target: column, rank: 0 }
+  const whole = normalise(column)
+  const { object } = entities[entity]
+  const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
+  if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
+  if (SERVICE.has(bare)) return { target: null, rank: 0 }
+  for (const name of [whole, bare]) {
+    const own = [...targets.byName.values()].find((target) => namesOf(target).includes(name))
+    if (own) return { target: own.name, rank: name === whole ? 1 : 2 }
+  }
+  const target = Object.entries(ENTITY_OF).find(([, plural]) => plural === entity)?.[0]
+  const synonyms = target ? SYNONYMS[target as keyof typeof ENTITY_OF] : undefined
+  for (const name of [whole, bare]) {
+    const field = OTHERS[name] ?? synonyms?.[name]?.field
+    if (field && targets.byName.has(field)) return { target: field, rank: 4 + (synonyms?.[name]?.rank ?? 0) }
+  }
+  return { target: asCustomField(column, targets), rank: 10 }
+}
+
+/** What a target is called itself; a part of an address also without the address. */
+const namesOf = ({ name, label = name }: Target) =>
+  name.startsWith('custom_fields.')
+    ? [normalise(name.slice('custom_fields.'.length)), normalise(label)]
+    : [normalise(name), normalise(name.split('.').at(-1)!)]
+
+/** The id that the other system has for a record. */
+const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])
+
+/** Fields that are the service's own, or another system's; and what GET …/errors adds. */
+const SERVICE = new Set(
+  [
+    ...READ_ONLY,
+    'error',
+    'import_error',
+    'create date',
+    'created date',
+    'created',
+    'last modified date',
+    'last modified',
+    'updated',
+  ].map(normalise),
+)
+
+/** Names of columns in other systems' exports that webhooks do not have. */
+const OTHERS: Record<string, string | undefined> = Object.assign(Object.create(null), {
+  mobilephonenumber: 'mobile_phone',
+  stateregion: 'address.state',
+  countryregion: 'address.country',
+  associatedcompany: 'company_name',
+  primaryassociatedcompany: 'company_name',
+  originalsource: 'lead_source',
+  companydomainname: 'domain',
+  dealname: 'name',
+  dealstage: 'stage',
+  closedate: 'expected_close_date',
+  dealtype: 'deal_type',
+  value: 'amount',
+  taskname: 'title',
+  subject: 'title',
+  duedate: 'due_at',
+  notes: 'body',
+  notebody: 'body',
+  activitytype: 'type',
+  activitydate: 'occurred_at',
+})
+
+/** A custom field by the name of a column; null where nothing is left of it, or a definition is needed. */
+function asCustomField(column: string, { open }: Targets): string | null {
+  const name = column
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{Mark}/gu, '')
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^[_0-9]+|_+$/g, '')
+    .slice(0, 63)
+  return name && open ? `custom_fields.${name}` : null
+}

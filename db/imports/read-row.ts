@@ -1,0 +1,80 @@
+import { CellProblem, readCell, readList } from '../csv/read-cell.ts'
+import type { Issue } from '../errors.ts'
+import type { RecordInput } from '../records/schemas.ts'
+import { splitName } from '../records/split-name.ts'
+import type { Mapping } from './imports.ts'
+import { type Target, type Targets, targetOf } from './targets.ts'
+
+/** What is wrong with a row, or with one of its cells. */
+export interface RowIssue {
+  column: string | null
+  message: string
+}
+
+/** A column of the file that goes somewhere. */
+export interface Column {
+  name: string
+  index: number
+  target: Target
+}
+
+/** What a row says, before validation. A blank cell says nothing. */
+export interface RowFields {
+  fields: RecordInput
+  companyName?: string
+  issues: RowIssue[]
+}
+
+export function columnsOf(header: string[], mapping: Mapping, targets: Targets): Column[] {
+  return header.flatMap((name, index) => {
+    const target = mapping[name] ? targetOf(targets, mapping[name]) : undefined
+    return target ? [{ name, index, target }] : []
+  })
+}
+
+export function readRow(columns: Column[], width: number, cells: string[]): RowFields {
+  const row: RowFields = { fields: {}, issues: [] }
+  if (cells.slice(width).some(isFilled))
+    row.issues.push({
+      column: null,
+      message: `the row has ${cells.length} cells and the header ${width}: a cell with the delimiter in it must be quoted`,
+    })
+  for (const { name, index, target } of columns) {
+    const cell = cells[index]
+    if (cell === undefined || !isFilled(cell)) continue
+    try {
+      put(row, target, cell)
+    } catch (error) {
+      if (!(error instanceof CellProblem)) throw error
+      row.issues.push({ column: name, message: error.message })
+    }
+  }
+  return row
+}
+
+export const isFilled = (cell: string): boolean => cell.trim() !== ''
+
+function put(row: RowFields, { name, type, choices }: Target, cell: string): void {
+  const { fields } = row
+  if (type === 'tags') fields.tags = readList(cell)
+  else if (type === 'company_name') row.companyName = cell.trim()
+  else if (type === 'full_name') row.fields = { ...splitName(cell), ...fields }
+  else {
+    const value = readCell(cell, type, choices)
+    const [outer, inner] = name.split('.') as [string, string | undefined]
+    if (inner === undefined) fields[outer] = value
+    else fields[outer] = { ...(fields[outer] as object | undefined), [inner]: value }
+  }
+}
+
+/** Issues of a record as issues of the row: each by the column that the field came from. */
+export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
+  return issues.map(({ loc, msg }) => {
+    const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
+    const column = columns.find(
+      ({ target }) => target.name === path.slice(0, 2).join('.') || target.name === path[0],
+    )
+    const field = path.join('.')
+    return { column: column?.name ?? null, message: column ? msg : field ? `${field}: ${msg}` : msg }
+  })
+}

@@ -1,0 +1,85 @@
+import type { CellType } from '../csv/read-cell.ts'
+import { holdRules } from '../records/custom-fields/rules.ts'
+import type { CustomFieldType, Definition } from '../records/custom-fields/types.ts'
+import type { EntityName, Field, FieldType } from '../records/kind.ts'
+import { entities } from '../records/kinds/index.ts'
+import type { Tenant } from '../tenancy.ts'
+
+/** What a column of a file can become. */
+export interface Target {
+  name: string
+  /** `tags` are a list; of a `full_name` come first and last name, of a `company_name` a company to link with. */
+  type: CellType | 'tags' | 'full_name' | 'company_name'
+  choices?: readonly string[]
+  /** What a custom field is called for people. */
+  label?: string
+}
+
+const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
+const CUSTOM = /^custom_fields\.[a-z][a-z0-9_]{0,62}$/
+
+const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
+  integer: 'integer',
+  money: 'money',
+  boolean: 'boolean',
+  date: 'date',
+  datetime: 'datetime',
+  enum: 'choice',
+}
+
+/** All that a column can become. */
+export interface Targets {
+  byName: Map<string, Target>
+  /** Whether custom fields without a definition may be written, too. */
+  open: boolean
+}
+
+export async function targetsFor(tx: Tenant, entity: EntityName): Promise<Targets> {
+  const { definitions, strict } = await holdRules(tx, entity)
+  const native = Object.entries(entities[entity].fields).filter(([, field]) => !field.readOnly)
+  const all: Target[] = [
+    ...native.flatMap(([name, field]) => nativeTargets(name, field)),
+    { name: 'external_id', type: 'text' },
+    { name: 'owner_id', type: 'text' },
+    { name: 'tags', type: 'tags' },
+    ...(entity === 'contacts' ? OF_CONTACTS : []),
+    ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
+  ]
+  return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }
+}
+
+const OF_CONTACTS: Target[] = [
+  { name: 'full_name', type: 'full_name' },
+  { name: 'company_name', type: 'company_name' },
+]
+
+/** The target of this name; undefined where there is none. */
+export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
+  return byName.get(name) ?? (open && CUSTOM.test(name) ? { name, type: 'any' } : undefined)
+}
+
+function nativeTargets(name: string, field: Field): Target[] {
+  if (field.type === 'address')
+    return ADDRESS_PARTS.map((part) => ({ name: `${name}.${part}`, type: 'text' }))
+  const choices = field.values ? { choices: field.values } : {}
+  return [{ name, type: CELL_TYPES[field.type] ?? 'text', ...choices }]
+}
+
+const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {
+  text: 'text',
+  number: 'number',
+  boolean: 'boolean',
+  date: 'date',
+  datetime: 'datetime',
+  select: 'choice',
+  multi_select: 'choices',
+  url: 'text',
+  email: 'text',
+  phone: 'text',
+  json: 'json',
+}
+
+function customTarget(name: string, { type, label, options }: Definition): Target {
+  const choices = options ? { choices: options } : {}
+  return { name: `custom_fields.${name}`, label, type: CUSTOM_TYPES[type], ...choices }
+}

@@ -1,0 +1,195 @@
+import { v7 as uuidv7 } from 'uuid'
+import { findDelimiter } from '../csv/delimiter.ts'
+import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
+import { readRows } from '../csv/rows.ts'
+import { conflict, type Issue, invalid } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import { changeImport, type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
+import { proposeMapping } from './propose.ts'
+import { isFilled } from './read-row.ts'
+import { isDone, progressAtStart } from './state.ts'
+import { targetsFor } from './targets.ts'
+
+/** Pieces that are stored with one statement. */
+const TOGETHER = 4
+const SAMPLES = 3
+const MAX_COLUMNS = 1_000
+
+type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
+
+/**
+ * Takes the file of an import, or another one in place of it, as long as nothing was written from it. It is stored as
+ * it comes, a few pieces at a time, and read while it is: what no row could be read of is refused here. Throws
+ * `conflict`; `invalid_request` with the line for what is no CSV; `validation_error` for its header.
+ */
+export async function receiveFile(
+  tenant: Transactions,
+  row: ImportRow,
+  upload: AsyncIterable<Buffer>,
+  charset?: Encoding,
+): Promise<ImportRow> {
+  refuseLate(row)
+  const uploadId = uuidv7()
+  try {
+    const file = await readFile(tenant, uploadId, row, upload, row.encoding ?? charset)
+    return await tenant(async (tx) => {
+      const before = await lockImport(tx, row.id)
+      refuseLate(before)
+      const targets = await targetsFor(tx, row.entity)
+      const found = { ...file, proposed: proposeMapping(row.entity, file.header, targets) }
+      if (before.upload_id) await deletePieces(tx, before.upload_id)
+      await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: row.id }).delete()
+      return changeImport(tx, row.id, {
+        status: 'ready',
+        upload_id: uploadId,
+        file: JSON.stringify(found),
+        ...progressAtStart(found),
+      })
+    })
+  } catch (error) {
+    await tenant((tx) => deletePieces(tx, uploadId)).catch(() => {})
+    throw error
+  }
+}
+
+function refuseLate(row: ImportRow): void {
+  if (row.status === 'queued' || row.status === 'running')
+    throw conflict('the import is running', { hint: 'stop it first' })
+  if (isDone(row) && !row.dry_run)
+    throw conflict('rows of the file have been imported already', { hint: 'create another import' })
+}
+
+async function readFile(
+  tenant: Transactions,
+  uploadId: string,
+  row: ImportRow,
+  upload: AsyncIterable<Buffer>,
+  encoding: Encoding | undefined,
+): Promise<Omit<ImportFile, 'proposed'>> {
+  const decoder = new ToUtf8(encoding)
+  const counted = { bytes: 0 }
+  const pieces = stored(tenant, uploadId, piecesOf(decoded(upload, decoder, counted)))
+  const first = await pieces.next()
+  if (first.done) throw invalid([issue('the file is empty')])
+  const { delimiter, skip } = row.delimiter
+    ? { delimiter: row.delimiter, skip: findDelimiter(first.value).skip }
+    : findDelimiter(first.value)
+
+  const beginning = { byte: skip, line: skip > 0 ? 2 : 1 }
+  let header: string[] | undefined
+  let start = beginning
+  let rows = 0
+  const samples: string[][] = []
+  for await (const { cells, end } of readRows(
+    after(first.value.subarray(skip), pieces),
+    delimiter,
+    beginning,
+  )) {
+    if (!header) {
+      header = headerOf(cells)
+      start = end
+      continue
+    }
+    rows++
+    if (samples.length < SAMPLES && cells.some(isFilled)) samples.push(cells)
+  }
+  if (!header) throw invalid([issue('the file is empty')])
+  return {
+    bytes: counted.bytes,
+    rows,
+    encoding: decoder.encoding!,
+    delimiter,
+    header,
+    samples: header.map((_, index) => samples.map((cells) => (cells[index] ?? '').slice(0, 100))),
+    start,
+  }
+}
+
+/** Columns without a name get one; trailing ones that spreadsheets leave behind, too. Throws `validation_error`. */
+function headerOf(cells: string[]): string[] {
+  const header = cells.map((cell, index) => cell.trim() || `column ${index + 1}`)
+  const issues: Issue[] = header.flatMap((name, index) => {
+    const earlier = header.indexOf(name)
+    return earlier === index
+      ? []
+      : [
+          issue(
+            `columns ${earlier + 1} and ${index + 1} are both called ${name.slice(0, 100)}`,
+            'rename one of them',
+          ),
+        ]
+  })
+  if (header.length > MAX_COLUMNS) issues.push(issue(`the file has more than ${MAX_COLUMNS} columns`))
+  if (
+    cells.some((cell) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell)) ||
+    !cells.some((cell) => /\p{Letter}/u.test(cell))
+  )
+    issues.push(
+      issue('the first row is no header: it holds values', 'put a row with the names of the columns on top'),
+    )
+  if (issues.length > 0) throw invalid(issues)
+  return header
+}
+
+const issue = (msg: string, hint?: string): Issue => ({
+  loc: ['body', 'header'],
+  msg,
+  type: 'invalid_header',
+  ...(hint ? { hint } : {}),
+})
+
+async function* decoded(
+  upload: AsyncIterable<Buffer>,
+  decoder: ToUtf8,
+  counted: { bytes: number },
+): AsyncGenerator<Buffer> {
+  // Gathered, for the decoder wants to see a byte order mark whole.
+  for await (const piece of piecesOf(upload)) {
+    counted.bytes += piece.length
+    yield decoder.write(piece)
+  }
+  yield decoder.end()
+}
+
+/** The same bytes in pieces of one size; the last one may be shorter, and there is none of nothing. */
+async function* piecesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+  let waiting: Buffer[] = []
+  let length = 0
+  for await (const part of bytes) {
+    waiting.push(part)
+    length += part.length
+    if (length < PIECE_BYTES) continue
+    const joined = Buffer.concat(waiting)
+    let at = 0
+    for (; length - at >= PIECE_BYTES; at += PIECE_BYTES) yield joined.subarray(at, at + PIECE_BYTES)
+    waiting = [joined.subarray(at)]
+    length -= at
+  }
+  if (length > 0) yield Buffer.concat(waiting)
+}
+
+async function* stored(
+  tenant: Transactions,
+  uploadId: string,
+  pieces: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void, void> {
+  const waiting: Buffer[] = []
+  let number = 0
+  const flush = async () => {
+    const batch = waiting.splice(0)
+    if (batch.length > 0) await tenant((tx) => addPieces(tx, uploadId, number, batch))
+    number += batch.length
+  }
+  for await (const piece of pieces) {
+    waiting.push(piece)
+    if (waiting.length === TOGETHER) await flush()
+    yield piece
+  }
+  await flush()
+}
+
+async function* after(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield first
+  yield* others
+}

@@ -1,0 +1,180 @@
+import type { CsvRow } from '../csv/rows.ts'
+import type { AppError } from '../errors.ts'
+import { findOldestCompany } from '../incoming/dedupe.ts'
+import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
+import { createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
+import { createRecord } from '../records/store.ts'
+import { findByKeys, upsertKey } from '../records/upsert.ts'
+import type { Tenant } from '../tenancy.ts'
+import type { ImportRow } from './imports.ts'
+import { type Column, isFilled, type RowFields, type RowIssue, readRow, rowIssues } from './read-row.ts'
+
+export interface Written {
+  created: number
+  updated: number
+  /** Nothing to say, or nothing that was not there already. */
+  skipped: number
+  failures: { row: CsvRow; issues: RowIssue[] }[]
+}
+
+export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'> {
+  columns: Column[]
+  /** The columns of the header. */
+  width: number
+}
+
+/** A row on its way. */
+interface Line {
+  row: CsvRow
+  read: RowFields
+  issues: RowIssue[]
+}
+
+/** Writes the records of rows, and finds out what is wrong with those that it cannot write; they write nothing. */
+export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
+  const filled = rows.filter(({ cells }) => cells.some(isFilled))
+  const lines = filled.map((row): Line => {
+    const read = readRow(job.columns, job.width, row.cells)
+    return { row, read, issues: read.issues }
+  })
+  const written: Written = { created: 0, updated: 0, skipped: rows.length - filled.length, failures: [] }
+  await linkCompanies(tx, lines.filter(isSound))
+  for (const wave of job.mode === 'create' ? [lines.filter(isSound)] : waves(job, lines)) {
+    const found = await existing(tx, job, wave)
+    await create(
+      tx,
+      job,
+      written,
+      wave.filter((line) => !found.has(line)),
+    )
+    await update(tx, job, written, found)
+  }
+  written.failures = lines.filter((line) => !isSound(line)).map(({ row, issues }) => ({ row, issues }))
+  return written
+}
+
+const isSound = ({ issues }: Line) => issues.length === 0
+
+async function create(tx: Tenant, job: Job, written: Written, lines: Line[]): Promise<void> {
+  const parsed = parse(job, createSchema(job.entity), lines)
+  const outcomes = await createMany(tx, job.entity, [...parsed.values()])
+  count(job, written, [...parsed.keys()], outcomes, new Set())
+}
+
+async function update(tx: Tenant, job: Job, written: Written, found: Map<Line, string>): Promise<void> {
+  // Of what is there only what the row says is changed: nothing is required, and nothing has a default.
+  const parsed = parse(job, updateSchema(job.entity), [...found.keys()])
+  const updates = [...parsed].map(([line, patch]) => ({ id: found.get(line)!, patch }))
+  const versions = await versionsOf(
+    tx,
+    job,
+    updates.map(({ id }) => id),
+  )
+  const outcomes = await updateMany(tx, job.entity, updates)
+  const same = new Set(
+    outcomes.flatMap((one) =>
+      'record' in one && versions.get(one.record.id) === one.record.version ? [one.record.id] : [],
+    ),
+  )
+  count(job, written, [...parsed.keys()], outcomes, same)
+}
+
+function count(job: Job, written: Written, lines: Line[], outcomes: Outcome[], same: Set<string>): void {
+  for (const [i, outcome] of outcomes.entries()) {
+    if ('error' in outcome) lines[i]!.issues = issuesOf(job, outcome.error)
+    else if (outcome.created) written.created++
+    else if (same.has(outcome.record.id)) written.skipped++
+    else written.updated++
+  }
+}
+
+/** What a schema makes of each line; those that it refuses have issues then. */
+function parse(job: Job, schema: ReturnType<typeof createSchema>, lines: Line[]): Map<Line, RecordInput> {
+  const inputs = new Map<Line, RecordInput>()
+  for (const line of lines) {
+    const parsed = schema.safeParse(line.read.fields)
+    if (parsed.success) inputs.set(line, parsed.data)
+    else
+      line.issues = rowIssues(
+        job.columns,
+        parsed.error.issues.map(({ path, message }) => ({ loc: path.map(String), msg: message })),
+      )
+  }
+  return inputs
+}
+
+/** Lines with the same key go one after the other: what the first one creates, the second one changes. */
+function waves(job: Job, lines: Line[]): Line[][] {
+  const found: Line[][] = []
+  const seen = new Map<string, number>()
+  for (const line of lines.filter(isSound)) {
+    const key = keyOf(job, line)
+    if (key === undefined) continue
+    const wave = seen.get(key) ?? 0
+    seen.set(key, wave + 1)
+    found[wave] = [...(found[wave] ?? []), line]
+  }
+  return found
+}
+
+/** The value by which a line's record is found, as it is stored; a line without one has an issue. */
+function keyOf({ columns, entity, upsert_by }: Job, line: Line): string | undefined {
+  const by = upsert_by!
+  const parsed = updateSchema(entity).safeParse(line.read.fields)
+  // A row that is refused for something else is refused later.
+  const key = upsertKey(by, parsed.success ? parsed.data : line.read.fields)
+  if (key !== undefined) return key
+  line.issues = rowIssues(columns, [
+    { loc: [...by.split('.')], msg: 'is empty, but records are found by it' },
+  ])
+  return undefined
+}
+
+/** The records that lines are about, by id; none in an import that only creates. */
+async function existing(tx: Tenant, job: Job, lines: Line[]): Promise<Map<Line, string>> {
+  const found = new Map<Line, string>()
+  if (job.mode === 'create') return found
+  const by = job.upsert_by!
+  const keys = lines.map((line) => keyOf(job, line)!)
+  const ids = await findByKeys(tx, job.entity, by, keys)
+  for (const [i, line] of lines.entries()) {
+    const those = ids.get(keys[i]!) ?? []
+    if (those.length > 1)
+      line.issues = rowIssues(job.columns, [
+        { loc: by.split('.'), msg: `${those.length} ${job.entity} have this ${by}: merge them first` },
+      ])
+    else if (those[0]) found.set(line, those[0])
+  }
+  return found
+}
+
+async function versionsOf(tx: Tenant, { entity }: Job, ids: string[]): Promise<Map<string, number>> {
+  const rows = await tx
+    .trx(entity)
+    .where({ organization_id: tx.organizationId })
+    .whereIn('id', ids)
+    .select<{ id: string; version: number }[]>('id', 'version')
+  return new Map(rows.map(({ id, version }) => [id, version]))
+}
+
+/** Companies that are only named are found by their name, or made. */
+async function linkCompanies(tx: Tenant, lines: Line[]): Promise<void> {
+  const ids = new Map<string, string>()
+  for (const { read } of lines) {
+    if (!read.companyName) continue
+    const key = read.companyName.toLowerCase()
+    const id = ids.get(key) ?? (await findOrCreateCompany(tx, read.companyName))
+    ids.set(key, id)
+    read.fields.company_id = id
+  }
+}
+
+async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
+  const found = await findOldestCompany(tx, name)
+  return found ?? (await createRecord(tx, 'companies', createSchema('companies').parse({ name }))).id
+}
+
+function issuesOf({ columns }: Job, { message, details }: AppError): RowIssue[] {
+  if (details.issues) return rowIssues(columns, details.issues)
+  return rowIssues(columns, [{ loc: details.param?.split('.') ?? [], msg: message }])
+}

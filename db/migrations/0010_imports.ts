@@ -1,0 +1,124 @@
+import type { Knex } from 'knex'
+import { protect } from './protect.ts'
+
+/** Imports and exports of records as CSV: the jobs, and their files in pieces that any process can read. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    create table imports (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      entity text not null,
+      mode text not null check (mode in ('create', 'upsert')),
+      -- the field that an upsert finds records by
+      upsert_by text,
+      dry_run boolean not null,
+      -- as they were asked for; null is found out from the file
+      delimiter text,
+      encoding text,
+      -- column to field, or to null: what was said of it, which wins over what is proposed
+      mapping jsonb not null default '{}',
+      -- what the upload found out
+      file jsonb,
+      -- whose pieces are the file; each upload has an id of its own
+      upload_id uuid,
+      -- 'queued' is the outbox
+      status text not null
+        check (status in ('created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed')),
+      -- what the start settled on: a target, or null, for each column
+      targets jsonb,
+      -- how often it was started or resumed; each time it is another workflow
+      starts integer not null default 0,
+      -- who started it, and is the author of what it writes
+      actor jsonb,
+      -- how far it is: behind the last row that was dealt with
+      next_byte bigint not null default 0,
+      next_line integer not null default 1,
+      rows_read integer not null default 0,
+      rows_created integer not null default 0,
+      rows_updated integer not null default 0,
+      rows_skipped integer not null default 0,
+      rows_failed integer not null default 0,
+      -- why it failed
+      error jsonb,
+      -- a relay is starting it until then
+      lease_until timestamptz(3),
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      started_at timestamptz(3),
+      ended_at timestamptz(3),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+    create index imports_queue on imports (organization_id, id) where status = 'queued';
+    create index imports_busy on imports (organization_id, updated_at) where status = 'running';
+
+    -- files in UTF-8, in pieces of one size
+    create table import_pieces (
+      organization_id uuid not null references organizations on delete cascade,
+      upload_id uuid not null,
+      piece integer not null,
+      bytes bytea not null,
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, upload_id, piece)
+    );
+    create index import_pieces_age on import_pieces (created_at);
+
+    -- rows that were not imported
+    create table import_errors (
+      organization_id uuid not null,
+      import_id uuid not null,
+      row_number integer not null,
+      line integer not null,
+      -- one for each thing that is wrong: {column, message}
+      issues jsonb not null,
+      cells jsonb not null,
+      primary key (organization_id, import_id, row_number),
+      foreign key (organization_id, import_id) references imports on delete cascade
+    );
+
+    create table exports (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      entity text not null,
+      -- the parameters of the list, as they were sent and as they were understood
+      query jsonb not null,
+      list_query jsonb not null,
+      -- the fields that were asked for; null is all
+      fields text[],
+      bom boolean not null,
+      status text not null check (status in ('queued', 'running', 'completed', 'failed', 'expired')),
+      -- found out by the start
+      columns text[],
+      -- how far it is
+      cursor text,
+      pieces integer not null default 0,
+      rows integer not null default 0,
+      bytes bigint not null default 0,
+      error jsonb,
+      lease_until timestamptz(3),
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      started_at timestamptz(3),
+      ended_at timestamptz(3),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+    create index exports_queue on exports (organization_id, id) where status = 'queued';
+    create index exports_busy on exports (organization_id, updated_at) where status = 'running';
+
+    create table export_pieces (
+      organization_id uuid not null,
+      export_id uuid not null,
+      piece integer not null,
+      bytes bytea not null,
+      primary key (organization_id, export_id, piece),
+      foreign key (organization_id, export_id) references exports on delete cascade
+    );
+  `)
+  for (const table of ['imports', 'import_pieces', 'import_errors', 'exports', 'export_pieces'])
+    await protect(knex, table)
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('drop table export_pieces, exports, import_errors, import_pieces, imports')
+}

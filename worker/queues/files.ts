@@ -1,0 +1,113 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import type { Knex } from 'knex'
+import type { Actor } from '../../db/tenancy.ts'
+import type { FileInput } from '../../workflows/files.ts'
+import { summaryOf } from '../../workflows/summary.ts'
+import type { Queue } from '../relay.ts'
+
+const LEASE_SECONDS = 30
+/** Of each organization and sort at once: a file takes as much of the database as it can get. */
+const AT_ONCE = 2
+const SYSTEM: Actor = { type: 'system', id: null }
+
+/** Imports, or exports: what differs are names. */
+export interface FileSort {
+  table: 'imports' | 'exports'
+  workflow: 'importRecords' | 'exportRecords'
+  noun: 'import' | 'export'
+}
+
+export const FILE_SORTS: FileSort[] = [{ table: 'imports', workflow: 'importRecords', noun: 'import' }]
+
+/** An import or export that was claimed. */
+export interface FileRow {
+  organization_id: string
+  id: string
+  entity: string
+  starts: number
+}
+
+/** Each start is a workflow of its own, for an id is used once. */
+export const fileWorkflowId = (sort: FileSort, row: Pick<FileRow, 'id' | 'starts'>) =>
+  row.starts <= 1 ? `${sort.noun}:${row.id}` : `${sort.noun}:${row.id}:${row.starts}`
+
+/** Files to be read or written. `taskQueue` is their own, so that a long file holds no run up. */
+export function filesQueue(sort: FileSort, taskQueue: string): Queue<FileRow> {
+  const key = (row: FileRow) => [row.organization_id, row.id, row.starts]
+  return {
+    name: sort.table,
+    channel: 'agx_files',
+    claim: (db, limit) => claim(db, sort, limit),
+    start: (client, row) => startFile(client, sort, row, taskQueue),
+    async started(db, rows) {
+      await db(sort.table)
+        .whereIn(['organization_id', 'id', 'starts'], rows.map(key))
+        .andWhere('status', 'queued')
+        .update({ status: 'running', started_at: db.raw('coalesce(started_at, now())'), lease_until: null })
+    },
+    async refused(db, row, reason) {
+      await db.tenant(row.organization_id, SYSTEM, (tx) =>
+        tx
+          .trx(sort.table)
+          .where({ organization_id: row.organization_id, id: row.id, starts: row.starts, status: 'queued' })
+          .update({
+            status: 'failed',
+            error: JSON.stringify({ message: reason.slice(0, 1_000) }),
+            ended_at: tx.trx.fn.now(),
+            lease_until: null,
+          }),
+      )
+    },
+  }
+}
+
+/** The oldest of each organization first, as long as it has a free slot. */
+async function claim(db: Knex, { table }: FileSort, limit: number): Promise<FileRow[]> {
+  return db.transaction(async (trx) => {
+    const lock = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [
+      `agx claim ${table}`,
+    ])
+    if (!lock.rows[0].mine) return []
+    const { rows } = await trx.raw<{ rows: FileRow[] }>(
+      `with organizations as (select distinct organization_id from ${table} where status = 'queued'),
+       candidates as (
+         select q.* from organizations o cross join lateral (
+           select f.organization_id, f.id,
+             row_number() over (order by f.id) + (
+               select count(*) from ${table} b where b.organization_id = o.organization_id and b.status = 'running'
+             ) as place
+           from ${table} f
+           where f.organization_id = o.organization_id and f.status = 'queued'
+           order by f.id limit :atOnce) q
+         where q.place <= :atOnce)
+       update ${table} f set lease_until = now() + make_interval(secs => :lease)
+       from (select * from candidates order by place limit :limit) c
+       where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'
+         and (f.lease_until is null or f.lease_until < now())
+       returning f.organization_id, f.id, f.entity, f.starts`,
+      { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
+    )
+    return rows
+  })
+}
+
+async function startFile(client: Client, sort: FileSort, row: FileRow, taskQueue: string): Promise<void> {
+  const { organization_id, id, starts } = row
+  const summary = summaryOf(`${sort.noun} of ${row.entity}`)
+  const input: FileInput = { organization_id, id, start: starts, summary }
+  try {
+    await client.workflow.start(sort.workflow, {
+      taskQueue,
+      workflowId: fileWorkflowId(sort, row),
+      requestEagerStart: true,
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdConflictPolicy: 'FAIL',
+      staticSummary: summary,
+      memo: { organization_id, [`${sort.noun}_id`]: id },
+      priority: { fairnessKey: organization_id },
+      args: [input],
+    })
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+  }
+}
