@@ -3,6 +3,7 @@ import pg from 'pg'
 import { Dialect } from './dialect.ts'
 import { Notifier } from './notify.ts'
 import { type Actor, type Tenant, Wakes } from './tenancy.ts'
+import { transaction } from './transaction.ts'
 
 // bigint (counts, sizes) fits a double wherever we use it; numeric stays text, for money is never a float.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -40,10 +41,9 @@ export function connect(options: ConnectOptions): Database {
     url: options.url,
     async tenant(organizationId, actor, work) {
       const wakes = new Wakes()
-      const result = await app.transaction(
-        (trx) =>
-          work({ trx, organizationId, actor, wake: (channel, payload) => wakes.add(channel, payload) }),
-        { organizationId } as Knex.TransactionConfig,
+      const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
+      const result = await transaction(app, organizationId, (trx) =>
+        work({ trx, organizationId, actor, wake }),
       )
       // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
       for (const [channel, payload] of wakes) notifier.send(channel, payload)

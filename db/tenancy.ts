@@ -20,7 +20,7 @@ export type Channel =
  * `organizationId` in its `where`; row-level security is the second wall behind it.
  */
 export interface Tenant {
-  readonly trx: Knex.Transaction
+  readonly trx: Knex
   readonly organizationId: string
   readonly actor: Actor
   /** Sends NOTIFY on this channel once the transaction has committed. */
@@ -41,6 +41,15 @@ export class Wakes implements Iterable<[Channel, string]> {
 }
 
 /** Runs `work` in a savepoint: what it wrote is undone when it throws, the transaction goes on. */
-export function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  return tx.trx.transaction((trx) => work({ ...tx, trx }))
+export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  const { trx } = tx
+  await trx.raw('savepoint agx')
+  try {
+    const result = await work(tx)
+    await trx.raw('release savepoint agx')
+    return result
+  } catch (error) {
+    await trx.raw('rollback to savepoint agx; release savepoint agx')
+    throw error
+  }
 }

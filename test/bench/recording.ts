@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../db/connect.ts'
 import type { Tenant } from '../../db/tenancy.ts'
@@ -13,15 +15,18 @@ export interface Statement {
  * the same SQL by construction, and goes on doing it when the code changes.
  */
 export function recording(db: Database, statements: Statement[]): Database {
+  const inTenant = new AsyncLocalStorage<true>()
+  const { query } = pg.Client.prototype
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    const { text, values } = args[0] as { text?: string; values?: unknown[] }
+    // Notifications follow the transaction.
+    if (text && inTenant.getStore() && !/^(begin|commit|savepoint|release)|pg_notify/i.test(text))
+      statements.push({ sql: text, bindings: values ?? [] })
+    return Reflect.apply(query, this, args)
+  } as typeof query
   return {
     ...db,
-    tenant: (organizationId, actor, work) =>
-      db.tenant(organizationId, actor, (tx) => {
-        tx.trx.on('query', ({ sql, bindings }: Statement) => {
-          if (!/^(begin|commit|savepoint|release)/i.test(sql)) statements.push({ sql, bindings })
-        })
-        return work(tx)
-      }),
+    tenant: (organizationId, actor, work) => inTenant.run(true, () => db.tenant(organizationId, actor, work)),
   }
 }
 
