@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { AppError, invalid, notFound } from '../../db/errors.ts'
+import { entities, entityNamed, entityNames } from '../../db/records/kinds/index.ts'
+import { referencesOf } from '../../db/records/references.ts'
 import { getNodeTest } from '../../db/run-views.ts'
 import { createNodeTest } from '../../db/runs.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 import { type Route, route } from '../http/route.ts'
-import { allows, SCOPES, type Scope } from '../http/scopes.ts'
+import { requireScopes, type Scope } from '../http/scopes.ts'
 
 /** The test itself may take a minute; a caller that waits longer finds something else wrong. */
 const WAIT_MS = 75_000
@@ -48,7 +50,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Run one node by itself',
     description:
-      'Really runs it, with all its effects, once `confirm` is true. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records.',
+      'Really runs it, with all its effects, once `confirm` is true. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records, and of those that it links them with.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -67,9 +69,7 @@ export const nodeTestRoutes: Route[] = [
       const type = findNodeType(node_type)
       if (!type) throw notFound('node type', `GET /v1/workflows/nodes lists them`)
       const effect = typeof type.effect === 'function' ? type.effect(config) : type.effect
-      for (const scope of recordScopes(type, effect, config))
-        if (!allows(caller.scopes, scope))
-          throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
+      requireScopes(caller, recordScopes(type, effect, config))
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()
@@ -119,11 +119,25 @@ function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
 /** Which records the node would touch; where a placeholder decides, every kind that it could be. */
 function recordScopes(type: NodeType, effect: string, config: Record<string, unknown>): Scope[] {
   if (type.category !== 'records') return []
-  const { entity, target } = config
+  const { entity, target, fields } = config
   const level = effect === 'read' ? 'read' : 'write'
-  const all = SCOPES.filter((scope) => scope.endsWith(':write')).map((scope) => scope.split(':')[0])
-  const known = (name: unknown) => typeof name === 'string' && !name.includes('{{')
-  const kinds = [entity, target].filter((name) => name !== undefined)
-  const named = kinds.every(known) ? kinds : all.filter((kind) => kind !== 'knowledge')
-  return named.map((kind) => `${kind}:${level}` as Scope).filter((scope) => SCOPES.includes(scope))
+  const named = [entity, target, ...linkedBy(entity, fields)].filter((name) => name !== undefined)
+  const open = named.some((name) => typeof name !== 'string' || name.includes('{{'))
+  const kinds = open ? entityNames : named.flatMap((name) => entityNamed(String(name)) ?? [])
+  return [...new Set(kinds)].map((kind) => `${kind}:${level}` as const)
 }
+
+/** The kinds that the fields of a record would link it with. */
+function linkedBy(entity: unknown, fields: unknown): unknown[] {
+  if (!isObject(fields)) return [fields]
+  const { associations = [] } = fields
+  const kind = entityNamed(String(entity))
+  const references = kind ? referencesOf(entities[kind]).filter(([name]) => Object.hasOwn(fields, name)) : []
+  return [
+    ...references.map(([, { to }]) => to),
+    ...[associations].flat().map((one) => (isObject(one) ? one.object : one)),
+  ]
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -3,7 +3,7 @@ import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
-import { entities, entityNames } from './kinds/index.ts'
+import { entities, entityNamed, entityNames } from './kinds/index.ts'
 import { isStorable } from './values.ts'
 
 const MAX_TAGS = 100
@@ -86,11 +86,9 @@ function buildUpdate(kind: Kind) {
   })
 }
 
-/** Both ways of naming a kind are in use: `company` is the record's `object`, `companies` its path. */
-const bySingular = Object.fromEntries(entityNames.map((entity) => [entities[entity].object, entity]))
 const objectName = z
-  .enum([...entityNames, ...Object.keys(bySingular)])
-  .transform((name) => bySingular[name] ?? (name as EntityName))
+  .enum([...entityNames, ...entityNames.map((entity) => entities[entity].object)])
+  .transform((name) => entityNamed(name) as EntityName)
 
 /**
  * Strict, but for the read-only names, which get an error of their own. An empty text clears what need not be there:

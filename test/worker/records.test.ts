@@ -99,6 +99,57 @@ describe('runs that work on records', () => {
     ])
   })
 
+  it('make deals with tasks, notes and activities that belong to them', async () => {
+    const deal = [{ object: 'deal', id: '{{ nodes.deal.output.id }}' }]
+    const create = (id: string, entity: string, fields: object) =>
+      crm(id, { operation: 'create', entity, fields })
+    const nodes = [
+      create('company', 'companies', { name: 'Engines' }),
+      create('deal', 'deals', {
+        name: '{{ inputs.name }}',
+        amount: '{{ inputs.amount }}',
+        company_id: '{{ nodes.company.output.id }}',
+      }),
+      create('task', 'tasks', { title: 'Call', associations: deal }),
+      create('note', 'notes', { body: 'Wants it by March.', associations: deal }),
+      create('activity', 'activities', { type: 'call', associations: deal }),
+      crm('won', {
+        operation: 'update',
+        entity: 'deals',
+        id: '{{ nodes.deal.output.id }}',
+        fields: { stage: 'won' },
+      }),
+      crm('notes', {
+        operation: 'list_related',
+        entity: 'deals',
+        id: '{{ nodes.deal.output.id }}',
+        target: 'notes',
+      }),
+      crm('tasks', { operation: 'search', entity: 'tasks', filters: { 'status[in]': ['todo', 'waiting'] } }),
+    ]
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes,
+        edges: nodes
+          .slice(1)
+          .map((node, index) => ({ from: nodes[index]!.id, handle: 'success', to: node.id })),
+        inputs: { name: { type: 'string' }, amount: { type: 'number' } },
+        outputs: {
+          deal: ['{{ nodes.won.output.probability }}', '{{ nodes.deal.output.amount }}'],
+          note: '{{ nodes.notes.output.data[0].body }}',
+          task: '{{ nodes.tasks.output.data[0].title }}',
+        },
+      },
+      { name: 'Second engine', amount: 1250 },
+    )
+    const run = await untilRun(db, id)
+    assert.equal(run.status, 'completed', JSON.stringify(run.error))
+    assert.deepEqual(run.outputs, { deal: [100, '1250.00'], note: 'Wants it by March.', task: 'Call' })
+    assert.ok(await db.system('events').where({ name: 'deal.won' }).first())
+  })
+
   it('undo what a failed node had written, and keep what the others did', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [

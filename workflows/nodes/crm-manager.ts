@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineNode, type RecordEffects } from './define.ts'
 
-const entity = z.string().min(1).describe('A kind of record: contacts, companies, …')
+const entity = z.string().min(1).describe('A kind of record, by its plural: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
 const fields = z.record(z.string(), z.unknown()).describe('Field values, as POST /v1/objects takes them.')
 const target = entity.describe('The kind at the other end of the link.')

@@ -20,3 +20,7 @@ export type EntityName = keyof typeof entities
 export const entityNames = Object.keys(entities) as EntityName[]
 
 export const isEntity = (name: string): name is EntityName => Object.hasOwn(entities, name)
+
+/** Both ways of naming a kind are in use: `company` is the record's `object`, `companies` its path. */
+export const entityNamed = (name: string): EntityName | undefined =>
+  entityNames.find((entity) => entity === name || entities[entity].object === name)

@@ -246,4 +246,20 @@ describe('running workflows', () => {
     assert.equal(answer.status, 403)
     assert.match(answer.body.error.message, /contacts:write/)
   })
+
+  const linking: [what: string, fields: unknown][] = [
+    ['a reference', { first_name: 'Ada', company_id: '{{ inputs.id }}' }],
+    ['an association', { first_name: 'Ada', associations: [{ object: 'company', id: 'x' }] }],
+    ['an association that a placeholder makes', { associations: ['{{ inputs.link }}'] }],
+    ['associations that a placeholder makes', { associations: '{{ inputs.links }}' }],
+    ['fields that a placeholder makes', '{{ inputs.fields }}'],
+  ]
+  for (const [what, fields] of linking)
+    it(`asks for the scope of the records that a tested node links by ${what}`, async () => {
+      const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run', 'contacts:write'] })
+      const body = { node_type: 'crm_manager', config: { operation: 'create', entity: 'contacts', fields } }
+      const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
+      assert.equal(answer.status, 403)
+      assert.match(answer.body.error.message, /companies:write/)
+    })
 })
