@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
+import { describeCustomField } from '../../db/records/custom-fields/describe.ts'
+import { CUSTOM_FIELD_TYPES } from '../../db/records/custom-fields/types.ts'
 import { describeKind } from '../../db/records/describe.ts'
 import { withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
@@ -34,12 +37,27 @@ const field = z.object({
   references: z.string().nullable().describe('What an id in it belongs to: a kind, or `users`.'),
 })
 
+const customField = z.object({
+  name: z.string().describe('The key in `custom_fields`; as filter and sort field `custom_fields.<name>`.'),
+  type: z.enum(CUSTOM_FIELD_TYPES),
+  label: z.string(),
+  description: z.string().nullable(),
+  required: z.boolean(),
+  unique: z.boolean(),
+  options: z.array(z.string()).nullable(),
+  default: z.unknown(),
+  searchable: z.boolean(),
+  sortable: z.boolean(),
+  operators: z.array(z.string()),
+})
+
 const schema = z.object({
   object: z.literal('object_schema'),
   entity: z.enum(entityNames),
   singular: z.string(),
   description: z.string(),
   fields: z.array(field),
+  custom_fields: z.array(customField).describe('Those that have a definition.'),
   upsert_keys: z.array(z.string()).describe('The fields by which an upsert finds a record.'),
   at_least_one_of: z.array(z.string()).describe('One of these must be there; empty without such a rule.'),
   example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
@@ -82,9 +100,17 @@ export const objectSchemaRoutes: Route[] = [
       id: `get${title(object)}Schema`,
       tag: title(entity),
       summary: `What ${withArticle(object)} consists of`,
-      description: 'Its fields, with what each can hold and how it can be filtered and sorted by.',
+      description:
+        'Its fields and the defined custom fields, with what each can hold and how it can be filtered and sorted by.',
       response: { status: 200, schema },
-      handler: async () => ({ object: 'object_schema', ...describeKind(entity) }),
+      handler: async ({ tenant }) => {
+        const definitions = await tenant((tx) => listDefinitions(tx, entity))
+        return {
+          object: 'object_schema',
+          ...describeKind(entity),
+          custom_fields: definitions.map(describeCustomField),
+        }
+      },
     })
   }),
 ]

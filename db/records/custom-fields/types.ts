@@ -54,6 +54,8 @@ interface TypeOf {
   /** What a value must look like, for errors. */
   expects: string
   sortable: boolean
+  /** Whether free-text search finds it. */
+  searchable: boolean
   /** Whether a definition can ask for values that no two records share. */
   canBeUnique: boolean
 }
@@ -87,6 +89,7 @@ const text: TypeOf = {
   filterValue: fieldTypes.text.filterValue,
   expects: 'a text',
   sortable: true,
+  searchable: true,
   canBeUnique: true,
 }
 
@@ -110,6 +113,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     cursorValue: (value) => /^-?\d{1,400}(\.\d{1,400})?$/.test(value),
     expects: 'a number such as 12.5',
     sortable: true,
+    searchable: true,
     canBeUnique: true,
   },
   boolean: {
@@ -123,6 +127,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     filterValue: fieldTypes.boolean.filterValue,
     expects: 'true or false',
     sortable: true,
+    searchable: false,
     canBeUnique: false,
   },
   date: {
@@ -138,6 +143,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     filterValue: (value) => date.safeParse(value).data,
     expects: 'a date such as 2026-01-31',
     sortable: true,
+    searchable: true,
     canBeUnique: true,
   },
   datetime: {
@@ -148,6 +154,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     filterValue: fieldTypes.datetime.filterValue,
     expects: fieldTypes.datetime.expects,
     sortable: true,
+    searchable: true,
     canBeUnique: true,
   },
   select: {
@@ -171,6 +178,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     filterValue: fieldTypes.text.filterValue,
     expects: 'one of the options',
     sortable: false,
+    searchable: true,
     canBeUnique: false,
   },
   url: { ...text, read: through('url', 'must be an http or https address') },
@@ -187,6 +195,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     filterValue: () => undefined,
     expects: 'is_null',
     sortable: false,
+    searchable: true,
     canBeUnique: false,
   },
 }

@@ -17,20 +17,6 @@ export function uniqueKey(value: unknown): string {
   return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
 }
 
-/** The id of the record that holds a value of a unique field. */
-export async function findByUnique(
-  tx: Tenant,
-  entity: EntityName,
-  name: string,
-  value: unknown,
-): Promise<string | undefined> {
-  const row = await tx
-    .trx('custom_field_values')
-    .where({ organization_id: tx.organizationId, entity, name, value_key: uniqueKey(value) })
-    .first<{ record_id: string } | undefined>('record_id')
-  return row?.record_id
-}
-
 /**
  * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
  * `conflict` naming the field where another record has one.

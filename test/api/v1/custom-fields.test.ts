@@ -115,6 +115,19 @@ describe('/v1/custom-fields', () => {
     assert.equal((await define(tier, 'persons')).status, 404)
   })
 
+  it('is part of the schema of the kind', async () => {
+    await define({ ...tier, required: true, default: 'gold' })
+    const { body } = await api.request('GET', '/v1/objects/contacts/schema')
+    assert.deepEqual(body.custom_fields, [
+      {
+        ...{ name: 'tier', type: 'select', label: 'tier', description: null },
+        ...{ required: true, unique: false, options: ['gold', 'silver'], default: 'gold' },
+        ...{ searchable: true, sortable: true, operators: ['eq', 'ne', 'in', 'nin', 'is_null'] },
+      },
+    ])
+    assert.deepEqual((await api.request('GET', '/v1/objects/companies/schema')).body.custom_fields, [])
+  })
+
   it('needs the scope of the kind', async () => {
     const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
     assert.equal((await api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)
