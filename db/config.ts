@@ -4,12 +4,20 @@ import { z } from 'zod'
 import { isCidr } from './egress.ts'
 import { isKey } from './keys.ts'
 
+const HIGHEST_PORT = 65_535
+
+/** A port of ours; 0 is any free one. */
+export const port = (lowest: 0 | 1 = 0) => whole(lowest, HIGHEST_PORT, 'must be a port number, 1 to 65535')
+
+const flag = z.stringbool({ error: 'must be true or false' })
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as https://agx.example.com' })
+
 /**
- * The settings that both processes share. `api/config.ts` and `worker/config.ts` extend this shape; together they
- * are the only places that read the environment.
+ * The settings that both processes share. `api/config.ts` and `worker/config.ts` add their own; `npm start`, which
+ * starts both, reads all of them.
  */
 export const sharedSettings = z.object({
-  NODE_ENV: z.enum(['development', 'production', 'test']).default('development'),
+  NODE_ENV: oneOf(['development', 'production', 'test']).default('development'),
   DATA_DIR: z
     .string()
     .min(1)
@@ -18,7 +26,7 @@ export const sharedSettings = z.object({
   DATABASE_URL: z
     .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
     .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database'),
-  DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
+  DATABASE_POOL: whole(2, 200).default(10),
   SECRETS_KEY: z
     .string()
     .refine(
@@ -26,10 +34,10 @@ export const sharedSettings = z.object({
       'must be 32 bytes in base64: `openssl rand -base64 32`',
     )
     .optional(),
-  PUBLIC_URL: z.url().optional(),
-  TEMPORAL_UI_URL: z.url().optional(),
+  PUBLIC_URL: httpUrl.optional(),
+  TEMPORAL_UI_URL: httpUrl.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
-  ALLOW_INSECURE_WEBHOOKS: z.stringbool().default(false),
+  ALLOW_INSECURE_WEBHOOKS: flag.default(false),
   EGRESS_ALLOW: z
     .string()
     .default('')
@@ -38,18 +46,46 @@ export const sharedSettings = z.object({
       for (const range of ranges)
         if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
     }),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** Where both listen. */
+  HOST: z.string().default('127.0.0.1'),
+})
+
+/** Of the API alone. */
+export const apiSettings = z.object({
+  PORT: port().default(8080),
+  /** How many proxies in front of us append to X-Forwarded-For. */
+  TRUSTED_PROXIES: whole(0, 10).default(0),
+})
+
+/** Of the worker alone. */
+export const workerSettings = z.object({
+  /** Of the worker's own /healthz and /readyz. */
+  WORKER_PORT: port().default(8081),
+  TEMPORAL_TASK_QUEUE: z
+    .string()
+    .max(200, 'must have at most 200 characters')
+    .regex(/^[\w.:/-]+$/, 'must be of letters, digits and . _ - : /')
+    .default('agx'),
 })
 
 /** What the first start would otherwise make up. */
 export const bootstrapSettings = z.object({
-  BOOTSTRAP_EMAIL: z.email().optional(),
+  BOOTSTRAP_EMAIL: z.email('must be an email address').optional(),
   BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   BOOTSTRAP_API_KEY: z
     .string()
     .refine(isKey, 'must be agx_, 40 letters or digits, and 6 of their checksum')
     .optional(),
 })
+
+function whole(lowest: number, highest: number, error = `must be a whole number, ${lowest} to ${highest}`) {
+  return z.coerce.number({ error }).int({ error }).min(lowest, { error }).max(highest, { error })
+}
+
+function oneOf<const Names extends readonly string[]>(names: Names) {
+  return z.enum(names, { error: `must be one of ${names.join(', ')}` })
+}
 
 /** A setting that cannot be used; its message names each variable and what is wrong with it. */
 export class ConfigError extends Error {

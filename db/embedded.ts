@@ -14,6 +14,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { ConfigError } from './config.ts'
 import { type Install, install } from './embedded-install.ts'
 import { processIdentity, waitForExit } from './process.ts'
 
@@ -51,7 +52,11 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   const adopted = server !== undefined
   if (!server) {
     rmSync(join(programs.dataDir, 'postmaster.pid'), { force: true })
-    const port = options.port ?? (await freePort(settings.port))
+    const port = await freePort(options.port ?? settings.port)
+    if (options.port !== undefined && options.port !== port)
+      throw new ConfigError(
+        `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
+      )
     writeSettings(options.dataDir, { ...settings, port })
     server = spawnServer(programs, port, options)
   }

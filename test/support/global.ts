@@ -49,7 +49,7 @@ async function startTestTemporal(): Promise<void> {
   })
   child.unref()
   stops.push(reaper(`kill -KILL ${child.pid}; rm -rf '${folder}'`))
-  await prepareServer(`127.0.0.1:${port}`, 30_000)
+  await prepareServer(`127.0.0.1:${port}`, 'default', 30_000)
   process.env.TEST_TEMPORAL_ADDRESS = `127.0.0.1:${port}`
 }
 

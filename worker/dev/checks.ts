@@ -8,6 +8,7 @@ import { ConfigError } from '../../db/config.ts'
 import { redactText } from '../../db/log.ts'
 
 const TIMEOUT = 5_000
+const GRPC_NOT_FOUND = 5
 
 /** Each throws ConfigError: one line that names the setting and says what to do. */
 
@@ -43,8 +44,12 @@ export async function checkPort(setting: string, port: number, host: string): Pr
       throw new ConfigError(
         `${setting} ${port} is in use by another program: stop it, or set ${setting} to another port`,
       )
+    if (code(error) === 'EACCES')
+      throw new ConfigError(
+        `${setting} ${port} may not be listened on by this user: set ${setting} to a port above 1023`,
+      )
     throw new ConfigError(
-      `${setting} ${port} cannot be listened on (${code(error)}): set ${setting} to another`,
+      `HOST ${host} cannot be listened on (${code(error)}): set HOST to an address of this machine`,
     )
   } finally {
     server.close()
@@ -63,17 +68,30 @@ export async function checkDatabase(url: string): Promise<void> {
 }
 
 /** With the TEMPORAL_* variables that every process here reads (address, namespace, TLS, API key). */
-export async function checkTemporal(address: string): Promise<void> {
+export async function checkTemporal(address: string, namespace: string): Promise<void> {
+  const connection = await connectToTemporal().catch((error) => {
+    const advice = 'start it, correct TEMPORAL_ADDRESS, or leave it out: then one is started here'
+    throw new ConfigError(`TEMPORAL_ADDRESS ${address} cannot be reached (${reason(error)}): ${advice}`)
+  })
   try {
-    const { connectionOptions } = loadClientConnectConfig()
-    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT })
-    await connection.close()
+    await connection.workflowService.describeNamespace({ namespace })
   } catch (error) {
-    throw new ConfigError(`TEMPORAL_ADDRESS ${address} cannot be reached: ${reason(error)}`)
+    // Who may work in a namespace need not be allowed to look at it: only what is certain is said.
+    if (code(error) !== GRPC_NOT_FOUND) return
+    throw new ConfigError(
+      `TEMPORAL_NAMESPACE ${namespace} does not exist at ${address}: make it with \`temporal operator namespace create\`, or name another`,
+    )
+  } finally {
+    await connection.close()
   }
 }
 
-const code = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
+async function connectToTemporal(): Promise<Connection> {
+  const { connectionOptions } = loadClientConnectConfig()
+  return Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT })
+}
+
+const code = (error: unknown): unknown => (error as { code?: unknown }).code ?? String(error)
 
 function reason(error: unknown): string {
   // Node tries each address of a name, and tells of the failures as one error without a message.

@@ -1,29 +1,60 @@
 import { z } from 'zod'
-import { bootstrapSettings, ConfigError, readSettings, sharedSettings } from '../../db/config.ts'
-
-const port = z.coerce.number().int().min(1).max(65_535)
+import {
+  apiSettings,
+  bootstrapSettings,
+  ConfigError,
+  port,
+  readSettings,
+  sharedSettings,
+  workerSettings,
+} from '../../db/config.ts'
 
 const settings = sharedSettings.extend({
-  DATABASE_URL: sharedSettings.shape.DATABASE_URL.optional(),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: port.default(8080),
-  WORKER_PORT: port.default(8081),
-  /** Of the embedded PostgreSQL; without one a free port is chosen and kept. */
-  POSTGRES_PORT: port.optional(),
-  TEMPORAL_ADDRESS: z.string().min(1).optional(),
-  /** Of the embedded Temporal server. */
-  TEMPORAL_PORT: port.default(7233),
-  TEMPORAL_UI_PORT: port.default(8233),
-  TEMPORAL_CLI_PATH: z.string().min(1).optional(),
+  ...apiSettings.shape,
+  ...workerSettings.shape,
   ...bootstrapSettings.shape,
+  DATABASE_URL: sharedSettings.shape.DATABASE_URL.optional(),
+  PORT: port(1).default(8080),
+  WORKER_PORT: port(1).default(8081),
+  /** Of the embedded PostgreSQL; without one a free port is chosen and kept. */
+  POSTGRES_PORT: port(1).optional(),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^\s/]+:\d{1,5}$/, 'must be a host and port such as 127.0.0.1:7233')
+    .optional(),
+  /** Of the embedded Temporal server. */
+  TEMPORAL_PORT: port(1).default(7233),
+  TEMPORAL_UI_PORT: port(1).default(8233),
+  TEMPORAL_CLI_PATH: z.string().optional(),
 })
 
 export type StartConfig = z.output<typeof settings>
 
-/** The settings of `npm start`. Throws ConfigError. */
+/** The settings of `npm start`, and so of all that it starts. Throws ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
   const config = readSettings(settings, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
     throw new ConfigError('DATABASE_URL is missing: in production the embedded PostgreSQL is not used')
+  requireDifferent(portsOf(config))
   return config
+}
+
+function portsOf(config: StartConfig): [setting: string, port: number | undefined][] {
+  return [
+    ['PORT', config.PORT],
+    ['WORKER_PORT', config.WORKER_PORT],
+    ['POSTGRES_PORT', config.DATABASE_URL ? undefined : config.POSTGRES_PORT],
+    ['TEMPORAL_PORT', config.TEMPORAL_ADDRESS ? undefined : config.TEMPORAL_PORT],
+    ['TEMPORAL_UI_PORT', config.TEMPORAL_ADDRESS ? undefined : config.TEMPORAL_UI_PORT],
+  ]
+}
+
+function requireDifferent(ports: [setting: string, port: number | undefined][]): void {
+  const taken = new Map<number, string>()
+  for (const [setting, port] of ports) {
+    if (port === undefined) continue
+    const other = taken.get(port)
+    if (other) throw new ConfigError(`${other} and ${setting} are both ${port}: give each a port of its own`)
+    taken.set(port, setting)
+  }
 }

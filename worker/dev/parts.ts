@@ -71,9 +71,11 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
     dbFile: join(config.DATA_DIR, 'temporal.db'),
     port: config.TEMPORAL_PORT,
     uiPort: config.TEMPORAL_UI_PORT,
+    namespace: config.TEMPORAL_NAMESPACE,
   })
   const child = start(stack, 'temporal', cli, args, env)
-  await announced('starting Temporal', untilReady(child, prepareServer(address, READY_MILLISECONDS)))
+  const prepared = prepareServer(address, config.TEMPORAL_NAMESPACE, READY_MILLISECONDS)
+  await announced('starting Temporal', untilReady(child, prepared))
   return address
 }
 
@@ -89,8 +91,15 @@ export async function startProcess(
 ): Promise<void> {
   const args = [...FLAGS, '--import', 'tsx', `${name}/main.ts`]
   const child = start(stack, name, process.execPath, args, env)
-  const url = `http://${stack.config.HOST === '0.0.0.0' ? '127.0.0.1' : stack.config.HOST}:${port}/readyz`
+  const url = `http://${reachable(stack.config.HOST)}:${port}/readyz`
   await announced(`starting ${name}`, untilReady(child, pollReady(url, stack.signal)))
+}
+
+/** Where what listens on `host` is reached from this machine, as a URL writes it. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function start(stack: Stack, name: string, command: string, args: string[], env: NodeJS.ProcessEnv): Child {

@@ -50,7 +50,7 @@ async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Sta
   if (ended.length) say(`ended what a killed start had left: ${ended.join(', ')}`)
   await checkPort('PORT', config.PORT, config.HOST)
   await checkPort('WORKER_PORT', config.WORKER_PORT, config.HOST)
-  if (config.TEMPORAL_ADDRESS) await checkTemporal(config.TEMPORAL_ADDRESS)
+  if (config.TEMPORAL_ADDRESS) await checkTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE)
   else {
     await checkPort('TEMPORAL_PORT', config.TEMPORAL_PORT, '127.0.0.1')
     await checkPort('TEMPORAL_UI_PORT', config.TEMPORAL_UI_PORT, '127.0.0.1')

@@ -34,12 +34,15 @@ export interface ServerOptions {
   port: number
   /** Without one the UI is not started. */
   uiPort?: number
+  /** Default: `default`. */
+  namespace?: string
 }
 
 /** The arguments of the Temporal CLI that start the development server. */
-export function serverArguments({ dbFile, port, uiPort }: ServerOptions): string[] {
+export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptions): string[] {
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--db-filename', dbFile],
+    ...(namespace === undefined ? [] : ['--namespace', namespace]),
     ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
     ...['--log-level', 'error', '--log-format', 'json'],
     ...['journal_mode=wal', 'synchronous=normal'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
@@ -51,14 +54,14 @@ export function serverArguments({ dbFile, port, uiPort }: ServerOptions): string
   ]
 }
 
-/** Waits until the server at `address` serves its default namespace, and has it keep closed runs for 30 days. */
-export async function prepareServer(address: string, milliseconds: number): Promise<void> {
+/** Waits until the server at `address` serves `namespace`, and has it keep closed runs for 30 days. */
+export async function prepareServer(address: string, namespace: string, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds
   for (;;) {
     try {
       const connection = await Connection.connect({ address, connectTimeout: 1_000 })
       try {
-        await keepClosedRuns(connection)
+        await keepClosedRuns(connection, namespace)
         return
       } finally {
         await connection.close()
@@ -70,11 +73,11 @@ export async function prepareServer(address: string, milliseconds: number): Prom
   }
 }
 
-async function keepClosedRuns({ workflowService }: Connection): Promise<void> {
-  const { config } = await workflowService.describeNamespace({ namespace: 'default' })
+async function keepClosedRuns({ workflowService }: Connection, namespace: string): Promise<void> {
+  const { config } = await workflowService.describeNamespace({ namespace })
   if (String(config?.workflowExecutionRetentionTtl?.seconds) === String(RETENTION.seconds)) return
   await workflowService.updateNamespace({
-    namespace: 'default',
+    namespace,
     config: { workflowExecutionRetentionTtl: RETENTION },
   })
 }

@@ -133,6 +133,12 @@ describe('npm start with a setting that cannot work says so in one line', functi
       taken.close()
     })
 
+  it('an address that is not of this machine', async () =>
+    refused(
+      { ...(await otherPorts()), HOST: 'nowhere.invalid' },
+      /^HOST nowhere.invalid cannot be listened on \(ENOTFOUND\)/,
+    ))
+
   it('a data folder that cannot be written', () =>
     refused({ DATA_DIR: '/dev/null/agx' }, /^DATA_DIR \/dev\/null\/agx cannot be written \(ENOTDIR\)/))
 
@@ -157,7 +163,17 @@ describe('npm start with a setting that cannot work says so in one line', functi
   it('a Temporal that cannot be reached', async () =>
     refused(
       { ...(await otherPorts()), TEMPORAL_ADDRESS: '127.0.0.1:1' },
-      /^TEMPORAL_ADDRESS 127.0.0.1:1 cannot be reached/,
+      /^TEMPORAL_ADDRESS 127.0.0.1:1 cannot be reached .*: start it, correct TEMPORAL_ADDRESS, or leave it out/,
+    ))
+
+  it('a namespace that the Temporal server does not have', async () =>
+    refused(
+      {
+        ...(await otherPorts()),
+        TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS!,
+        TEMPORAL_NAMESPACE: 'nowhere',
+      },
+      /^TEMPORAL_NAMESPACE nowhere does not exist at/,
     ))
 
   it('a Temporal CLI that does not exist', async () =>
