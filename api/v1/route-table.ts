@@ -1,5 +1,6 @@
 import type { Route } from '../http/route.ts'
 import { associationRoutes } from './associations.ts'
+import { batchRoutes } from './batch.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { importRoutes } from './imports.ts'
@@ -20,6 +21,7 @@ export const routes: Route[] = [
   ...eventRoutes,
   ...objectSchemaRoutes,
   ...objectRoutes,
+  ...batchRoutes,
   ...associationRoutes,
   ...customFieldRoutes,
   ...importRoutes,

@@ -59,10 +59,10 @@ export async function updateMany(tx: Tenant, entity: EntityName, updates: Update
 }
 
 export interface Upsert {
-  /** What `createSchema` parsed. */
-  input: RecordInput
-  /** What `updateSchema` parsed, which has no defaults: all that a record which is there gets. Default: `input`. */
-  patch?: RecordInput
+  /** What `updateSchema` parsed: what a record that is there gets. */
+  patch: RecordInput
+  /** What `createSchema` parsed, or what it refused, which matters only where there is none to update. */
+  input: RecordInput | AppError
 }
 
 /**
@@ -75,28 +75,28 @@ export async function upsertMany(
   by: string,
   upserts: Upsert[],
 ): Promise<Outcome[]> {
-  const keys = upserts.map(({ input }) => upsertKey(by, input))
+  const keys = upserts.map(({ patch }) => upsertKey(by, patch))
   return inWaves(keys, async (places) => {
-    const found = await findByKeys(
-      tx,
-      entity,
-      by,
-      pick(keys, places).filter((key) => key !== undefined),
-    )
-    const idsOf = (place: number) => found.get(keys[place] ?? '') ?? []
-    const fresh = places.filter((place) => idsOf(place).length === 0)
-    const known = places.filter((place) => idsOf(place).length === 1)
-    const updates = known.map((place) => {
-      const { associations: _, ...patch } = upserts[place]!.patch ?? upserts[place]!.input
-      return { id: idsOf(place)[0]!, patch }
-    })
+    const wanted = pick(keys, places).filter((key) => key !== undefined)
+    const found = await findByKeys(tx, entity, by, wanted)
+    const creates: [number, RecordInput][] = []
+    const updates: [number, Update][] = []
     const outcomes = new Map<number, Outcome>()
-    const inputs = fresh.map((place) => upserts[place]!.input)
+    for (const place of places) {
+      const { input, patch } = upserts[place]!
+      const ids = found.get(keys[place] ?? '') ?? []
+      if (ids.length > 1) outcomes.set(place, { error: severalMatch(entity, by, ids) })
+      else if (ids[0]) updates.push([place, { id: ids[0], patch }])
+      else if (input instanceof AppError) outcomes.set(place, { error: input })
+      else creates.push([place, input])
+    }
+    const inputs = creates.map(([, input]) => input)
     for (const [i, outcome] of (await createMany(tx, entity, inputs)).entries())
-      outcomes.set(fresh[i]!, outcome)
-    for (const [i, outcome] of (await updateMany(tx, entity, updates)).entries())
-      outcomes.set(known[i]!, outcome)
-    return places.map((place) => outcomes.get(place) ?? { error: severalMatch(entity, by, idsOf(place)) })
+      outcomes.set(creates[i]![0], outcome)
+    const patches = updates.map(([, update]) => update)
+    for (const [i, outcome] of (await updateMany(tx, entity, patches)).entries())
+      outcomes.set(updates[i]![0], outcome)
+    return places.map((place) => outcomes.get(place)!)
   })
 }
 
@@ -249,7 +249,7 @@ async function inWaves(
 const pick = <T>(items: T[], places: number[]): T[] => places.map((place) => items[place]!)
 
 /** What went wrong as a value, where it is something to be told about one of many. */
-async function settle<T>(work: () => Promise<T>): Promise<T | { error: AppError }> {
+export async function settle<T>(work: () => Promise<T>): Promise<T | { error: AppError }> {
   try {
     return await work()
   } catch (error) {

@@ -27,19 +27,18 @@ export async function findByKey(
   by: string,
   value: string,
 ): Promise<string[]> {
-  const key = keyOf(by, value)
-  return (await findByKeys(tx, entity, by, [key])).get(key) ?? []
+  return (await findByKeys(tx, entity, by, [value])).get(value)!
 }
 
-/** The same for many, by key. `keys`: of `upsertKey`. */
+/** The same for many values, by value. */
 export async function findByKeys(
   tx: Tenant,
   entity: EntityName,
   by: string,
-  keys: string[],
+  values: string[],
 ): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>()
-  if (keys.length === 0) return found
+  if (values.length === 0) return new Map()
+  const keys = [...new Set(values.map((value) => keyOf(by, value)))]
   await lockKeys(tx, entity, by, keys)
   const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
     `select key, id from unnest(?::text[]) as wanted (key)
@@ -49,10 +48,11 @@ export async function findByKeys(
        order by created_at, id limit ${MAX_CANDIDATES}
      ) one
      order by created_at, id`,
-    [[...new Set(keys)], tx.organizationId],
+    [keys, tx.organizationId],
   )
-  for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
-  return found
+  const ids = new Map<string, string[]>()
+  for (const { key, id } of rows) ids.set(key, [...(ids.get(key) ?? []), id])
+  return new Map(values.map((value) => [value, ids.get(keyOf(by, value)) ?? []]))
 }
 
 /** In one order, whatever the order of the keys, so that two who lock several wait for each other one way only. */

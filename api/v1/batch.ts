@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { AppError, type Issue, invalid } from '../../db/errors.ts'
+import { batch, issuesAt, type Operation, type Result } from '../../db/records/batch.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
+import { upsertKeys } from '../../db/records/upsert.ts'
+import { errorBody, STATUS } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { toIssues } from '../http/validate.ts'
+import { title } from './objects.ts'
+
+const MAX_OPERATIONS = 200
+const OPS = ['create', 'update', 'upsert', 'delete'] as const
+
+const DESCRIPTION = `Up to ${MAX_OPERATIONS} operations on records of one kind, done in order, in one transaction.
+Each is answered at its place in \`results\` with the status that it would have had alone, and one that fails does not
+keep the others from being done. With \`atomic: true\` it does: then the whole batch is answered 422, \`error.param\`
+names the operation, \`detail\` says what is wrong with it, and nothing is written. An update or delete with a
+\`version\` is done only to that version of the record. An upsert updates the one record whose \`by\` has the value that
+\`data\` gives, or creates one; where several have it, it fails with 409 and the candidates.`
+
+/** Many writes to one kind in one request. */
+export const batchRoutes: Route[] = entityNames.map((entity) => {
+  const { example } = entities[entity]
+  return route({
+    method: 'POST',
+    path: `/objects/${entity}/batch`,
+    scope: `${entity}:write`,
+    id: `batch${title(entity)}`,
+    tag: title(entity),
+    summary: `Create, change and delete many ${entity}`,
+    description: DESCRIPTION,
+    body: z.strictObject({
+      operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
+      atomic: z.boolean().default(false).describe('All of them or none.'),
+    }),
+    response: {
+      status: 200,
+      schema: z.object({
+        object: z.literal('batch'),
+        atomic: z.boolean(),
+        succeeded: z.int(),
+        failed: z.int(),
+        results: z.array(resultOf(entity)),
+      }),
+    },
+    example: { operations: [{ op: 'create', data: example }] },
+    handler: async ({ body: { operations, atomic }, requestId, tenant }) => {
+      const results = await tenant((tx) => batch(tx, entity, operations, atomic))
+      const failed = results.filter((result) => 'error' in result).length
+      return {
+        object: 'batch',
+        atomic,
+        succeeded: results.length - failed,
+        failed,
+        results: results.map((result, index) => present(operations[index]!, result, index, requestId)),
+      }
+    },
+  })
+})
+
+/** Reads one operation. What is wrong with it is kept in its place, for it need not keep others from being done. */
+function operationOf(entity: EntityName): z.ZodType<Operation> {
+  const id = z.uuid().toLowerCase()
+  const version = z.int().min(1).optional().describe('The version that it is meant for.')
+  const keys = upsertKeys(entity)
+  return z
+    .discriminatedUnion(
+      'op',
+      [
+        z.strictObject({ op: z.literal('create'), data: createSchema(entity) }),
+        z.strictObject({ op: z.literal('update'), id, version, data: updateSchema(entity) }),
+        z
+          .strictObject({
+            op: z.literal('upsert'),
+            by: z.enum(keys as [string, ...string[]]).describe('The field to find a record by.'),
+            data: updateSchema(entity),
+          })
+          .superRefine(({ by, data }, ctx) => {
+            if (typeof data[by] === 'string') return
+            const message = 'is needed to find the record by'
+            ctx.addIssue({ code: 'custom', path: ['data', by], message, params: { type: 'missing' } })
+          }),
+        z.strictObject({ op: z.literal('delete'), id, version }),
+      ],
+      {
+        error: ({ code }) =>
+          code === 'invalid_union' ? 'must be create, update, upsert or delete' : undefined,
+      },
+    )
+    .transform((read): Operation => {
+      if (read.op !== 'upsert') return read
+      const { op, by, data } = read
+      const created = createSchema(entity).safeParse(data, { reportInput: true })
+      const input = created.success ? created.data : invalid(toIssues(created.error, 'body'))
+      return { op, by, patch: data, input }
+    })
+    .catch(({ value, error }) => ({
+      op: 'refused',
+      wanted: OPS.find((op) => op === (value as { op?: unknown } | null)?.op) ?? null,
+      error: invalid(toIssues(new z.ZodError(error.issues), 'body')),
+    }))
+}
+
+function resultOf(entity: EntityName) {
+  return z.object({
+    index: z.int().describe('Its place among the operations.'),
+    op: z.enum(OPS).nullable(),
+    status: z.int().describe('What it would have been answered with alone.'),
+    id: z.uuid().optional(),
+    record: recordSchema(entity).optional(),
+    deleted: z.literal(true).optional(),
+    deleted_at: z.iso.datetime().optional(),
+    error: z
+      .looseObject({ type: z.string(), message: z.string(), request_id: z.string() })
+      .optional()
+      .describe('As in the answer to one request; with 422, detail beside it.'),
+    detail: z
+      .array(
+        z.looseObject({
+          loc: z.array(z.union([z.string(), z.int()])),
+          msg: z.string(),
+          type: z.string(),
+        }),
+      )
+      .optional(),
+  })
+}
+
+function present(operation: Operation, result: Result, index: number, requestId: string): object {
+  const common = { index, op: operation.op === 'refused' ? operation.wanted : operation.op }
+  if ('record' in result) {
+    const { record, created } = result
+    return { ...common, status: created ? 201 : 200, id: record.id, record }
+  }
+  if ('deleted' in result) {
+    const { id, deleted, deleted_at } = result.deleted
+    return { ...common, status: 200, id, deleted, deleted_at }
+  }
+  const { error } = result
+  const located = error.details.issues ? withIssues(error, issuesAt(index, error)) : error
+  const id = 'id' in operation ? { id: operation.id } : {}
+  return { ...common, status: STATUS[error.type], ...id, ...errorBody(located, requestId) }
+}
+
+const withIssues = ({ type, message, details }: AppError, issues: Issue[]) =>
+  new AppError(type, message, { ...details, issues })

@@ -1,0 +1,136 @@
+import { AppError, type Issue } from '../errors.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
+import { createMany, type Outcome, settle, type Upsert, updateMany, upsertMany } from './bulk.ts'
+import type { EntityName } from './kind.ts'
+import type { RecordInput } from './schemas.ts'
+import { deleteRecord } from './store.ts'
+import { lockRecords } from './update.ts'
+import { findByKeys, upsertKey } from './upsert.ts'
+
+/** One of a batch, as the schemas parsed it. */
+export type Operation =
+  | { op: 'create'; data: RecordInput }
+  | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
+  | ({ op: 'upsert'; by: string } & Upsert)
+  | { op: 'delete'; id: string; version?: number | undefined }
+  /** One that could not be read; `wanted` is what it said to be. */
+  | { op: 'refused'; wanted: string | null; error: AppError }
+
+type Deleted = Awaited<ReturnType<typeof deleteRecord>>
+export type Result = Outcome | { deleted: Deleted }
+
+/**
+ * Does the operations on one kind in order, neighbours of one sort together. What fails does not keep the others from
+ * being done, unless the batch is `atomic`: then it throws `validation_error` naming what failed, and the transaction
+ * must end with it.
+ */
+export async function batch(
+  tx: Tenant,
+  entity: EntityName,
+  operations: Operation[],
+  atomic: boolean,
+): Promise<Result[]> {
+  if (atomic) refuse(operations.map((step) => (step.op === 'refused' ? step : undefined)))
+  await lockAll(tx, entity, operations)
+  const results: (Result | undefined)[] = new Array(operations.length)
+  for (const places of runsOf(operations)) {
+    const run = places.map((place) => operations[place]!)
+    for (const [i, result] of (await perform(tx, entity, run)).entries())
+      results[places[i]!] = run[i]!.op === 'refused' ? result : inData(result)
+    if (atomic) refuse(results)
+  }
+  return results as Result[]
+}
+
+type Of<Op> = Extract<Operation, { op: Op }>
+
+/** The places of neighbours that can be done together. */
+function runsOf(steps: Operation[]): number[][] {
+  const runs: number[][] = []
+  for (const [place, step] of steps.entries()) {
+    const last = place > 0 && sortOf(steps[place - 1]!) === sortOf(step) ? runs.at(-1) : undefined
+    if (last) last.push(place)
+    else runs.push([place])
+  }
+  return runs
+}
+
+const sortOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${step.by}` : step.op)
+
+/** `run`: all of one sort. */
+async function perform(tx: Tenant, entity: EntityName, run: Operation[]): Promise<Result[]> {
+  if (allAre(run, 'create'))
+    return createMany(
+      tx,
+      entity,
+      run.map(({ data }) => data),
+    )
+  if (allAre(run, 'update'))
+    return updateMany(
+      tx,
+      entity,
+      run.map(({ id, version, data }) => ({ id, patch: data, ifVersion: accepted(version) })),
+    )
+  if (allAre(run, 'upsert')) return upsertMany(tx, entity, run[0]!.by, run)
+  const results: Result[] = []
+  for (const step of run)
+    if (step.op === 'delete') results.push(await settle(() => remove(tx, entity, step)))
+    else if (step.op === 'refused') results.push({ error: step.error })
+  return results
+}
+
+const allAre = <Op extends Operation['op']>(run: Operation[], op: Op): run is Of<Op>[] =>
+  run.every((step) => step.op === op)
+
+async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delete'>): Promise<Result> {
+  const options = { ifVersion: accepted(version) }
+  return { deleted: await savepoint(tx, (tx) => deleteRecord(tx, entity, id, options)) }
+}
+
+const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
+
+/** Locks all that it will touch in one order before it touches any, so that two batches never wait in a circle. */
+async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
+  if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
+  const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
+  const upserts = steps.filter((step) => step.op === 'upsert')
+  for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
+    const keys = upserts.flatMap((step) => (step.by === by && upsertKey(by, step.patch)) || [])
+    for (const found of (await findByKeys(tx, entity, by, keys)).values()) ids.push(...found)
+  }
+  if (ids.length > 0) await lockRecords(tx, entity, ids)
+}
+
+/** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */
+function inData(result: Result): Result {
+  if (!('error' in result) || !result.error.details.issues) return result
+  const { type, message, details } = result.error
+  const issues = details.issues!.map((issue) => ({ ...issue, loc: ['body', 'data', ...issue.loc.slice(1)] }))
+  return { error: new AppError(type, message, { ...details, issues }) }
+}
+
+/** Throws one error for all that failed. */
+function refuse(results: (Result | { error: AppError } | undefined)[]): void {
+  const failed = results.flatMap((result, index) =>
+    result && 'error' in result ? [{ index, error: result.error }] : [],
+  )
+  if (failed.length === 0) return
+  const issues = failed.flatMap(({ index, error }) => issuesAt(index, error))
+  const { index, error } = failed[0]!
+  const { candidates, merged_into, hint } = error.details
+  throw new AppError('validation_error', `operation ${index}: ${error.message}; nothing was written`, {
+    issues,
+    param: `operations[${index}]`,
+    ...(hint ? { hint } : {}),
+    ...(candidates ? { candidates } : {}),
+    ...(merged_into ? { merged_into } : {}),
+  })
+}
+
+/** What is wrong with an operation, located in the batch: `["body", "operations", 2, "data", "email"]`. */
+export function issuesAt(index: number, error: AppError): Issue[] {
+  const at = ['body', 'operations', index]
+  const { issues, param } = error.details
+  if (issues) return issues.map((issue) => ({ ...issue, loc: [...at, ...issue.loc.slice(1)] }))
+  return [{ loc: [...at, ...(param ? ['data', param] : [])], msg: error.message, type: error.type }]
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('a batch', () => {
+  let db: TestDatabase
+  let api: TestApi
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api.close()
+    await db.drop()
+  })
+  beforeEach(async () => {
+    for (const table of ['contacts', 'companies', 'record_history', 'events']) await db.system(table).delete()
+  })
+
+  const send = (entity: string, body: unknown, headers: Record<string, string> = {}, key = api.key) =>
+    api.request('POST', `/v1/objects/${entity}/batch`, { body, headers, key })
+  const contacts = (operations: unknown[], rest: object = {}) => send('contacts', { operations, ...rest })
+  const create = async (entity: string, body: object) =>
+    (await api.request('POST', `/v1/objects/${entity}`, { body })).body
+  const count = async (table: string) => Number((await db.system(table).count())[0]!.count)
+
+  it('does each operation in order, with the answer that it would have had alone', async () => {
+    const ada = await create('contacts', { first_name: 'Ada', email: 'ada@example.com' })
+    const bob = await create('contacts', { first_name: 'Bob' })
+    const { status, body } = await contacts([
+      { op: 'create', data: { first_name: 'Cyd', phone: '+41 44 668 18 00' } },
+      { op: 'create', data: { first_name: 'Dan' } },
+      { op: 'update', id: ada.id, version: 1, data: { last_name: 'Lovelace' } },
+      { op: 'upsert', by: 'email', data: { email: 'ADA@example.com', job_title: 'Countess' } },
+      { op: 'upsert', by: 'email', data: { email: 'eve@example.com' } },
+      { op: 'delete', id: bob.id },
+      { op: 'update', id: bob.id, data: { last_name: 'Gone' } },
+    ])
+    assert.equal(status, 200)
+    assert.deepEqual([body.object, body.atomic, body.succeeded, body.failed], ['batch', false, 6, 1])
+    assert.deepEqual(
+      body.results.map((one: { index: number; op: string; status: number }) => [
+        one.index,
+        one.op,
+        one.status,
+      ]),
+      [
+        [0, 'create', 201],
+        [1, 'create', 201],
+        [2, 'update', 200],
+        [3, 'upsert', 200],
+        [4, 'upsert', 201],
+        [5, 'delete', 200],
+        [6, 'update', 404],
+      ],
+    )
+    assert.equal(body.results[0].record.phone, '+41446681800')
+    assert.equal(body.results[3].id, ada.id)
+    const read = await api.request('GET', `/v1/objects/contacts/${ada.id}`)
+    assert.deepEqual(read.body, body.results[3].record)
+    assert.deepEqual(
+      [read.body.version, read.body.last_name, read.body.job_title],
+      [3, 'Lovelace', 'Countess'],
+    )
+    assert.equal(body.results[5].deleted, true)
+    assert.deepEqual(Object.keys(body.results[6].error).sort(), ['message', 'request_id', 'type'])
+    assert.equal(await count('events'), 8)
+    assert.equal(await count('record_history'), 8)
+  })
+
+  it('does the others where the third fails, and says of each what is wrong', async () => {
+    await create('contacts', { first_name: 'Old', external_id: 'x' })
+    const { status, body } = await contacts([
+      { op: 'create', data: { first_name: 'A' } },
+      { op: 'create', data: { first_name: 'B' } },
+      { op: 'create', data: { first_name: 'C', external_id: 'x' } },
+      { op: 'create', data: { email: 'no', lead_status: 'maybe', nickname: 'D' } },
+      { op: 'update', id: '1', version: 0, data: { tags: 'vip' } },
+      { op: 'replace', data: {} },
+      'nonsense',
+      { op: 'create', data: { first_name: 'E', company_id: crypto.randomUUID() } },
+      { op: 'upsert', by: 'email', data: { first_name: 'F' } },
+      { op: 'upsert', by: 'shoe_size', data: { first_name: 'G' } },
+      { op: 'create', data: { first_name: 'H' } },
+    ])
+    assert.equal(status, 200)
+    const statuses = body.results.map((one: { status: number }) => one.status)
+    assert.deepEqual(statuses, [201, 201, 409, 422, 422, 422, 422, 422, 422, 422, 201])
+    assert.equal(body.results[2].error.param, 'external_id')
+    const locs = (index: number) =>
+      body.results[index].detail.map(({ loc }: { loc: unknown[] }) => {
+        assert.deepEqual(loc.slice(0, 3), ['body', 'operations', index])
+        return loc.slice(3).join('.')
+      })
+    assert.deepEqual(locs(3).sort(), ['data.email', 'data.lead_status', 'data.nickname'])
+    assert.deepEqual(locs(4).sort(), ['data.tags', 'id', 'version'])
+    assert.deepEqual(locs(5), ['op'])
+    assert.deepEqual(locs(6), [''])
+    assert.deepEqual(locs(7), ['data.company_id'])
+    assert.deepEqual(locs(8), ['data.email'])
+    assert.deepEqual(locs(9), ['by'])
+    assert.deepEqual([body.results[4].op, body.results[5].op], ['update', null])
+    assert.equal(await count('contacts'), 4)
+  })
+
+  it('writes nothing where one of an atomic one fails, and names it', async () => {
+    await create('contacts', { first_name: 'Old', external_id: 'x' })
+    const operations = [
+      { op: 'create', data: { first_name: 'A' } },
+      { op: 'create', data: { first_name: 'B' } },
+      { op: 'create', data: { first_name: 'C', external_id: 'x' } },
+      { op: 'create', data: { first_name: 'D' } },
+    ]
+    const { status, body } = await contacts(operations, { atomic: true })
+    assert.equal(status, 422)
+    assert.equal(body.error.type, 'validation_error')
+    assert.equal(body.error.param, 'operations[2]')
+    assert.match(body.error.message, /operation 2: another contact has the external_id x/)
+    assert.deepEqual(body.detail[0].loc, ['body', 'operations', 2, 'data', 'external_id'])
+    for (const table of ['contacts', 'events', 'record_history']) assert.equal(await count(table), 1, table)
+
+    operations[2]!.data = { first_name: 'C' }
+    const done = await contacts(operations, { atomic: true })
+    assert.deepEqual([done.status, done.body.succeeded, done.body.failed], [200, 4, 0])
+  })
+
+  it('finds all that cannot be read in an atomic one at once', async () => {
+    const { status, body } = await contacts(
+      [
+        { op: 'create', data: { email: 'no' } },
+        { op: 'create', data: { first_name: 'A' } },
+        { op: 'delete', id: 'x' },
+      ],
+      { atomic: true },
+    )
+    assert.equal(status, 422)
+    assert.deepEqual(
+      body.detail.map(({ loc }: { loc: unknown[] }) => loc.join('.')),
+      ['body.operations.0.data.email', 'body.operations.2.id'],
+    )
+  })
+
+  it('names the candidates of an upsert that matches several', async () => {
+    for (const first_name of ['A', 'B']) await create('contacts', { first_name, email: 'a@example.com' })
+    const operations = [{ op: 'upsert', by: 'email', data: { email: 'a@example.com' } }]
+    const { body } = await contacts(operations)
+    assert.deepEqual([body.results[0].status, body.results[0].error.candidates.length], [409, 2])
+    const atomic = await contacts(operations, { atomic: true })
+    assert.equal(atomic.body.error.candidates.length, 2)
+  })
+
+  it('upserts a company by its domain with what a new one lacks, unless it must be made', async () => {
+    await create('companies', { name: 'Acme', domain: 'acme.example' })
+    const { body } = await send('companies', {
+      operations: [
+        { op: 'upsert', by: 'domain', data: { domain: 'https://www.acme.example/', industry: 'Anvils' } },
+        { op: 'upsert', by: 'domain', data: { domain: 'other.example', industry: 'Anvils' } },
+      ],
+    })
+    assert.deepEqual(
+      body.results.map(({ status }: { status: number }) => status),
+      [200, 422],
+    )
+    assert.deepEqual(body.results[1].detail[0].loc, ['body', 'operations', 1, 'data', 'name'])
+  })
+
+  it('makes one record of 20 upserts of one address at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        contacts([{ op: 'upsert', by: 'email', data: { email: i % 2 ? 'A@b.example' : 'a@B.example' } }]),
+      ),
+    )
+    const statuses = answers.map(({ body }) => body.results[0].status).sort()
+    assert.deepEqual(statuses, [...Array(19).fill(200), 201])
+    assert.equal(await count('contacts'), 1)
+  })
+
+  it('is done once under an Idempotency-Key', async () => {
+    const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
+    const headers = { 'Idempotency-Key': 'once' }
+    const first = await send('contacts', body, headers)
+    const second = await send('contacts', body, headers)
+    assert.deepEqual(second.body, first.body)
+    assert.equal(second.headers.get('idempotency-replayed'), 'true')
+    assert.equal(await count('contacts'), 1)
+  })
+
+  it('never makes two that touch the same records wait for each other in a circle', async () => {
+    const made = await contacts(
+      Array.from({ length: 40 }, (_, i) => ({ op: 'create', data: { email: `${i}@example.com` } })),
+    )
+    const ids: string[] = made.body.results.map(({ id }: { id: string }) => id)
+    const mixed = (order: string[], name: string) =>
+      contacts(
+        order.flatMap((id, i) => [
+          { op: 'update', id, data: { first_name: `${name}${i}` } },
+          { op: 'upsert', by: 'email', data: { email: `${i}@example.com`, last_name: name } },
+        ]),
+      )
+    const answers = await Promise.all([
+      mixed(ids, 'a'),
+      mixed(ids.toReversed(), 'b'),
+      mixed(ids, 'c'),
+      mixed(ids.toReversed(), 'd'),
+    ])
+    for (const { status, body } of answers) assert.deepEqual([status, body.failed], [200, 0])
+  })
+
+  it('takes 1 to 200 operations', async () => {
+    const one = { op: 'create', data: { first_name: 'A' } }
+    assert.equal((await contacts([])).status, 422)
+    assert.equal((await contacts(Array(201).fill(one))).status, 422)
+    const { status, body } = await contacts(Array(200).fill(one))
+    assert.deepEqual([status, body.succeeded], [200, 200])
+    assert.equal(
+      (await send('contacts', { operations: [one], atomic: 'yes', mode: 1 })).body.detail.length,
+      2,
+    )
+  })
+
+  it('needs the scope to write the kind', async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read', 'companies:write'] })
+    const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
+    const { status, body: answer } = await send('contacts', body, {}, key)
+    assert.equal(status, 403)
+    assert.match(answer.error.message, /contacts:write/)
+  })
+})
