@@ -4,10 +4,12 @@ import { batch, issuesAt, type Operation, type Result } from '../../db/records/b
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
-import { upsertKeys } from '../../db/records/upsert.ts'
+import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/upsert.ts'
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
+import { requireScopes, type Scope } from '../http/scopes.ts'
 import { toIssues } from '../http/validate.ts'
+import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { title } from './objects.ts'
 
 const MAX_OPERATIONS = 200
@@ -30,7 +32,7 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
     id: `batch${title(entity)}`,
     tag: title(entity),
     summary: `Create, change and delete many ${entity}`,
-    description: DESCRIPTION,
+    description: `${DESCRIPTION} ${linkScopesNote(entity)}`.trim(),
     body: z.strictObject({
       operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
       atomic: z.boolean().default(false).describe('All of them or none.'),
@@ -46,7 +48,11 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
       }),
     },
     example: { operations: [{ op: 'create', data: example }] },
-    handler: async ({ body: { operations, atomic }, requestId, tenant }) => {
+    handler: async ({ body: { operations, atomic }, caller, requestId, tenant }) => {
+      requireScopes(
+        caller,
+        operations.flatMap((operation) => scopesOf(entity, operation)),
+      )
       const results = await tenant((tx) => batch(tx, entity, operations, atomic))
       const failed = results.filter((result) => 'error' in result).length
       return {
@@ -74,13 +80,22 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
         z
           .strictObject({
             op: z.literal('upsert'),
-            by: z.enum(keys as [string, ...string[]]).describe('The field to find a record by.'),
+            by: z
+              .string()
+              .refine(
+                (name) => isUpsertKey(entity, name),
+                `must be ${keys.join(', ')} or custom_fields.<name>`,
+              )
+              .describe(
+                `The field to find a record by: ${keys.join(', ')}, or a unique custom_fields.<name>.`,
+              ),
             data: updateSchema(entity),
           })
           .superRefine(({ by, data }, ctx) => {
-            if (typeof data[by] === 'string') return
+            if (!isUpsertKey(entity, by) || upsertKey(by, data) !== undefined) return
             const message = 'is needed to find the record by'
-            ctx.addIssue({ code: 'custom', path: ['data', by], message, params: { type: 'missing' } })
+            const path = ['data', ...by.split('.')]
+            ctx.addIssue({ code: 'custom', path, message, params: { type: 'missing' } })
           }),
         z.strictObject({ op: z.literal('delete'), id, version }),
       ],
@@ -126,6 +141,12 @@ function resultOf(entity: EntityName) {
       )
       .optional(),
   })
+}
+
+function scopesOf(entity: EntityName, operation: Operation): Scope[] {
+  if (operation.op === 'create') return linkScopes(entity, operation.data, true)
+  if (operation.op === 'update') return linkScopes(entity, operation.data)
+  return operation.op === 'upsert' ? linkScopes(entity, operation.patch) : []
 }
 
 function present(operation: Operation, result: Result, index: number, requestId: string): object {

@@ -1,8 +1,10 @@
 import { AppError, type Issue } from '../errors.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
-import { createMany, type Outcome, settle, type Upsert, updateMany, upsertMany } from './bulk.ts'
+import { createMany, type Upsert, updateMany, upsertMany } from './bulk.ts'
+import { holdRules } from './custom-fields/rules.ts'
 import type { EntityName } from './kind.ts'
 import type { RecordInput } from './schemas.ts'
+import { type Outcome, settle } from './sets.ts'
 import { deleteRecord } from './store.ts'
 import { lockRecords } from './update.ts'
 import { findByKeys, upsertKey } from './upsert.ts'
@@ -35,8 +37,7 @@ export async function batch(
   const results: (Result | undefined)[] = new Array(operations.length)
   for (const places of runsOf(operations)) {
     const run = places.map((place) => operations[place]!)
-    for (const [i, result] of (await perform(tx, entity, run)).entries())
-      results[places[i]!] = run[i]!.op === 'refused' ? result : inData(result)
+    for (const [i, result] of (await perform(tx, entity, run)).entries()) results[places[i]!] = result
     if (atomic) refuse(results)
   }
   return results as Result[]
@@ -59,19 +60,18 @@ const sortOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${st
 
 /** `run`: all of one sort. */
 async function perform(tx: Tenant, entity: EntityName, run: Operation[]): Promise<Result[]> {
-  if (allAre(run, 'create'))
-    return createMany(
-      tx,
-      entity,
-      run.map(({ data }) => data),
-    )
-  if (allAre(run, 'update'))
-    return updateMany(
-      tx,
-      entity,
-      run.map(({ id, version, data }) => ({ id, patch: data, ifVersion: accepted(version) })),
-    )
-  if (allAre(run, 'upsert')) return upsertMany(tx, entity, run[0]!.by, run)
+  if (allAre(run, 'create')) {
+    const inputs = run.map(({ data }) => data)
+    return (await createMany(tx, entity, inputs)).map(inData)
+  }
+  if (allAre(run, 'update')) {
+    const updates = run.map(({ id, version, data }) => ({ id, patch: data, ifVersion: accepted(version) }))
+    return (await updateMany(tx, entity, updates)).map(inData)
+  }
+  if (allAre(run, 'upsert')) {
+    const outcomes = await settle(() => upsertMany(tx, entity, run[0]!.by, run))
+    return 'error' in outcomes ? run.map(() => outcomes) : outcomes.map(inData)
+  }
   const results: Result[] = []
   for (const step of run)
     if (step.op === 'delete') results.push(await settle(() => remove(tx, entity, step)))
@@ -92,17 +92,20 @@ const accepted = (version: number | undefined) => (version === undefined ? undef
 /** Locks all that it will touch in one order before it touches any, so that two batches never wait in a circle. */
 async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
+  // Rules before records, as everywhere.
+  await holdRules(tx, entity)
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
     const keys = upserts.flatMap((step) => (step.by === by && upsertKey(by, step.patch)) || [])
-    for (const found of (await findByKeys(tx, entity, by, keys)).values()) ids.push(...found)
+    const found = await settle(() => findByKeys(tx, entity, by, keys))
+    if (!('error' in found)) for (const those of found.values()) ids.push(...those)
   }
   if (ids.length > 0) await lockRecords(tx, entity, ids)
 }
 
 /** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */
-function inData(result: Result): Result {
+function inData(result: Outcome): Outcome {
   if (!('error' in result) || !result.error.details.issues) return result
   const { type, message, details } = result.error
   const issues = details.issues!.map((issue) => ({ ...issue, loc: ['body', 'data', ...issue.loc.slice(1)] }))
@@ -132,5 +135,7 @@ export function issuesAt(index: number, error: AppError): Issue[] {
   const at = ['body', 'operations', index]
   const { issues, param } = error.details
   if (issues) return issues.map((issue) => ({ ...issue, loc: [...at, ...issue.loc.slice(1)] }))
-  return [{ loc: [...at, ...(param ? ['data', param] : [])], msg: error.message, type: error.type }]
+  return [
+    { loc: [...at, ...(param ? ['data', ...param.split('.')] : [])], msg: error.message, type: error.type },
+  ]
 }

@@ -1,5 +1,5 @@
 import { AppError, conflict, invalid, notFound } from '../errors.ts'
-import { savepoint, type Tenant } from '../tenancy.ts'
+import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { lacksCurrency, organizationCurrency } from './currency.ts'
 import { holdRules, type Rules } from './custom-fields/rules.ts'
@@ -9,10 +9,11 @@ import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
 import { change, creation, patched } from './prepare.ts'
 import { referenceIssues, referencesOf } from './references.ts'
-import type { AgxRecord, RecordInput } from './schemas.ts'
+import type { RecordInput } from './schemas.ts'
+import { attempt, inSets, inWaves, type Outcome, pick } from './sets.ts'
 import { createRecord, updateRecord } from './store.ts'
 import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
-import { findByKeys, severalMatch, upsertKey } from './upsert.ts'
+import { finderBy, severalMatch, upsertKey } from './upsert.ts'
 import type { Write } from './write.ts'
 import { writeRecords } from './write-many.ts'
 
@@ -23,8 +24,7 @@ import { writeRecords } from './write-many.ts'
  * they are written one by one.
  */
 
-/** What became of one of them, at its place in the answer. */
-export type Outcome = { record: AgxRecord; created: boolean } | { error: AppError }
+export type { Outcome }
 
 /** `inputs`: what `createSchema` parsed. Errors are those of `createRecord`. */
 export async function createMany(tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> {
@@ -67,7 +67,7 @@ export interface Upsert {
 
 /**
  * Creates or updates, finding each by its value of `by`; one without a value is created, several with one value take
- * effect in order. Errors are those of `upsertRecord`.
+ * effect in order. Errors are those of `upsertRecord`; throws `validation_error` for a `by` that is not unique.
  */
 export async function upsertMany(
   tx: Tenant,
@@ -75,10 +75,14 @@ export async function upsertMany(
   by: string,
   upserts: Upsert[],
 ): Promise<Outcome[]> {
-  const keys = upserts.map(({ patch }) => upsertKey(by, patch))
+  const finder = await finderBy(tx, entity, by)
+  const keys = upserts.map(({ patch }) => {
+    const value = upsertKey(by, patch)
+    return value === undefined ? undefined : finder.keyOf(value)
+  })
   return inWaves(keys, async (places) => {
     const wanted = pick(keys, places).filter((key) => key !== undefined)
-    const found = await findByKeys(tx, entity, by, wanted)
+    const found = await finder.find(wanted)
     const creates: [number, RecordInput][] = []
     const updates: [number, Update][] = []
     const outcomes = new Map<number, Outcome>()
@@ -207,62 +211,4 @@ async function takenExternalIds(tx: Tenant, kind: Kind, writes: Write[]): Promis
     .where('external_id', tx.trx.raw('any(?)', [wanted]))
     .select<{ external_id: string }[]>('external_id')
   return new Set(rows.map((row) => row.external_id))
-}
-
-/** All of them as one set in a savepoint, but for those that must be done alone; where that fails, each alone. */
-async function inSets<T>(
-  tx: Tenant,
-  items: T[],
-  alone: (item: T) => boolean,
-  set: (tx: Tenant, items: T[]) => Promise<Outcome[]>,
-  one: (tx: Tenant, item: T) => Promise<Outcome>,
-): Promise<Outcome[]> {
-  const together = items.filter((item) => !alone(item))
-  const done = together.length > 1 ? await settle(() => savepoint(tx, (tx) => set(tx, together))) : undefined
-  const outcomes: Outcome[] = []
-  let next = 0
-  for (const item of items) {
-    const outcome = done && !('error' in done) && !alone(item) ? done[next++] : undefined
-    outcomes.push(outcome ?? (await settle(() => savepoint(tx, (tx) => one(tx, item)))))
-  }
-  return outcomes
-}
-
-/** Those that share a key go one after the other, in order; the first of each go together, then the second. */
-async function inWaves(
-  keys: (string | undefined)[],
-  work: (places: number[]) => Promise<Outcome[]>,
-): Promise<Outcome[]> {
-  const waves: number[][] = []
-  const seen = new Map<string, number>()
-  for (const [place, key] of keys.entries()) {
-    const wave = key === undefined ? 0 : (seen.get(key) ?? 0)
-    if (key !== undefined) seen.set(key, wave + 1)
-    waves[wave] = [...(waves[wave] ?? []), place]
-  }
-  const outcomes: Outcome[] = new Array(keys.length)
-  for (const places of waves)
-    for (const [i, outcome] of (await work(places)).entries()) outcomes[places[i]!] = outcome
-  return outcomes
-}
-
-const pick = <T>(items: T[], places: number[]): T[] => places.map((place) => items[place]!)
-
-/** What went wrong as a value, where it is something to be told about one of many. */
-export async function settle<T>(work: () => Promise<T>): Promise<T | { error: AppError }> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof AppError) return { error }
-    throw error
-  }
-}
-
-function attempt<T>(work: () => T): T | { error: AppError } {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof AppError) return { error }
-    throw error
-  }
 }

@@ -1,5 +1,8 @@
-import { conflict } from '../errors.ts'
+import { conflict, invalid } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { readValue } from './custom-fields/types.ts'
+import { uniqueKey } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
@@ -7,20 +10,116 @@ import { createRecord, updateRecord } from './store.ts'
 
 const MAX_CANDIDATES = 100
 
-/** The fields by which a record of this kind can be found for an upsert. */
+/** The native fields by which a record of this kind can be found for an upsert. */
 export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
 
-/** An upsert's value of the field that it goes by, in the form in which values are compared. */
-export function upsertKey(by: string, input: RecordInput): string | undefined {
-  const value = input[by]
-  return typeof value === 'string' ? keyOf(by, value) : undefined
+const CUSTOM = 'custom_fields.'
+
+/** Whether an upsert may go by this field: a native one, or `custom_fields.<name>`, which must turn out to be unique. */
+export const isUpsertKey = (entity: EntityName, by: string): boolean =>
+  upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
+
+/** The value of the field that an upsert goes by, as text; undefined where the record has none. */
+export function upsertKey(by: string, fields: RecordInput): string | undefined {
+  const custom = by.startsWith(CUSTOM)
+  const holder = custom ? (fields.custom_fields as RecordInput | null | undefined) : fields
+  const value = holder?.[custom ? by.slice(CUSTOM.length) : by]
+  return typeof value === 'string' || (custom && typeof value === 'number') ? String(value) : undefined
 }
 
-/**
- * The ids of the records with this value (as the schemas read it), oldest first. Until the transaction ends, no other
- * transaction that looks by the same value gets past here, so that "create if there is none" makes one record, however
- * many ask at once.
- */
+/** Finds records by one field, for upserts. */
+export interface Finder {
+  /** The one form of a value: that of all values which count as the same. Undefined where the field takes no such. */
+  keyOf(value: string): string | undefined
+  /**
+   * The ids of the records with these keys, by key, oldest first. Until the transaction ends, no other transaction
+   * that looks by the same key gets past here, so that "create if there is none" makes one record, however many ask
+   * at once.
+   */
+  find(keys: string[]): Promise<Map<string, string[]>>
+}
+
+/** Throws `validation_error` for a custom field that is not unique. */
+export async function finderBy(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
+  if (by.startsWith(CUSTOM)) return finderByCustomField(tx, entity, by)
+  return {
+    keyOf: (value) => (by === 'email' ? value.toLowerCase() : value),
+    find: (keys) =>
+      findLocked(tx, entity, by, keys, {
+        sql: `select id, created_at from ${entity}
+              where organization_id = ? and ${by === 'email' ? 'email_lower' : by} = key and deleted_at is null`,
+        bindings: [tx.organizationId],
+      }),
+  }
+}
+
+async function finderByCustomField(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
+  const name = by.slice(CUSTOM.length)
+  const { definitions } = await holdRules(tx, entity)
+  const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
+  if (!definition?.unique)
+    throw invalid([
+      {
+        loc: ['body', 'by'],
+        msg: `${by} is not a custom field that is unique`,
+        type: 'invalid_value',
+        hint: `one of ${upsertKeys(entity).join(', ')}, or custom_fields.<name> of a unique definition`,
+      },
+    ])
+  return {
+    keyOf(value) {
+      const reading = readValue(definition, value)
+      return 'value' in reading ? uniqueKey(reading.value) : undefined
+    },
+    find: (keys) =>
+      findLocked(tx, entity, by, keys, {
+        sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
+              where organization_id = ? and entity = ? and name = ? and value_key = key`,
+        bindings: [tx.organizationId, entity, name],
+      }),
+  }
+}
+
+/** `matches`: selects id and created_at of those with `key`. */
+async function findLocked(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  keys: string[],
+  matches: { sql: string; bindings: string[] },
+): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  if (keys.length === 0) return found
+  // In one order, so that two who lock several wait for each other one way only.
+  await tx.trx.raw(
+    `select pg_advisory_xact_lock(lock) from (
+       select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
+     ) locks`,
+    [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
+  )
+  const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
+    `select key, id from unnest(?::text[]) as wanted (key)
+     cross join lateral (${matches.sql} order by created_at, id limit ${MAX_CANDIDATES}) match
+     order by created_at, id`,
+    [[...new Set(keys)], ...matches.bindings],
+  )
+  for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
+  return found
+}
+
+/** The ids of the records with these values of a field, by value; what `Finder.find` says holds. */
+export async function findByKeys(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  values: string[],
+): Promise<Map<string, string[]>> {
+  const finder = await finderBy(tx, entity, by)
+  const keys = new Map(values.map((value) => [value, finder.keyOf(value)]))
+  const found = await finder.find([...keys.values()].filter((key) => key !== undefined))
+  return new Map(values.map((value) => [value, found.get(keys.get(value) ?? '') ?? []]))
+}
+
 export async function findByKey(
   tx: Tenant,
   entity: EntityName,
@@ -29,43 +128,6 @@ export async function findByKey(
 ): Promise<string[]> {
   return (await findByKeys(tx, entity, by, [value])).get(value)!
 }
-
-/** The same for many values, by value. */
-export async function findByKeys(
-  tx: Tenant,
-  entity: EntityName,
-  by: string,
-  values: string[],
-): Promise<Map<string, string[]>> {
-  if (values.length === 0) return new Map()
-  const keys = [...new Set(values.map((value) => keyOf(by, value)))]
-  await lockKeys(tx, entity, by, keys)
-  const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
-    `select key, id from unnest(?::text[]) as wanted (key)
-     cross join lateral (
-       select id, created_at from ${entity}
-       where organization_id = ? and ${by === 'email' ? 'email_lower' : by} = key and deleted_at is null
-       order by created_at, id limit ${MAX_CANDIDATES}
-     ) one
-     order by created_at, id`,
-    [keys, tx.organizationId],
-  )
-  const ids = new Map<string, string[]>()
-  for (const { key, id } of rows) ids.set(key, [...(ids.get(key) ?? []), id])
-  return new Map(values.map((value) => [value, ids.get(keyOf(by, value)) ?? []]))
-}
-
-/** In one order, whatever the order of the keys, so that two who lock several wait for each other one way only. */
-async function lockKeys(tx: Tenant, entity: EntityName, by: string, keys: string[]): Promise<void> {
-  await tx.trx.raw(
-    `select pg_advisory_xact_lock(lock) from (
-       select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
-     ) locks`,
-    [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
-  )
-}
-
-const keyOf = (by: string, value: string): string => (by === 'email' ? value.toLowerCase() : value)
 
 /**
  * Updates the record whose `by` has the input's value, or creates it. `input` is what `createSchema` parsed.
@@ -78,8 +140,8 @@ export async function upsertRecord(
   input: RecordInput,
   given: RecordInput = input,
 ): Promise<{ record: AgxRecord; created: boolean }> {
-  const value = input[by]
-  if (typeof value !== 'string') return { record: await createRecord(tx, entity, input), created: true }
+  const value = upsertKey(by, input)
+  if (value === undefined) return { record: await createRecord(tx, entity, input), created: true }
   const ids = await findByKey(tx, entity, by, value)
   if (ids.length > 1) throw severalMatch(entity, by, ids)
   if (ids.length === 0) return { record: await createRecord(tx, entity, input), created: true }

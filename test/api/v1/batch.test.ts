@@ -176,6 +176,38 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 1)
   })
 
+  it('upserts by a unique custom field, in whatever form its value comes', async () => {
+    const definition = { name: 'badge', type: 'phone', label: 'Badge', unique: true }
+    await api.request('POST', '/v1/custom-fields/contacts', { body: definition })
+    const upsert = (badge: string, rest: object = {}) => ({
+      op: 'upsert',
+      by: 'custom_fields.badge',
+      data: { first_name: 'A', custom_fields: { badge }, ...rest },
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => contacts([upsert(i % 2 ? '+41446681800' : '+41 44 668 18 00')])),
+    )
+    assert.deepEqual(answers.map(({ body }) => body.results[0].status).sort(), [...Array(9).fill(200), 201])
+    const { body } = await contacts([
+      upsert('+41 44 668 18 00', { last_name: 'B' }),
+      upsert('+41446681800', { job_title: 'C' }),
+      { op: 'upsert', by: 'custom_fields.tier', data: { custom_fields: { tier: 'gold' } } },
+      { op: 'upsert', by: 'custom_fields.badge', data: { first_name: 'D' } },
+      { op: 'create', data: { first_name: 'E', custom_fields: { badge: '+41446681800' } } },
+    ])
+    assert.deepEqual(
+      body.results.map(({ status }: { status: number }) => status),
+      [200, 200, 422, 422, 409],
+    )
+    assert.equal(body.results[1].record.last_name, 'B')
+    const locs = body.results.map(({ detail }: { detail?: { loc: unknown[] }[] }) =>
+      detail?.[0]?.loc.slice(3),
+    )
+    assert.deepEqual(locs[2], ['by'])
+    assert.deepEqual(locs[3], ['data', 'custom_fields', 'badge'])
+    assert.equal(await count('contacts'), 1)
+  })
+
   it('is done once under an Idempotency-Key', async () => {
     const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
     const headers = { 'Idempotency-Key': 'once' }
@@ -225,5 +257,22 @@ describe('a batch', () => {
     const { status, body: answer } = await send('contacts', body, {}, key)
     assert.equal(status, 403)
     assert.match(answer.error.message, /contacts:write/)
+  })
+
+  it('needs the scopes of what its operations link with', async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:write'] })
+    const id = crypto.randomUUID()
+    for (const operation of [
+      { op: 'create', data: { first_name: 'A', company_id: id } },
+      { op: 'create', data: { first_name: 'A', associations: [{ object: 'company', id }] } },
+      { op: 'update', id, data: { company_id: null } },
+      { op: 'upsert', by: 'email', data: { email: 'a@b.example', company_id: id } },
+    ]) {
+      const operations = [{ op: 'create', data: { first_name: 'B' } }, operation]
+      const { status, body } = await send('contacts', { operations }, {}, key)
+      assert.equal(status, 403)
+      assert.match(body.error.message, /companies:write/)
+    }
+    assert.equal(await count('contacts'), 0)
   })
 })
