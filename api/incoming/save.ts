@@ -1,6 +1,8 @@
 import { findOldestCompany } from '../../db/incoming/dedupe.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entities } from '../../db/records/kinds/index.ts'
 import { createSchema } from '../../db/records/schemas.ts'
 import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { findByKey } from '../../db/records/upsert.ts'
@@ -14,11 +16,20 @@ export interface Saved {
 
 /**
  * Writes what a payload was mapped to, by the webhook's deduplication rule: where several records have the key the
- * oldest is it, where the payload has no key a record is made. Throws validation_error.
+ * oldest is it, where the payload has no key a record is made. What somebody wrote becomes a note to it, but for a
+ * payload that is skipped. Throws validation_error.
  */
 export async function saveMapped(tx: Tenant, webhook: Receiver, mapped: Mapped): Promise<Saved> {
+  const saved = await saveRecord(tx, webhook, mapped)
+  if (mapped.note?.trim() && saved.action !== 'skipped')
+    await addNote(tx, ENTITY_OF[webhook.target_entity], saved.record.id, mapped.note)
+  return saved
+}
+
+async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promise<Saved> {
   const entity = ENTITY_OF[webhook.target_entity]
-  const { action, by } = webhook.deduplication
+  const { action } = webhook.deduplication
+  const by = entities[entity].fields.email ? webhook.deduplication.by : 'external_id'
   const key = mapped.fields[by]
   const existing =
     action !== 'Create Anyway' && typeof key === 'string'
@@ -63,6 +74,19 @@ async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
   return (
     (await findOldestCompany(tx, name)) ??
     (await record(createRecord(tx, 'companies', createSchema('companies').parse({ name })))).id
+  )
+}
+
+async function addNote(tx: Tenant, entity: EntityName, id: string, text: string): Promise<void> {
+  // The cut may go through a pair of surrogates.
+  const body = text
+    .trim()
+    .slice(0, entities.notes.fields.body!.max)
+    .replace(/\p{Surrogate}$/u, '')
+  await createRecord(
+    tx,
+    'notes',
+    createSchema('notes').parse({ body, associations: [{ object: entity, id }] }),
   )
 }
 

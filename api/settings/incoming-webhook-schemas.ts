@@ -55,7 +55,10 @@ const values = {
   field_mapping: fieldMapping,
   deduplication: z.strictObject({
     action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
-    by: z.enum(['email', 'external_id']).default('email'),
+    by: z
+      .enum(['email', 'external_id'])
+      .default('email')
+      .meta({ description: 'Targets that have no email go by external_id.' }),
   }),
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z

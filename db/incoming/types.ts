@@ -1,13 +1,15 @@
 /** The settings of an incoming webhook, as they are stored and as /app shows them. */
 
-export const TARGET_ENTITIES = ['Contact', 'Company'] as const
+export const TARGET_ENTITIES = ['Contact', 'Company', 'Deal', 'Task'] as const
 export type TargetEntity = (typeof TARGET_ENTITIES)[number]
 
 /** The plural name under which the records of each target are kept. */
-export const ENTITY_OF = { Contact: 'contacts', Company: 'companies' } as const satisfies Record<
-  TargetEntity,
-  string
->
+export const ENTITY_OF = {
+  Contact: 'contacts',
+  Company: 'companies',
+  Deal: 'deals',
+  Task: 'tasks',
+} as const satisfies Record<TargetEntity, string>
 
 export type WebhookStatus = 'Active' | 'Inactive'
 
@@ -27,7 +29,7 @@ export type DedupeAction = 'Skip' | 'Update' | 'Create Anyway'
 
 export interface Deduplication {
   action: DedupeAction
-  /** The field that two records of one and the same thing have in common. */
+  /** The field that two records of one and the same thing have in common; targets without email go by external_id. */
   by: 'email' | 'external_id'
 }
 
@@ -38,7 +40,7 @@ export type FieldMapping = { mode: 'automatic' } | { mode: 'manual'; rules: Mapp
 export interface MappingRule {
   /** A path into the payload: `contact.emails[0]`. */
   from: string
-  /** A field, `address.city`, `company_name` or `custom_fields.tier`. */
+  /** A field, `address.city`, `company_name`, `note_content` or `custom_fields.tier`. */
   to: string
   /** One after the other. */
   transforms: Transform[]

@@ -18,6 +18,9 @@ const ADDRESS = {
   'address.country': 'country countrycode addresscountry land pays pais',
 }
 
+/** What somebody wrote, which becomes a note. */
+const NOTE = 'notecontent message comment comments note notes question enquiry inquiry nachricht mensaje'
+
 const NAMES: Record<TargetEntity, Record<string, string>> = {
   Contact: {
     first_name: 'firstname fname givenname forename namefirst vorname prenom nombre nome first',
@@ -38,6 +41,7 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     lead_source: 'leadsource source utmsource leadorigin hearaboutus howdidyouhearaboutus',
     tags: 'tags tag labels',
     external_id: 'externalid',
+    note_content: NOTE,
     ...ADDRESS,
   },
   Company: {
@@ -47,12 +51,40 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     phone: 'phone phonenumber telephone tel companyphone telefon telefono',
     email: 'email emailaddress mail companyemail',
     industry: 'industry sector branche',
-    description: 'description about notes',
+    description: 'description about',
     employee_count: 'employeecount employees numberofemployees companysize size headcount',
     linkedin_url: 'linkedinurl linkedin linkedincompanypage',
     tags: 'tags tag labels',
     external_id: 'externalid',
+    note_content: NOTE,
     ...ADDRESS,
+  },
+  Deal: {
+    name: 'dealname opportunityname name title deal opportunity subject projectname',
+    amount: 'amount dealamount dealvalue value total price budget revenue',
+    currency: 'currency currencycode',
+    pipeline: 'pipeline dealpipeline',
+    stage: 'stage dealstage pipelinestage',
+    probability: 'probability',
+    expected_close_date: 'expectedclosedate closedate expectedclose',
+    lost_reason: 'lostreason closedlostreason',
+    company_name: 'company companyname organization organisation organizationname account accountname',
+    source: 'source leadsource utmsource dealsource',
+    deal_type: 'dealtype',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
+    note_content: `${NOTE} description`,
+  },
+  Task: {
+    title: 'title tasktitle taskname name subject summary task todo',
+    body: 'body description taskdescription details notes note message content comment',
+    status: 'status taskstatus',
+    priority: 'priority taskpriority urgency',
+    type: 'tasktype',
+    due_at: 'dueat duedate due deadline',
+    reminder_at: 'reminderat reminder',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
   },
 }
 
@@ -79,6 +111,14 @@ export const PERSON_WORDS = words(
 )
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')
+
+/** What lies in one of these is about the target. */
+export const SUBJECT_WORDS: Record<TargetEntity, Set<string>> = {
+  Contact: PERSON_WORDS,
+  Company: COMPANY_WORDS,
+  Deal: words('deal opportunity project sale'),
+  Task: words('task todo ticket issue'),
+}
 
 /** What lies in one of these is about somebody or something else. */
 export const STRANGERS = words(

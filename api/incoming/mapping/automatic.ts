@@ -1,7 +1,14 @@
 import type { TargetEntity } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/split-name.ts'
-import { COMPANY_WORDS, PERSON_WORDS, STRANGERS, SYNONYMS } from '../../../db/records/synonyms.ts'
+import {
+  COMPANY_WORDS,
+  PERSON_WORDS,
+  STRANGERS,
+  SUBJECT_WORDS,
+  SYNONYMS,
+} from '../../../db/records/synonyms.ts'
 import { type Leaf, leaves } from './leaves.ts'
+import { belongsToCompany, fieldOf } from './targets.ts'
 import type { Mapped } from './types.ts'
 
 /**
@@ -30,11 +37,12 @@ function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: num
   const outer = leaf.context.at(-1) ?? ''
   const name = withoutWrapping(leaf.name)
 
-  if (target === 'Contact' && ofCompany) {
-    // Of a contact's company only its name is wanted; its email and phone are not the contact's.
+  if (belongsToCompany(target) && ofCompany) {
+    // Of the company only its name is wanted; its email and phone are not the contact's.
     return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
   }
-  if (target === 'Company' && ofPerson && !ofCompany) return undefined
+  const ofTarget = leaf.context.some((word) => SUBJECT_WORDS[target].has(word))
+  if ((ofPerson || ofCompany) && !ofTarget) return undefined
   // `name: {first, last}` is told by what it lies in.
   const joined = synonyms[outer + leaf.name]
   const exact = synonyms[leaf.name]
@@ -42,14 +50,13 @@ function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: num
   const found = joined ?? exact ?? stripped
   if (!found) return undefined
   const rank = exact || joined ? 40 : 30
-  const kin = target === 'Contact' ? ofPerson : ofCompany
   return {
     field: found.field,
     score:
       rank -
       found.rank * 4 +
       (plausible(found.field, leaf.value) ? 100 : 0) +
-      (kin ? 20 : 0) -
+      (ofTarget ? 20 : 0) -
       leaf.context.length,
   }
 }
@@ -77,7 +84,7 @@ function assemble(
   const fields: Record<string, unknown> = {}
   const sources: Record<string, string> = {}
   const address: Record<string, string> = {}
-  let companyName: string | undefined
+  const extra: Pick<Mapped, 'company_name' | 'note'> = {}
   let fullName: Leaf | undefined
   for (const [field, { leaf }] of best) {
     const text = String(leaf.value)
@@ -86,9 +93,10 @@ function assemble(
       continue
     }
     sources[field] = leaf.path
-    if (field === 'company_name') companyName = text
+    if (field === 'company_name') extra.company_name = text
+    else if (field === 'note_content') extra.note = text
     else if (field.startsWith('address.')) address[field.slice('address.'.length)] = text
-    else fields[field] = field === 'employee_count' ? Number(text) || undefined : text
+    else fields[field] = isInteger(field, target) ? asInteger(text) : text
   }
   if (target === 'Contact' && fullName && !(fields.first_name && fields.last_name)) {
     for (const [field, part] of Object.entries(splitName(String(fullName.value))))
@@ -106,5 +114,10 @@ function assemble(
     fields.tags = [...new Set(words)]
     sources.tags = tags[0]!.path
   }
-  return { fields, sources, ...(companyName ? { company_name: companyName } : {}) }
+  return { fields, sources, ...extra }
 }
+
+const isInteger = (field: string, target: TargetEntity) => fieldOf(field, target)?.type === 'integer'
+
+/** What is no number is no reason to refuse the rest. */
+const asInteger = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js'
-import { type Condition, ENTITY_OF, type MappingRule, type TargetEntity } from '../../../db/incoming/types.ts'
+import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
 import { fieldName } from '../../../db/records/custom-fields/shape.ts'
-import { entities } from '../../../db/records/kinds/index.ts'
 import { textAt, valueAt } from './path.ts'
+import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
 
@@ -17,7 +17,8 @@ export function isTarget(to: string, target: TargetEntity): boolean {
     to.startsWith('custom_fields.') && fieldName.safeParse(to.slice('custom_fields.'.length)).success
   if (custom || to === 'tags' || to === 'external_id') return true
   if (to.startsWith('address.')) return ADDRESS.includes(to.slice('address.'.length))
-  if (to === 'company_name') return target === 'Contact'
+  if (to === 'company_name') return belongsToCompany(target)
+  if (to === 'note_content') return true
   const field = fieldOf(to, target)
   return field !== undefined && !field.readOnly && !['address', 'reference', 'user'].includes(field.type)
 }
@@ -28,7 +29,7 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
   const nested: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, string> = {}
   const tags: string[] = []
-  let companyName: string | undefined
+  const extra: Pick<Mapped, 'company_name' | 'note'> = {}
   for (const rule of rules) {
     const text = textOf(rule, payload)
     if (text === '') continue
@@ -36,7 +37,8 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     sources[to] = from
     const [outer = '', inner] = to.split('.')
     if (to === 'tags') tags.push(...text.split(',').map((tag) => tag.trim()))
-    else if (to === 'company_name') companyName = text
+    else if (to === 'company_name') extra.company_name = text
+    else if (to === 'note_content') extra.note = text
     else if (inner === undefined) fields[to] = typed(text, fieldOf(to, target)?.type)
     else {
       nested[outer] ??= {}
@@ -44,7 +46,7 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     }
   }
   if (tags.length > 0) fields.tags = [...new Set(tags.filter(Boolean))]
-  return { fields: { ...fields, ...nested }, sources, ...(companyName ? { company_name: companyName } : {}) }
+  return { fields: { ...fields, ...nested }, sources, ...extra }
 }
 
 /** Empty where the rule maps nothing. */
@@ -98,9 +100,4 @@ function typed(text: string, type: string | undefined): unknown {
   if (type === 'boolean' && /^(true|yes|on|1)$/i.test(text)) return true
   if (type === 'boolean' && /^(false|no|off|0)$/i.test(text)) return false
   return text
-}
-
-const fieldOf = (to: string, target: TargetEntity) => {
-  const { fields } = entities[ENTITY_OF[target]]
-  return Object.hasOwn(fields, to) ? fields[to] : undefined
 }

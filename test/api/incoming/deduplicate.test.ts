@@ -93,6 +93,47 @@ describe('deduplication of incoming webhooks', function () {
     assert.equal((await test.contact(first.body.record_id)).email, 'new@example.com')
   })
 
+  it('makes deals and tasks, found again by the id that the sender has for them', async () => {
+    for (const [target_entity, name] of [
+      ['Deal', 'name'],
+      ['Task', 'title'],
+    ] as const) {
+      const webhook = await test.createWebhook({ target_entity })
+      const first = await test.send(webhook, {
+        title: 'Engine',
+        external_id: 'x-1',
+        email: 'ada@example.com',
+      })
+      assert.deepEqual([first.status, first.body.entity], [200, target_entity.toLowerCase()])
+      const again = await test.send(webhook, { title: 'Engine 2', external_id: 'x-1' })
+      assert.deepEqual([again.body.action, again.body.record_id], ['updated', first.body.record_id])
+      const path = `/v1/objects/${target_entity.toLowerCase()}s/${first.body.record_id}`
+      assert.equal((await test.api.request('GET', path)).body[name], 'Engine 2')
+    }
+  })
+
+  it('adds a note of what somebody wrote, but for a payload that is skipped', async () => {
+    const rules = [
+      { from: 'mail', to: 'email' },
+      { from: 'text', to: 'note_content' },
+    ]
+    const field_mapping = { mode: 'manual', rules }
+    const deduplication = { action: 'Skip', by: 'email' }
+    const webhook = await test.createWebhook({ field_mapping, deduplication })
+    const mail = 'writer@example.com'
+    const long = `${'x'.repeat(65_535)}\u{1f600}`
+    const { body } = await test.send(webhook, { mail, text: long })
+    await test.send(webhook, { mail, text: 'Again' })
+    await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { deduplication: { action: 'Update' } })
+    await test.send(webhook, { mail, text: 'And again' })
+    await test.send(webhook, { mail, text: ' ' })
+    const notes = await test.api.request('GET', `/v1/objects/contacts/${body.record_id}/notes`)
+    assert.deepEqual(
+      notes.body.data.map((note: { body: string }) => note.body),
+      ['And again', 'x'.repeat(65_535)],
+    )
+  })
+
   it('finds a company by its email too', async () => {
     const webhook = await test.createWebhook({ target_entity: 'Company' })
     const payload = { company: 'Engines', email: 'info@engines.example' }

@@ -62,7 +62,35 @@ describe('automatic mapping', () => {
   it('reads a WordPress form', () => {
     const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
     const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')
-    assert.deepEqual(mapAutomatically(payload, 'Contact').fields, ada)
+    const { fields, note } = mapAutomatically(payload, 'Contact')
+    assert.deepEqual([fields, note], [ada, 'Hello'])
+  })
+
+  it('takes for a deal what is said of the deal, and of its company the name', () => {
+    const { fields, company_name, note } = mapAutomatically(
+      {
+        deal: { name: 'Second engine', amount: 1250, closeDate: '2026-03-01', company: { name: 'Acme' } },
+        contact: { name: 'Ada', email: 'ada@example.com' },
+        probability: '40',
+        comments: 'By March',
+      },
+      'Deal',
+    )
+    assert.deepEqual(fields, {
+      name: 'Second engine',
+      amount: '1250',
+      expected_close_date: '2026-03-01',
+      probability: 40,
+    })
+    assert.deepEqual([company_name, note], ['Acme', 'By March'])
+  })
+
+  it('takes for a task its title and when it is due', () => {
+    const { fields } = mapAutomatically(
+      { task: { name: 'Call', 'Due Date': '2026-03-01' }, assignee: { name: 'Grace' } },
+      'Task',
+    )
+    assert.deepEqual(fields, { title: 'Call', due_at: '2026-03-01' })
   })
 
   it('prefers the value that can be what its name says, and the person over the owner', () => {

@@ -46,7 +46,7 @@ describe('/app/webhooks/incoming', function () {
     const { body } = await test.app(
       'POST',
       '/webhooks/incoming',
-      { name: '', colour: 1, ip_whitelist: ['300.1.1.1'], target_entity: 'Deal' },
+      { name: '', colour: 1, ip_whitelist: ['300.1.1.1'], target_entity: 'Invoice' },
       422,
     )
     const places = body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).sort()
