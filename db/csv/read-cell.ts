@@ -48,7 +48,7 @@ export function readCell(cell: string, type: CellType, choices: readonly string[
         toChoice(item, choices),
       )
     case 'json':
-      return parsed(text) ?? text
+      return parsed(text, /./s) ?? text
     case 'any':
       return toAny(text)
   }
@@ -202,8 +202,8 @@ export const looksLikeJson = (text: string): boolean => {
   return Array.isArray(value) || (typeof value === 'string' && looksLikeJson(value))
 }
 
-function parsed(text: string): unknown {
-  if (!/^\s*[[{"]/.test(text)) return undefined
+function parsed(text: string, beginning = /^\s*[[{"]/): unknown {
+  if (!beginning.test(text)) return undefined
   try {
     return JSON.parse(text)
   } catch {

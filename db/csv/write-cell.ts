@@ -1,21 +1,23 @@
-import { looksLikeJson } from './read-cell.ts'
+import { stringify } from 'csv-stringify/sync'
+import { type CellType, looksLikeJson } from './read-cell.ts'
 
-/**
- * A value of a record as the text of a cell; `readCell` reads it back. Lists are separated by semicolons, or are JSON
- * where an item has one in it.
- */
-export function writeCell(value: unknown): string {
+/** A value of a record as the text of a cell: `readCell` of the same type reads it back. */
+export function writeCell(value: unknown, type: CellType): string {
   if (value === null || value === undefined) return ''
-  if (typeof value === 'string') return defused(looksLikeJson(value) ? JSON.stringify(value) : value)
-  if (typeof value !== 'object') return String(value)
-  return defused(JSON.stringify(value))
+  if (type === 'choices') return writeList(Array.isArray(value) ? value : [value])
+  if (type === 'json') return defused(JSON.stringify(value))
+  if (typeof value === 'object') return defused(JSON.stringify(value))
+  const text = String(value)
+  return defused(
+    type === 'any' && typeof value === 'string' && looksLikeJson(text) ? JSON.stringify(text) : text,
+  )
 }
 
-/** Tags and chosen options. */
+/** Tags and chosen options: separated by semicolons, or JSON where an item would be read as something else. */
 export function writeList(items: readonly unknown[]): string {
   const texts = items.map(String)
   const plain = texts.every((text) => text.trim() === text && text !== '' && !/[;,[\]{}"]/.test(text))
-  return defused(plain ? texts.join(';') : texts.length === 0 ? '' : JSON.stringify(texts))
+  return defused(plain ? texts.join(';') : JSON.stringify(texts))
 }
 
 /**
@@ -25,3 +27,9 @@ export function writeList(items: readonly unknown[]): string {
  */
 export const defused = (text: string) =>
   /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]\d+(\.\d+)?$/.test(text) ? `'${text}` : text
+
+/** Lines of a file. What an unquoted cell would lose (blanks around it, single line ends) is quoted. */
+export const csvLines = (rows: string[][], delimiter = ','): string =>
+  stringify(rows, { delimiter, record_delimiter: '\r\n', quoted_match: /[\r\n]|^\s|\s$/ })
+
+export const BYTE_ORDER_MARK = '\ufeff'
