@@ -1,7 +1,9 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Database } from '../db/connect.ts'
+import { purgeExports } from '../db/exports/purge.ts'
 import { purgeIdempotencyKeys } from '../db/idempotency.ts'
+import { purgeImports } from '../db/imports/purge.ts'
 import { purgeIncoming } from '../db/incoming/receiving.ts'
 import { purgeLimitWindows } from '../db/limits.ts'
 import type { Logger } from '../db/log.ts'
@@ -12,6 +14,7 @@ import type { EndStatus } from '../workflows/protocol.ts'
 import { workflowIdOf } from './queues/runs.ts'
 import { recordEnd } from './record-end.ts'
 import { sweepDeliveries } from './sweep-deliveries.ts'
+import { sweepFiles } from './sweep-files.ts'
 
 const EVERY_MS = 60_000
 /** A row that no segment has touched for so long is looked up in Temporal; the longest-untouched first. */
@@ -68,6 +71,7 @@ export class Sweep {
       if (!rows[0].mine) return
       await this.reconcile(trx, idle)
       await sweepDeliveries({ db: this.db, client: this.client, log: this.log }, idle)
+      await sweepFiles({ db: this.db, client: this.client, log: this.log }, idle)
       await cleanUp(trx)
     })
   }
@@ -142,5 +146,7 @@ async function cleanUp(trx: Knex.Transaction): Promise<void> {
   await purgeLimitWindows(trx)
   await purgeIncoming(trx)
   await purgeOutgoing(trx)
+  await purgeImports(trx)
+  await purgeExports(trx)
   await purgeSessions(trx)
 }

@@ -3,6 +3,7 @@ import { associationRoutes } from './associations.ts'
 import { batchRoutes } from './batch.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
+import { exportRoutes } from './exports.ts'
 import { importRoutes } from './imports.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
@@ -25,6 +26,7 @@ export const routes: Route[] = [
   ...associationRoutes,
   ...customFieldRoutes,
   ...importRoutes,
+  ...exportRoutes,
   ...nodeTestRoutes,
   ...runWorkflowRoutes,
   ...runRoutes,

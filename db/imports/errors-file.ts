@@ -1,5 +1,4 @@
-import { stringify } from 'csv-stringify/sync'
-import { defused } from '../csv/write-cell.ts'
+import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import type { RowIssue } from './read-row.ts'
@@ -22,9 +21,9 @@ export async function* errorsFile(
   { id, file }: Pick<ImportRow, 'id' | 'file'>,
 ): AsyncGenerator<string, void, void> {
   const delimiter = file?.delimiter ?? ','
-  const lines = (rows: string[][]) => stringify(rows, { delimiter, record_delimiter: '\r\n' })
   const header = file?.header ?? []
-  yield `\ufeff${lines([[...header, header.includes('error') ? 'import_error' : 'error']])}`
+  yield BYTE_ORDER_MARK +
+    csvLines([[...header, header.includes('error') ? 'import_error' : 'error']], delimiter)
   for (let last = 0; ; ) {
     const rows = await tenant((tx) =>
       tx
@@ -35,7 +34,11 @@ export async function* errorsFile(
         .limit(PAGE)
         .select<ErrorRow[]>('row_number', 'line', 'issues', 'cells'),
     )
-    if (rows.length > 0) yield lines(rows.map((row) => [...cellsOf(row, header.length), sentence(row)]))
+    if (rows.length > 0)
+      yield csvLines(
+        rows.map((row) => [...cellsOf(row, header.length), sentence(row)]),
+        delimiter,
+      )
     if (rows.length < PAGE) return
     last = rows.at(-1)!.row_number
   }

@@ -17,7 +17,10 @@ export interface FileSort {
   noun: 'import' | 'export'
 }
 
-export const FILE_SORTS: FileSort[] = [{ table: 'imports', workflow: 'importRecords', noun: 'import' }]
+export const FILE_SORTS: FileSort[] = [
+  { table: 'imports', workflow: 'importRecords', noun: 'import' },
+  { table: 'exports', workflow: 'exportRecords', noun: 'export' },
+]
 
 /** An import or export that was claimed. */
 export interface FileRow {

@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { AppError, conflict } from '../../db/errors.ts'
+import { exportable } from '../../db/exports/columns.ts'
+import {
+  createExport,
+  type ExportRow,
+  exportFile,
+  getExport,
+  listExports,
+  type Selection,
+} from '../../db/exports/exports.ts'
+import { EXPORT_DAYS } from '../../db/exports/purge.ts'
+import type { EntityName } from '../../db/records/kind.ts'
+import { entityNames } from '../../db/records/kinds/index.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { allows, requireScopes, type Scope } from '../http/scopes.ts'
+import { recordQuery } from './record-query.ts'
+
+const params = z.object({ export_id: z.uuid().toLowerCase() })
+type Request = RouteRequest<z.output<typeof params>>
+
+/** Parameters of the list that say how to page, which is the export's own business. */
+const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
+
+const queries = Object.fromEntries(entityNames.map((entity) => [entity, recordQuery(entity)])) as Record<
+  EntityName,
+  ReturnType<typeof recordQuery>
+>
+
+const newExport = z
+  .object({
+    entity: z.enum(entityNames).describe('The kind of record.'),
+    query: z
+      .record(z.string().max(200), z.union([z.string().max(10_000), z.array(z.string().max(10_000))]))
+      .default({})
+      .describe(
+        'Which records, in which order: the parameters of the list, such as {"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}. A list of values is a parameter that is repeated.',
+      ),
+    fields: z
+      .array(z.string().max(100))
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('The columns, after the id; default: all. `custom_fields` is all custom fields.'),
+    bom: z.boolean().default(false).describe('Begin with a byte order mark, by which Excel knows UTF-8.'),
+  })
+  .strict()
+  .transform(({ entity, query, fields = null, bom }, ctx) => {
+    for (const [i, name] of (fields ?? []).entries())
+      if (!exportable(entity).includes(name) && !/^custom_fields\.[a-z][a-z0-9_]{0,62}$/.test(name))
+        ctx.addIssue({
+          code: 'custom',
+          path: ['fields', i],
+          message: 'is no field',
+          params: {
+            type: 'invalid_value',
+            hint: `fields are ${exportable(entity).join(', ')}, custom_fields.<name>`,
+          },
+        })
+    for (const name of Object.keys(query))
+      if (PAGING.includes(name))
+        ctx.addIssue({ code: 'custom', path: ['query', name], message: 'is not for exports' })
+    const parsed = queries[entity].safeParse(query)
+    for (const issue of parsed.error?.issues ?? []) ctx.addIssue({ ...issue, path: ['query', ...issue.path] })
+    if (!parsed.success) return z.NEVER
+    const { sort, order, q, match, filters } = parsed.data
+    const list_query: Selection = { sort, order, q, match, filters }
+    return { entity, query, list_query, fields, bom }
+  })
+
+const exportSchema = z.object({
+  object: z.literal('export'),
+  id: z.uuid(),
+  entity: z.enum(entityNames),
+  query: z.record(z.string(), z.unknown()),
+  fields: z.array(z.string()).nullable(),
+  bom: z.boolean(),
+  status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
+  columns: z.array(z.string()).nullable().describe('Known once it runs.'),
+  rows: z.int(),
+  bytes: z.int(),
+  error: z.object({ message: z.string(), hint: z.string().optional() }).nullable(),
+  created_by: z.object({ type: z.string(), id: z.string().nullable() }),
+  created_at: z.date(),
+  started_at: z.date().nullable(),
+  ended_at: z.date().nullable(),
+  expires_at: z
+    .date()
+    .nullable()
+    .describe(`When the file is deleted: ${EXPORT_DAYS} days after it is complete.`),
+})
+
+const tag = 'Exports'
+
+/** Records as CSV files, made in the background and kept for some days. */
+export const exportRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/exports',
+    scope: { ofRecords: 'read' },
+    id: 'listExports',
+    tag,
+    summary: 'List exports',
+    description: 'Of the kinds that the key may read, the newest first.',
+    query: z.strictObject(pageControls),
+    response: { status: 200, schema: listEnvelope(exportSchema) },
+    handler: async ({ query, caller, tenant }) => {
+      const readable = entityNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
+      const page = await tenant((tx) => listExports(tx, readable, { ...query, offset: offsetOf(query) }))
+      return presentList({ ...page, data: page.data.map(present) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/exports',
+    scope: { ofRecords: 'read' },
+    id: 'createExport',
+    tag,
+    summary: 'Export records',
+    description:
+      'The file is made in the background: read the export until it is completed, then its file. An import of the file gives the same records. A cell that a spreadsheet would take for a formula begins with an apostrophe, which an import takes away again.',
+    body: newExport,
+    response: { status: 201, schema: exportSchema },
+    example: {
+      entity: 'contacts',
+      query: { 'lifecycle_stage[in]': 'customer,evangelist', sort: 'email', order: 'asc' },
+    },
+    handler: async ({ body, caller, tenant }) => {
+      requireScopes(caller, [`${body.entity}:read`])
+      return present(await tenant((tx) => createExport(tx, body)))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/exports/{export_id}',
+    scope: { ofRecords: 'read' },
+    id: 'getExport',
+    tag,
+    summary: 'Read an export and its progress',
+    params,
+    response: { status: 200, schema: exportSchema },
+    handler: async (request) => present(await find(request)),
+  }),
+  route({
+    method: 'GET',
+    path: '/exports/{export_id}/file',
+    scope: { ofRecords: 'read' },
+    id: 'getExportFile',
+    tag,
+    summary: 'Read the file of an export',
+    description:
+      'CSV in UTF-8, as RFC 4180 has it. 409 until the export is completed, 404 once it has expired.',
+    params,
+    response: { status: 200, file: 'text/csv', description: 'The file' },
+    handler: async (request) => {
+      const row = await find(request)
+      if (row.status === 'expired')
+        throw new AppError('not_found', 'the file has expired', { hint: 'create another export' })
+      if (row.status === 'failed') throw conflict(`the export has failed: ${row.error?.message}`)
+      if (row.status !== 'completed')
+        throw conflict(`the export is ${row.status}`, { hint: 'read it until it is completed' })
+      return { name: `${row.entity}-${row.id}.csv`, content: exportFile(request.tenant, row) }
+    },
+  }),
+]
+
+/** The export, if the caller may read records of its kind. Throws not_found, insufficient_scope. */
+async function find({ params, caller, tenant }: Request): Promise<ExportRow> {
+  const row = await tenant((tx) => getExport(tx, params.export_id))
+  requireScopes(caller, [`${row.entity}:read` as Scope])
+  return row
+}
+
+function present(row: ExportRow): z.input<typeof exportSchema> {
+  const { id, entity, query, fields, bom, status, columns, rows, bytes, error } = row
+  const { created_by, created_at, started_at, ended_at } = row
+  const done = status === 'completed' || status === 'expired'
+  return {
+    object: 'export',
+    ...{ id, entity, query, fields, bom, status, columns, rows, bytes, error },
+    ...{ created_by, created_at, started_at, ended_at },
+    expires_at: done && ended_at ? new Date(ended_at.getTime() + EXPORT_DAYS * 86_400_000) : null,
+  }
+}

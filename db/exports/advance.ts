@@ -1,0 +1,61 @@
+import { BYTE_ORDER_MARK, csvLines } from '../csv/write-cell.ts'
+import { AppError } from '../errors.ts'
+import { listRecords } from '../records/list.ts'
+import type { Tenant } from '../tenancy.ts'
+import { cellsOf, exportColumns } from './columns.ts'
+import { changeExport, type ExportRow, lockExport } from './exports.ts'
+
+/** Records of one transaction, which is one piece of the file. */
+const ROWS = 500
+
+/**
+ * Adds the next piece to the file of an export: the rows and how far it is then in this one transaction, so that a
+ * process that dies leaves all of it or nothing. @returns the export as it is then; what has ended stays as it is.
+ */
+export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> {
+  const row = await lockExport(tx, id)
+  if (row.status !== 'queued' && row.status !== 'running') return row
+  try {
+    return await addPiece(tx, row)
+  } catch (error) {
+    // A custom field that it sorts by has got another type, for instance.
+    if (!(error instanceof AppError)) throw error
+    const { message, details } = error
+    return changeExport(tx, id, {
+      status: 'failed',
+      error: JSON.stringify({ message, ...(details.hint ? { hint: details.hint } : {}) }),
+      ended_at: tx.trx.fn.now(),
+      lease_until: null,
+    })
+  }
+}
+
+async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
+  const { id, entity, list_query, fields, bom, pieces } = row
+  const columns = row.columns ?? (await exportColumns(tx, entity, fields))
+  const page = await listRecords(tx, entity, {
+    ...list_query,
+    ...{ limit: ROWS, offset: 0, count: 'none' },
+    cursor: row.cursor ?? undefined,
+  })
+  const cells = await cellsOf(tx, entity, columns)
+  const head = pieces === 0 ? (bom ? BYTE_ORDER_MARK : '') + csvLines([columns]) : ''
+  const bytes = Buffer.from(head + csvLines(page.data.map(cells)))
+  await tx.trx('export_pieces').insert({
+    organization_id: tx.organizationId,
+    export_id: id,
+    piece: pieces,
+    bytes,
+  })
+  return changeExport(tx, id, {
+    status: page.has_more ? 'running' : 'completed',
+    columns,
+    cursor: page.next_cursor,
+    pieces: pieces + 1,
+    rows: row.rows + page.data.length,
+    bytes: row.bytes + bytes.length,
+    started_at: row.started_at ?? tx.trx.fn.now(),
+    ended_at: page.has_more ? null : tx.trx.fn.now(),
+    lease_until: null,
+  })
+}

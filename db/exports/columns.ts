@@ -1,0 +1,63 @@
+import type { CellType } from '../csv/read-cell.ts'
+import { writeCell, writeList } from '../csv/write-cell.ts'
+import { type Target, targetOf, targetsFor } from '../imports/targets.ts'
+import type { EntityName } from '../records/kind.ts'
+import { entities } from '../records/kinds/index.ts'
+import type { AgxRecord } from '../records/schemas.ts'
+import type { Tenant } from '../tenancy.ts'
+
+const MAX_CUSTOM = 1_000
+
+/** The names that an export may be asked for, besides `custom_fields.<name>`. */
+export const exportable = (entity: EntityName): string[] => [
+  'id',
+  ...Object.keys(entities[entity].fields),
+  ...['external_id', 'owner_id', 'tags', 'custom_fields', 'version', 'created_at', 'updated_at'],
+]
+
+/**
+ * The columns of an export: the fields by the names by which an import knows them. Of an address each part has one, and
+ * so has each custom field that has a definition or a value.
+ */
+export async function exportColumns(
+  tx: Tenant,
+  entity: EntityName,
+  fields: string[] | null,
+): Promise<string[]> {
+  const targets = await targetsFor(tx, entity)
+  const custom = [...targets.byName.keys()].filter((name) => name.startsWith('custom_fields.'))
+  const wanted = fields ?? exportable(entity)
+  if (wanted.includes('custom_fields')) custom.push(...(await namesInUse(tx, entity)))
+  const columns = wanted.flatMap((name) => {
+    if (name === 'custom_fields') return [...new Set(custom)].sort()
+    if (entities[entity].fields[name]?.type !== 'address') return [name]
+    return [...targets.byName.keys()].filter((target) => target.startsWith(`${name}.`))
+  })
+  return [...new Set(['id', ...columns])]
+}
+
+async function namesInUse(tx: Tenant, entity: EntityName): Promise<string[]> {
+  const { rows } = await tx.trx.raw<{ rows: { name: string }[] }>(
+    `select distinct name from ${entity}, jsonb_object_keys(custom_fields) name
+     where organization_id = ? and deleted_at is null limit ${MAX_CUSTOM}`,
+    [tx.organizationId],
+  )
+  return rows.map(({ name }) => `custom_fields.${name}`)
+}
+
+/** Makes a record the cells of its row. */
+export async function cellsOf(
+  tx: Tenant,
+  entity: EntityName,
+  columns: string[],
+): Promise<(record: AgxRecord) => string[]> {
+  const targets = await targetsFor(tx, entity)
+  const types = columns.map((name): Target['type'] => targetOf(targets, name)?.type ?? 'text')
+  const paths = columns.map((name) => name.split('.') as [string, string | undefined])
+  return (record) =>
+    paths.map(([outer, inner], i) => {
+      const value = record[outer]
+      const part = inner === undefined ? value : (value as Record<string, unknown> | null)?.[inner]
+      return types[i] === 'tags' ? writeList(part as string[]) : writeCell(part, types[i] as CellType)
+    })
+}

@@ -1,0 +1,145 @@
+import { v7 as uuidv7 } from 'uuid'
+import { AppError, type Issue, invalid, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../id-list.ts'
+import type { Page } from '../page.ts'
+import type { EntityName } from '../records/kind.ts'
+import { type ListQuery, listRecords } from '../records/list.ts'
+import type { Actor, Tenant } from '../tenancy.ts'
+
+export type ExportStatus = 'queued' | 'running' | 'completed' | 'failed' | 'expired'
+
+/** Which records, in which order. */
+export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters'>
+
+export interface ExportRow {
+  id: string
+  entity: EntityName
+  /** The list's parameters as they were sent, and as they were understood. */
+  query: Record<string, string | string[]>
+  list_query: Selection
+  fields: string[] | null
+  bom: boolean
+  status: ExportStatus
+  columns: string[] | null
+  starts: number
+  cursor: string | null
+  pieces: number
+  rows: number
+  bytes: number
+  error: { message: string; hint?: string } | null
+  created_by: Actor
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+}
+
+export type NewExport = Pick<ExportRow, 'entity' | 'query' | 'list_query' | 'fields' | 'bom'>
+
+const SHOWN = [
+  ...[
+    'id',
+    'entity',
+    'query',
+    'list_query',
+    'fields',
+    'bom',
+    'status',
+    'columns',
+    'starts',
+    'cursor',
+    'pieces',
+  ],
+  ...['rows', 'bytes', 'error', 'created_by', 'created_at', 'started_at', 'ended_at'],
+]
+
+/** Queues an export. Throws `validation_error` for a query that the list would not take. */
+export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
+  await tryQuery(tx, values)
+  const [row] = await tx
+    .trx('exports')
+    .insert({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      ...values,
+      query: JSON.stringify(values.query),
+      list_query: JSON.stringify(values.list_query),
+      status: 'queued',
+      created_by: JSON.stringify(tx.actor),
+    })
+    .returning<ExportRow[]>(SHOWN)
+  tx.wake('agx_files')
+  return row!
+}
+
+/** What only the list itself finds out, for it depends on the types of custom fields. */
+async function tryQuery(tx: Tenant, { entity, list_query }: NewExport): Promise<void> {
+  try {
+    await listRecords(tx, entity, { ...list_query, limit: 1, offset: 0, count: 'none' })
+  } catch (error) {
+    if (!(error instanceof AppError) || !error.details.issues) throw error
+    throw invalid(error.details.issues.map((issue): Issue => ({ ...issue, loc: ['body', ...issue.loc] })))
+  }
+}
+
+/** Throws not_found. */
+export async function getExport(tx: Tenant, id: string): Promise<ExportRow> {
+  const row = await tx
+    .trx('exports')
+    .where({ organization_id: tx.organizationId, id })
+    .first<ExportRow>(SHOWN)
+  if (!row) throw notFound('export')
+  return row
+}
+
+/** The export, locked until the transaction ends. Throws not_found. */
+export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
+  const row = await tx
+    .trx('exports')
+    .where({ organization_id: tx.organizationId, id })
+    .forUpdate()
+    .first<ExportRow>(SHOWN)
+  if (!row) throw notFound('export')
+  return row
+}
+
+/** Of these kinds; the newest first. */
+export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ExportRow>> {
+  const rows = tx
+    .trx('exports')
+    .where('organization_id', tx.organizationId)
+    .whereIn('entity', entities)
+    .select(SHOWN)
+  return pageById(rows, page, { of: ['exports', entities] })
+}
+
+/** Writes columns of one export. @returns it as it is then. */
+export async function changeExport(
+  tx: Tenant,
+  id: string,
+  values: Partial<Record<keyof ExportRow | 'lease_until', unknown>>,
+): Promise<ExportRow> {
+  const [row] = await tx
+    .trx('exports')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ ...values, updated_at: tx.trx.fn.now() })
+    .returning<ExportRow[]>(SHOWN)
+  return row!
+}
+
+/** The file, piece by piece, each read in a transaction of its own. */
+export async function* exportFile(
+  tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
+  { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>,
+): AsyncGenerator<Buffer, void, void> {
+  for (let piece = 0; piece < pieces; piece++) {
+    const row = await tenant((tx) =>
+      tx
+        .trx('export_pieces')
+        .where({ organization_id: tx.organizationId, export_id: id, piece })
+        .first<{ bytes: Buffer } | undefined>('bytes'),
+    )
+    // Half a file must not look like a whole one.
+    if (!row) throw new Error('the file of the export has expired while it was being read')
+    yield row.bytes
+  }
+}

@@ -1,0 +1,24 @@
+import type { Knex } from 'knex'
+
+/** How long the file of an export is kept. */
+export const EXPORT_DAYS = 7
+
+const BATCH = 200
+
+/** Deletes the files of exports that have served their time; that they were made stays known. */
+export async function purgeExports(system: Knex): Promise<void> {
+  const { rows } = await system.raw<{ rows: { organization_id: string; id: string }[] }>(
+    `select organization_id, id from exports
+     where status in ('completed', 'failed') and pieces > 0 and ended_at < now() - make_interval(days => ?) limit ?`,
+    [EXPORT_DAYS, BATCH],
+  )
+  for (const { organization_id, id } of rows) {
+    await system('export_pieces').where({ organization_id, export_id: id }).delete()
+    await system('exports')
+      .where({ organization_id, id })
+      .update({
+        pieces: 0,
+        status: system.raw("case status when 'completed' then 'expired' else status end"),
+      })
+  }
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { type Answer, createKey, startApi, type TestApi } from '../support/api.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { importsOf } from '../support/imports.ts'
+import { until } from '../support/journey.ts'
+import { startWorker, type TestWorker } from '../support/worker.ts'
+
+type Request = TestApi['request']
+
+describe('exports', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let api: TestApi
+  let worker: TestWorker
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+    worker = await startWorker(db)
+  })
+  after(async () => {
+    await worker?.stop()
+    await api?.close()
+    await db?.drop()
+  })
+
+  /** A client of an organization of its own. */
+  async function client(): Promise<Request> {
+    const { key } = await createKey(db, await createOrganization(db))
+    return (method, path, options) => api.request(method, path, { key, ...options })
+  }
+
+  async function exported(request: Request, body: object): Promise<{ done: Answer['body']; file: string }> {
+    const created = await request('POST', '/v1/exports', { body })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    const done = await until('the end of the export', async () => {
+      const { body } = await request('GET', `/v1/exports/${created.body.id}`)
+      return body.ended_at ? body : undefined
+    })
+    return { done, file: (await request('GET', `/v1/exports/${done.id}/file`)).body }
+  }
+
+  it('hold the records that the list shows, in its order, with the fields that were asked for', async () => {
+    const request = await client()
+    for (const body of [
+      {
+        first_name: 'Ada',
+        email: 'ada@x.example',
+        tags: ['vip', 'a;b'],
+        custom_fields: { tier: 'gold', n: 4 },
+      },
+      { first_name: '=cmd()', email: 'bob@x.example', phone: '+41446681800', address: { city: 'Zürich' } },
+      { first_name: 'Cleo', email: 'cleo@x.example', lead_status: 'new' },
+    ])
+      assert.equal((await request('POST', '/v1/objects/contacts', { body })).status, 201)
+    const query = { 'lead_status[is_null]': 'true', sort: 'email', order: 'desc' }
+    const fields = ['first_name', 'phone', 'tags', 'address', 'custom_fields']
+    const { done, file } = await exported(request, { entity: 'contacts', query, fields })
+    assert.deepEqual([done.status, done.rows], ['completed', 2])
+    const ids = file.match(/[0-9a-f-]{36}/g)!
+    assert.equal(
+      file,
+      'id,first_name,phone,tags,address.line1,address.line2,address.city,address.state,address.postal_code,address.country,custom_fields.n,custom_fields.tier\r\n' +
+        `${ids[0]},'=cmd(),+41446681800,,,,Zürich,,,,,\r\n` +
+        `${ids[1]},Ada,,"[""vip"",""a;b""]",,,,,,,4,gold\r\n`,
+    )
+    assert.equal(done.bytes, Buffer.byteLength(file))
+  })
+
+  it('of any records are imported as the same records', async () => {
+    const source = await client()
+    await source('POST', '/v1/custom-fields/contacts', { body: { name: 'score', type: 'number' } })
+    await source('POST', '/v1/custom-fields/contacts', { body: { name: 'paid', type: 'boolean' } })
+    await source('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'likes', type: 'multi_select', options: ['tea', 'coffee; black', 'a, b'] },
+    })
+    const text = fc
+      .oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^['=+\-@"[\];,a1\n]{1,6}$/))
+      .map((one) => one.trim().slice(0, 60).trim())
+      .filter((one) => one !== '' && !/[\0\p{Surrogate}]/u.test(one))
+    const contact = fc.record(
+      {
+        first_name: text,
+        last_name: text,
+        tags: fc.uniqueArray(text, { minLength: 1, maxLength: 3 }),
+        do_not_contact: fc.boolean(),
+        last_contacted_at: fc
+          .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+          .map((date) => date.toISOString()),
+        lifecycle_stage: fc.constantFrom('lead', 'mql', 'customer'),
+        address: fc.record({ line1: text, city: text }),
+        custom_fields: fc.record(
+          {
+            note: text,
+            list: fc.array(text, { minLength: 1, maxLength: 3 }),
+            score: fc.double({ noNaN: true, min: -1e9, max: 1e9 }).map((n) => Math.round(n * 100) / 100 + 0),
+            paid: fc.boolean(),
+            likes: fc.subarray(['tea', 'coffee; black', 'a, b'], { minLength: 1 }),
+          },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: ['first_name'] },
+    )
+    const drawn = fc.sample(contact, { numRuns: 150, seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
+    for (const [i, one] of drawn.entries()) {
+      const body = { external_id: `n-${i}`, email: `n${i}@x.example`, ...one }
+      const created = await source('POST', '/v1/objects/contacts', { body })
+      assert.equal(created.status, 201, JSON.stringify([body, created.body]))
+    }
+    const { file } = await exported(source, { entity: 'contacts', bom: true })
+
+    const said = async (request: Request) => {
+      const { body } = await request('GET', '/v1/objects/contacts?limit=200&sort=external_id')
+      return body.data.map(
+        ({
+          id: _,
+          version: _v,
+          created_at: _c,
+          updated_at: _u,
+          created_by: _cb,
+          updated_by: _ub,
+          ...rest
+        }: Answer['body']) => rest,
+      )
+    }
+    const before = await said(source)
+    const same = await importsOf({ request: source }).run(
+      { entity: 'contacts', mode: 'upsert', by: 'external_id' },
+      file,
+    )
+    assert.deepEqual(same.progress, {
+      rows: 150,
+      created: 0,
+      updated: 0,
+      skipped: 150,
+      failed: 0,
+      line: same.progress.line,
+    })
+
+    const target = await client()
+    for (const { body } of [
+      { body: { name: 'score', type: 'number' } },
+      { body: { name: 'paid', type: 'boolean' } },
+      { body: { name: 'likes', type: 'multi_select', options: ['tea', 'coffee; black', 'a, b'] } },
+    ])
+      await target('POST', '/v1/custom-fields/contacts', { body })
+    const done = await importsOf({ request: target }).run({ entity: 'contacts' }, file)
+    assert.deepEqual([done.progress.created, done.progress.failed], [150, 0])
+    assert.deepEqual(await said(target), before)
+  })
+})
