@@ -1,21 +1,36 @@
+import type { Issue } from '../../db/errors.ts'
 import { ENTITY_OF, type IncomingWebhook } from '../../db/incoming/types.ts'
+import { holdRules } from '../../db/records/custom-fields/rules.ts'
+import { preparedCustomFields } from '../../db/records/custom-fields/values.ts'
+import type { EntityName } from '../../db/records/kind.ts'
 import { createSchema } from '../../db/records/schemas.ts'
+import type { Tenant } from '../../db/tenancy.ts'
 import { check } from '../http/validate.ts'
 import { toDetails } from './answer.ts'
 import { mapPayload } from './mapping/map.ts'
 import { parseBody } from './parse-body.ts'
 
-/** What a payload would become, without writing anything. Throws what parsing throws. */
-export function testMapping(webhook: IncomingWebhook, sample: { payload: unknown; content_type: string }) {
+/** What a payload would become as a new record, without writing anything. Throws what parsing throws. */
+export async function testMapping(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  sample: { payload: unknown; content_type: string },
+) {
+  const entity = ENTITY_OF[webhook.target_entity]
   const text = typeof sample.payload === 'string' ? sample.payload : JSON.stringify(sample.payload)
   const mapped = mapPayload(parseBody(Buffer.from(text), sample.content_type), webhook)
-  const checked = check(createSchema(ENTITY_OF[webhook.target_entity]), mapped.fields, 'body')
-  const details = 'issues' in checked ? toDetails(checked.issues) : {}
+  const checked = check(createSchema(entity), mapped.fields, 'body')
+  const issues = 'issues' in checked ? checked.issues : await customFieldIssues(tx, entity, checked.value)
   return {
     object: 'incoming_webhook_test',
-    valid: !('issues' in checked),
+    valid: issues.length === 0,
     entity: webhook.target_entity.toLowerCase(),
     mapped_data: mapped,
-    details,
+    details: toDetails(issues),
   }
+}
+
+async function customFieldIssues(tx: Tenant, entity: EntityName, parsed: unknown): Promise<Issue[]> {
+  const rules = await holdRules(tx, entity)
+  return preparedCustomFields(rules, (parsed as { custom_fields: unknown }).custom_fields).issues
 }

@@ -163,7 +163,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: testSchema },
     handler: (request) =>
       request.tenant(async (tx) =>
-        testMapping(await getIncomingWebhook(tx, request.params.webhook_id), request.body),
+        testMapping(tx, await getIncomingWebhook(tx, request.params.webhook_id), request.body),
       ),
   }),
   ...incomingWebhookLogRoutes,

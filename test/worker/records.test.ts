@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createDefinition } from '../../db/records/custom-fields/definitions.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
@@ -148,6 +149,45 @@ describe('runs that work on records', () => {
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.deepEqual(run.outputs, { deal: [100, '1250.00'], note: 'Wants it by March.', task: 'Call' })
     assert.ok(await db.system('events').where({ name: 'deal.won' }).first())
+  })
+
+  it('keep custom fields as they are defined', async () => {
+    const [since, score] = ['since', 'score'].map((name) => `custom_fields.${name}`)
+    await db.tenant(organizationId, { type: 'system', id: null }, async (tx) => {
+      await createDefinition(tx, 'notes', 'since', { type: 'date' })
+      await createDefinition(tx, 'notes', 'score', { type: 'number' })
+    })
+    const note = (custom_fields: object) => ({
+      operation: 'create',
+      entity: 'notes',
+      fields: { body: 'Defined', custom_fields },
+    })
+    const nodes = [
+      crm('made', note({ since: '{{ inputs.since }}', score: '10' })),
+      crm('found', { operation: 'search', entity: 'notes', filters: { [`${score}[gt]`]: 9 }, sort: since }),
+      crm('refused', note({ since: 'yesterday' })),
+    ]
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes,
+        edges: [
+          { from: 'made', handle: 'success', to: 'found' },
+          { from: 'found', handle: 'success', to: 'refused' },
+        ],
+        inputs: { since: { type: 'string' } },
+        outputs: {},
+      },
+      { since: '2026-01-31' },
+    )
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.error?.node_id, run.error?.code], ['refused', 'validation_error'])
+    const notes = await db.system('notes').where({ body: 'Defined' })
+    assert.deepEqual(
+      notes.map((row) => row.custom_fields),
+      [{ since: '2026-01-31', score: 10 }],
+    )
   })
 
   it('undo what a failed node had written, and keep what the others did', async () => {

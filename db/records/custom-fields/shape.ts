@@ -32,7 +32,7 @@ export const fieldName = z
 
 /**
  * What a client may write as `custom_fields`, as far as it can be said without the definitions of the organization;
- * with them `readCustomFields` says the rest.
+ * `values.ts` says the rest.
  */
 export const customFields = z
   .record(

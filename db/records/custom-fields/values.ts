@@ -8,6 +8,16 @@ import { readValue } from './types.ts'
  * `validation_error` with all that is wrong.
  */
 export function newCustomFields(rules: Rules, given: unknown): Record<string, unknown> {
+  const { fields, issues } = preparedCustomFields(rules, given)
+  if (issues.length > 0) throw invalid(issues)
+  return fields
+}
+
+/** The same, with what is wrong in place of an error. */
+export function preparedCustomFields(
+  rules: Rules,
+  given: unknown,
+): { fields: Record<string, unknown>; issues: Issue[] } {
   const { values, issues } = readCustomFields(rules, given)
   const fields = withoutNulls(values)
   for (const [name, definition] of Object.entries(rules.definitions)) {
@@ -15,7 +25,7 @@ export function newCustomFields(rules: Rules, given: unknown): Record<string, un
     if (definition.default !== null) fields[name] = definition.default
     else if (definition.required && !issues.some(({ loc }) => loc[2] === name)) issues.push(missing(name))
   }
-  return checked(fields, issues)
+  return { fields, issues: [...issues, ...tooMuch(fields)] }
 }
 
 /**
@@ -29,11 +39,13 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
     const cleared = values[name] === null || Object.hasOwn(before as object, name)
     if (definition.required && cleared && !Object.hasOwn(fields, name)) issues.push(missing(name))
   }
-  return checked(fields, issues)
+  issues.push(...tooMuch(fields))
+  if (issues.length > 0) throw invalid(issues)
+  return fields
 }
 
 /** Each value as its definition reads it, and what is wrong with those that it does not. An empty text is null. */
-export function readCustomFields(
+function readCustomFields(
   rules: Rules,
   given: unknown,
 ): { values: Record<string, unknown>; issues: Issue[] } {
@@ -64,12 +76,6 @@ export function readCustomFields(
       })
   }
   return { values, issues }
-}
-
-function checked(fields: Record<string, unknown>, issues: Issue[]): Record<string, unknown> {
-  const all = [...issues, ...tooMuch(fields)]
-  if (all.length > 0) throw invalid(all)
-  return fields
 }
 
 const missing = (name: string): Issue => ({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AppError } from '../../../db/errors.ts'
+import { createMany, updateMany } from '../../../db/records/bulk.ts'
 import {
   createDefinition,
   type DefinitionInput,
@@ -14,7 +15,7 @@ import {
   keeps,
   readValue,
 } from '../../../db/records/custom-fields/types.ts'
-import type { RecordInput } from '../../../db/records/schemas.ts'
+import { createSchema, type RecordInput } from '../../../db/records/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -185,6 +186,40 @@ describe('custom-field definitions', () => {
       await records.update('contacts', other, { custom_fields: { code: 'A1' } })
       await contact({})
       await contact({})
+    })
+
+    it('hold among many that are written together', async () => {
+      await define('code', { type: 'text', unique: true })
+      await define('score', { type: 'number', required: true })
+      await contact({ code: 'A1', score: 1 })
+      const many = [
+        { code: 'b1', score: '1' },
+        { code: 'a1', score: 1 },
+        { code: 'B1', score: 2 },
+        { code: 'b2' },
+        { code: 'b3', score: 3 },
+      ]
+      const inputs = many.map((custom_fields) =>
+        createSchema('contacts').parse({ first_name: 'Ada', custom_fields }),
+      )
+      const outcomes = await records.tenant((tx) => createMany(tx, 'contacts', inputs))
+      assert.deepEqual(
+        outcomes.map((one) => ('error' in one ? one.error.type : one.record.custom_fields)),
+        [{ code: 'b1', score: 1 }, 'conflict', 'conflict', 'validation_error', { code: 'b3', score: 3 }],
+      )
+      const [one, , , , two] = outcomes as { record: { id: string } }[]
+      const swap: { id: string; patch: RecordInput }[] = [
+        { id: one!.record.id, patch: { custom_fields: { code: 'b3' } } },
+        { id: two!.record.id, patch: { custom_fields: { code: 'b1', score: 'x' } } },
+      ]
+      const types = async () =>
+        (await records.tenant((tx) => updateMany(tx, 'contacts', swap))).map((one) =>
+          'error' in one ? one.error.type : 'done',
+        )
+      assert.deepEqual(await types(), ['conflict', 'validation_error'])
+      swap[1]!.patch.custom_fields = { code: 'b1' }
+      assert.deepEqual(await types(), ['done', 'done'])
+      assert.deepEqual(await taken(contact({ code: 'B1', score: 1 })), CONFLICT)
     })
 
     it('tell long values apart', async () => {
