@@ -63,6 +63,7 @@ async function oneSegment(
   await segment.perform()
   const { answer, nodes, events, end } = segment.result()
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
+  tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,

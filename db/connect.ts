@@ -42,8 +42,8 @@ export function connect(options: ConnectOptions): Database {
     async tenant(organizationId, actor, work) {
       const wakes = new Wakes()
       const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
-      const result = await transaction(app, organizationId, (trx) =>
-        work({ trx, organizationId, actor, wake }),
+      const result = await transaction(app, organizationId, ({ trx, last }) =>
+        work({ trx, organizationId, actor, last, wake }),
       )
       // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
       for (const [channel, payload] of wakes) notifier.send(channel, payload)

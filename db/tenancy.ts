@@ -23,6 +23,11 @@ export interface Tenant {
   readonly trx: Knex
   readonly organizationId: string
   readonly actor: Actor
+  /**
+   * For whoever began the transaction: the next statement is its last one, and COMMIT travels with it. Within a
+   * larger transaction it does nothing.
+   */
+  last(): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
 }
@@ -45,7 +50,7 @@ export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>)
   const { trx } = tx
   await trx.raw('savepoint agx')
   try {
-    const result = await work(tx)
+    const result = await work({ ...tx, last() {} })
     await trx.raw('release savepoint agx')
     return result
   } catch (error) {

@@ -4,6 +4,14 @@ import { sendTogether } from './dialect.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** One transaction, as its work sees it. */
+export interface Transaction {
+  /** The pool's Knex, on the transaction's connection. */
+  trx: Knex
+  /** The next statement is the last one: COMMIT is sent right behind it. One more is refused. */
+  last(): void
+}
+
 /**
  * Runs `work` in a transaction in which row-level security shows one organization. Knex's own transactions each build
  * a Knex anew and wait for BEGIN; this one lends a connection to the builders, and BEGIN travels with the first
@@ -12,26 +20,38 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export async function transaction<T>(
   pool: Knex,
   organizationId: string,
-  work: (trx: Knex) => Promise<T>,
+  work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
-  let ended = false
+  let lastIsNext = false
+  let committed: Promise<pg.QueryResult> | undefined
+  const commit = () => {
+    committed ??= connection.query('COMMIT')
+    committed.catch(() => {})
+    return committed
+  }
   try {
     const begun = begin(connection, organizationId)
-    const trx = statementsOn(pool, () => {
-      if (ended) throw new Error('the transaction has ended')
-      return connection
+    const trx = statementsOn(pool, connection, {
+      before() {
+        if (committed) throw new Error('the transaction has ended')
+      },
+      after() {
+        if (lastIsNext) commit()
+      },
     })
-    const result = await work(trx)
-    ended = true
+    const last = () => {
+      lastIsNext = true
+    }
+    const result = await work({ trx, last })
     await begun
-    const { command } = await connection.query('COMMIT')
+    const { command } = await commit()
     // PostgreSQL's way to say that a statement had failed, whose error somebody dropped.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
     return result
   } catch (error) {
-    ended = true
-    await connection.query('ROLLBACK').catch(() => {})
+    committed ??= connection.query('ROLLBACK')
+    await committed.catch(() => {})
     throw error
   } finally {
     pool.client.releaseConnection(connection)
@@ -48,11 +68,21 @@ function begin(connection: pg.Client, organizationId: string): Promise<unknown> 
   return begun
 }
 
-/** The same Knex as `pool`, but that its statements run on the connection that `lend` gives. */
-function statementsOn(pool: Knex, lend: () => pg.Client): Knex {
+/** The same Knex as `pool`, but that its statements run on this connection; `before` and `after` each is sent. */
+function statementsOn(
+  pool: Knex,
+  connection: pg.Client,
+  { before, after }: { before(): void; after(): void },
+): Knex {
   const client = Object.assign(Object.create(pool.client), {
-    acquireConnection: async () => lend(),
+    acquireConnection: async () => connection,
     releaseConnection: async () => {},
+    query(...statement: unknown[]) {
+      before()
+      const answer = pool.client.query(...statement)
+      after()
+      return answer
+    },
   })
   const knex = (table: string, options?: object) => client.queryBuilder().table(table, options)
   // Its members read the client from the context.

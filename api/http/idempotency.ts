@@ -71,7 +71,7 @@ export async function runOnce(
     await db.tenant(organization.id, request.actor, async (tx) => {
       replayed = await claimIdempotencyKey(tx, identity)
       if (replayed) return
-      request.transaction = tx
+      request.transaction = { ...tx, last() {} }
       handling = execute()
       const first = await Promise.race([early.promise, handling])
       if (request.stored) await storeAnswer(tx, identity, { status, body: JSON.stringify(first) })

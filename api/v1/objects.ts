@@ -78,7 +78,13 @@ function routesOf(entity: EntityName): Route[] {
       summary: `Read ${withArticle(object)}`,
       response: { status: 200, schema: record },
       handler: async ({ params, tenant, setHeader }) =>
-        tagged(setHeader, await tenant((tx) => getRecord(tx, entity, params.entity_id))),
+        tagged(
+          setHeader,
+          await tenant((tx) => {
+            tx.last()
+            return getRecord(tx, entity, params.entity_id)
+          }),
+        ),
     }),
     route({
       ...common,

@@ -99,6 +99,7 @@ async function gate(
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, checked, runId: undefined }
     const { id, name, version } = workflow
+    tx.last()
     const trigger = { type: 'api' as const, [request.caller.type]: request.caller.id }
     return {
       workflow,

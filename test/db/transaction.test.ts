@@ -65,6 +65,33 @@ describe('transactions of one organization', () => {
     assert.equal(await count('test.dropped'), 0)
   })
 
+  it('commit with the statement that is said to be the last one, and take no other', async () => {
+    const { rowCount } = await db.tenant(organization, testActor, (tx) => {
+      tx.last()
+      return tx.trx.raw(
+        "insert into events (organization_id, id, name, data) values (?, ?, 'test.last', '{}')",
+        [organization, uuidv7()],
+      )
+    })
+    assert.deepEqual([rowCount, await count('test.last')], [1, 1])
+    await assert.rejects(
+      db.tenant(organization, testActor, async (tx) => {
+        tx.last()
+        await tx.trx.raw('select 1 / 0')
+      }),
+      /division by zero/,
+    )
+    await assert.rejects(
+      db.tenant(organization, testActor, async (tx) => {
+        tx.last()
+        await tx.trx.raw('select 1')
+        await insert(tx.trx, 'test.more')
+      }),
+      /has ended/,
+    )
+    assert.equal(await count('test.more'), 0)
+  })
+
   it('take no statement after their end', async () => {
     const trx = await db.tenant(organization, testActor, async (tx) => ({ late: tx.trx }))
     await assert.rejects(Promise.resolve(insert(trx.late, 'test.late')), /has ended/)
