@@ -66,7 +66,7 @@ function routesOf(entity: EntityName): Route[] {
       example,
       handler: async ({ body, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body, true))
-        return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body)))
+        return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
       },
     }),
     route({

@@ -11,7 +11,7 @@ import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
 import { creation } from './prepare.ts'
 import { clearReferencesTo } from './primaries.ts'
-import { checkReferences } from './references.ts'
+import { checkReferences, referencesOf } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { lockRecord, type UpdateOptions, unique } from './update.ts'
 import { writeRecord } from './write.ts'
@@ -28,7 +28,13 @@ export { updateRecord } from './update.ts'
  * Throws `conflict` for an external_id or a unique custom field in use, `validation_error` for references to nothing
  * and for custom fields that are not as they are defined.
  */
-export async function createRecord(tx: Tenant, entity: EntityName, input: RecordInput): Promise<AgxRecord> {
+export async function createRecord(
+  tx: Tenant,
+  entity: EntityName,
+  input: RecordInput,
+  /** `sole`: it is all that happens in its transaction. */
+  { sole = false }: { sole?: boolean } = {},
+): Promise<AgxRecord> {
   const kind = entities[entity]
   const { associations, ...given } = input
   const links = (associations ?? []) as BornLink[]
@@ -42,6 +48,11 @@ export async function createRecord(tx: Tenant, entity: EntityName, input: Record
   const write = creation(tx.actor, kind, values, rules)
   const { record } = write
   await checkReferences(tx, kind, { record })
+  const hasMore =
+    links.length > 0 ||
+    referencesOf(kind).some(([name]) => record[name] !== null) ||
+    Object.values(rules.definitions).some((definition) => definition.unique)
+  if (sole && !hasMore) tx.last()
   await unique(kind, record, () => writeRecord(tx, kind, write))
   await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
