@@ -15,6 +15,8 @@ export interface StoredAnswer {
   status: number
   /** JSON text. */
   body: string
+  /** Those of the answer itself, such as its ETag. */
+  headers: Record<string, string>
 }
 
 /**
@@ -36,11 +38,11 @@ export async function claimIdempotencyKey(
     .where(identity(tx, request))
     .whereNotNull('status')
     .whereRaw("created_at > now() - interval '24 hours'")
-    .first('request_hash', 'status', 'body')
+    .first('request_hash', 'status', 'body', 'headers')
   if (!row) return undefined
   if (!request.hash.equals(row.request_hash))
     throw new AppError('idempotency_conflict', 'this key was used with another body')
-  return { status: row.status, body: row.body }
+  return { status: row.status, body: row.body, headers: row.headers }
 }
 
 /** Keeps the answer to a key, in the transaction of what it answers for. */

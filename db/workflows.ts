@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Definition, Plan, Trigger } from '../workflows/definition/types.ts'
 import { AppError, notFound } from './errors.ts'
 import type { Tenant } from './tenancy.ts'
+import { requireVersion } from './version.ts'
 
 export type WorkflowStatus = 'DRAFT' | 'active' | 'inactive'
 
@@ -65,27 +66,36 @@ export async function getWorkflow(tx: Tenant, id: string): Promise<Workflow> {
   return row
 }
 
+/** Reads it and holds its row for a change in the same transaction. Throws `not_found`, `version_conflict`. */
+export async function lockWorkflow(
+  tx: Tenant,
+  id: string,
+  accepted: readonly number[] | undefined,
+): Promise<Workflow> {
+  await tx.trx('workflows').where({ organization_id: tx.organizationId, id }).forUpdate().first('id')
+  const row = await getWorkflow(tx, id)
+  requireVersion('workflow', row.version, accepted)
+  return row
+}
+
 /**
- * Changes what is given; `content` makes the next version. Throws `not_found`.
+ * Changes what is given and differs of a workflow that is locked; `content` makes the next version.
  * The active version stays what it is until the next activation.
  */
 export async function updateWorkflow(
   tx: Tenant,
-  id: string,
+  before: Workflow,
   changes: { name?: string; description?: string | null; content?: VersionContent },
 ): Promise<Workflow> {
-  const { content, ...columns } = changes
-  const [row] = await tx
+  const { id } = before
+  const { content, name = before.name, description = before.description } = changes
+  if (!content && name === before.name && description === before.description) return before
+  const version = before.version + (content ? 1 : 0)
+  await tx
     .trx('workflows')
-    .where({ organization_id: tx.organizationId, id, deleted_at: null })
-    .update({
-      ...columns,
-      updated_at: tx.trx.fn.now(),
-      ...(content ? { version: tx.trx.raw('version + 1') } : {}),
-    })
-    .returning<{ version: number }[]>('version')
-  if (!row) throw notFound('workflow')
-  if (content) await insertVersion(tx, id, row.version, content)
+    .where({ organization_id: tx.organizationId, id })
+    .update({ name, description, version, updated_at: tx.trx.fn.now() })
+  if (content) await insertVersion(tx, id, version, content)
   return getWorkflow(tx, id)
 }
 

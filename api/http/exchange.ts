@@ -18,6 +18,8 @@ export class Exchange implements RouteRequest {
   /** Set by `runOnce`: stores an early answer and commits. */
   commitEarly: ((answer: unknown) => Promise<void>) | undefined
   stored = true
+  /** What the handler set. */
+  readonly ownHeaders: Record<string, string> = {}
   private readonly ctx: Koa.Context
   private readonly file: Upload | undefined
   private readonly who: Caller | undefined
@@ -83,6 +85,7 @@ export class Exchange implements RouteRequest {
   commit = async (answer: unknown): Promise<void> => this.commitEarly?.(answer)
 
   setHeader = (name: string, value: string): void => {
+    this.ownHeaders[name] = value
     this.ctx.res.setHeader(name, value)
   }
 

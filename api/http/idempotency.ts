@@ -74,14 +74,16 @@ export async function runOnce(
       request.transaction = { ...tx, last() {} }
       handling = execute()
       const first = await Promise.race([early.promise, handling])
-      if (request.stored) await storeAnswer(tx, identity, { status, body: JSON.stringify(first) })
+      if (request.stored)
+        await storeAnswer(tx, identity, { status, body: JSON.stringify(first), headers: request.ownHeaders })
     })
   } catch (error) {
     committed.reject(error)
     if (isStorable(error)) {
       const body = JSON.stringify(errorBody(error, request.requestId))
       await db.tenant(organization.id, request.actor, async (tx) => {
-        if (await isFree(tx, identity)) await storeAnswer(tx, identity, { status: STATUS[error.type], body })
+        if (await isFree(tx, identity))
+          await storeAnswer(tx, identity, { status: STATUS[error.type], body, headers: {} })
       })
     }
     throw error
@@ -90,12 +92,13 @@ export async function runOnce(
     request.commitEarly = undefined
   }
   if (replayed) {
+    for (const [name, value] of Object.entries(replayed.headers)) request.setHeader(name, value)
     request.setHeader('Idempotency-Replayed', 'true')
     return replayed
   }
 
   committed.resolve()
-  const answer = { status, body: JSON.stringify(await handling) }
+  const answer = { status, body: JSON.stringify(await handling), headers: request.ownHeaders }
   if (early.settled && request.stored)
     await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
   return answer

@@ -101,7 +101,7 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
   const writes = route.method !== 'GET'
   const statuses = ['400', '401', '403', '404', '422', '429', '500', '503']
   if (writes) statuses.push('409', '413', '415')
-  if (route.method === 'PATCH' || route.method === 'DELETE') statuses.push('412')
+  if (route.ifMatch) statuses.push('412')
   const schema = (source: z.ZodType, io: 'input' | 'output') => jsonSchema(source, io, route.id, schemas)
   const { response } = route
   return {
@@ -113,6 +113,7 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
       ...pathParameters(route, schema),
       ...(route.query ? queryParameters(schema(route.query, 'input')) : []),
       ...((route.idempotent ?? (writes && !route.accepts)) ? [IDEMPOTENCY_KEY] : []),
+      ...(route.ifMatch ? [IF_MATCH] : []),
       ...(!limited && writes && (route as AppRoute).role !== 'public' ? [CSRF_TOKEN] : []),
     ],
     ...(route.body ? { requestBody: requestBody(route, schema(route.body, 'input')) } : {}),
@@ -120,7 +121,7 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
     responses: {
       [response.status]: {
         description: response.description ?? 'Done',
-        headers: headersOf(limited),
+        headers: { ...headersOf(limited), ...(route.etag ? ETAG : {}) },
         content:
           'file' in response
             ? { [response.file]: { schema: FILE } }
@@ -140,6 +141,16 @@ const IDEMPOTENCY_KEY: Parameter = {
   description: 'The same key and body within 24 hours are answered as the first time, and done once.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
+
+const IF_MATCH: Parameter = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The ETag that was read: another version is answered 412.',
+  schema: { type: 'string' },
+}
+
+const ETAG: Json = { ETag: { description: 'The version, in quotes', schema: { type: 'string' } } }
 
 const CSRF_TOKEN: Parameter = {
   name: 'X-CSRF-Token',

@@ -42,6 +42,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * for answers are stored as they are.
    */
   idempotent?: boolean
+  /** Its answer carries a version as ETag. */
+  etag?: true
+  /** The handler honours If-Match: a version that is not the current one is 412. */
+  ifMatch?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
 }
 

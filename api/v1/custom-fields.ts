@@ -153,6 +153,7 @@ function routesOf(entity: EntityName): Route[] {
         options: ['gold', 'silver'],
         default: 'silver',
       },
+      etag: true,
       handler: async ({ body: { name, ...input }, tenant, setHeader }) =>
         tagged(setHeader, present(await tenant((tx) => createDefinition(tx, entity, name, input)))),
     }),
@@ -163,6 +164,7 @@ function routesOf(entity: EntityName): Route[] {
       id: `get${kind}CustomField`,
       summary: `Read the definition of a custom field of ${entity}`,
       response: { status: 200, schema: shown },
+      etag: true,
       handler: async ({ params: { name }, tenant, setHeader }) =>
         tagged(setHeader, present(await tenant((tx) => getDefinition(tx, entity, name)))),
     }),
@@ -177,6 +179,8 @@ function routesOf(entity: EntityName): Route[] {
       body: updateBody,
       response: { status: 200, schema: shown },
       example: { options: ['gold', 'silver', 'bronze'] },
+      etag: true,
+      ifMatch: true,
       handler: async ({ params: { name }, body, headers, tenant, setHeader }) => {
         const ifVersion = ifMatch(headers)
         return tagged(
@@ -205,6 +209,7 @@ function routesOf(entity: EntityName): Route[] {
           values_deleted: z.int().describe('How many records had a value taken.'),
         }),
       },
+      ifMatch: true,
       handler: async ({ params: { name }, query, headers, tenant }) => {
         const how = { ifVersion: ifMatch(headers), deleteValues: query.delete_values === 'true' }
         const deleted = await tenant((tx) => deleteDefinition(tx, entity, name, how))

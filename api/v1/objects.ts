@@ -64,6 +64,7 @@ function routesOf(entity: EntityName): Route[] {
       body: createSchema(entity),
       response: { status: 201, schema: record },
       example,
+      etag: true,
       handler: async ({ body, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body, true))
         return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
@@ -77,6 +78,7 @@ function routesOf(entity: EntityName): Route[] {
       id: `get${title(object)}`,
       summary: `Read ${withArticle(object)}`,
       response: { status: 200, schema: record },
+      etag: true,
       handler: async ({ params, tenant, setHeader }) =>
         tagged(
           setHeader,
@@ -96,6 +98,8 @@ function routesOf(entity: EntityName): Route[] {
       description: `${PATCH} ${linkScopesNote(entity)}`.trim(),
       body: updateSchema(entity),
       response: { status: 200, schema: record },
+      etag: true,
+      ifMatch: true,
       handler: async ({ params, body, headers, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body))
         const ifVersion = ifMatch(headers)
@@ -121,6 +125,7 @@ function routesOf(entity: EntityName): Route[] {
           deleted_at: z.iso.datetime(),
         }),
       },
+      ifMatch: true,
       handler: async ({ params, headers, tenant }) =>
         tenant((tx) => deleteRecord(tx, entity, params.entity_id, { ifVersion: ifMatch(headers) })),
     }),

@@ -60,6 +60,8 @@ export const runWorkflowRoutes: Route[] = [
     description,
     body: z.object({ name: z.string().min(1).max(200), inputs, confirm }),
     response,
+    etag: true,
+    ifMatch: true,
     example: { name: 'Welcome', inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) => gate(request, request.body, (tx) => findByName(tx, request.body.name)),
   }),
@@ -74,6 +76,8 @@ export const runWorkflowRoutes: Route[] = [
     params: z.object({ workflow_id: z.uuid() }),
     body: z.object({ version: z.int().min(1).optional(), inputs, confirm }),
     response,
+    etag: true,
+    ifMatch: true,
     example: { inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) =>
       gate(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),

@@ -34,11 +34,35 @@ export function checked({ spec, definition }: Source): { content: VersionContent
   return { content, warnings: validated.result.warnings }
 }
 
-/** A raw definition need not say a name; then it does not rename. */
-export const namedBy = ({ definition }: Source, content: VersionContent) =>
-  definition && definition.name === undefined ? undefined : content.definition.name
+/** What a version says of the workflow itself. A raw definition need not say anything; a spec without a description has none. */
+export function saidBy(
+  { definition }: Source,
+  content: VersionContent,
+): { name?: string; description?: string | null } {
+  const { name, description = null } = content.definition
+  return {
+    ...(definition && definition.name === undefined ? {} : { name }),
+    ...(definition && definition.description === undefined ? {} : { description }),
+  }
+}
 
 export const keepName = (content: VersionContent, name: string): VersionContent => ({
   ...content,
   definition: { ...content.definition, name },
 })
+
+/**
+ * The name and description that a saved version gives its workflow: where it says otherwise than the version before.
+ * So a spec that was read before a renaming, and is sent back, does not undo it.
+ */
+export function retitled(
+  { name, description }: { name?: string; description?: string | null },
+  before: { definition: { name: string; description?: string | undefined } },
+): { name?: string; description?: string | null } {
+  return {
+    ...(name !== undefined && name !== before.definition.name ? { name } : {}),
+    ...(description !== undefined && description !== (before.definition.description ?? null)
+      ? { description }
+      : {}),
+  }
+}

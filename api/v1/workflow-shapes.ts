@@ -58,5 +58,11 @@ export function presentSummary(row: WorkflowSummary) {
 export const presentWorkflow = (row: Workflow) => ({
   ...presentSummary(row),
   spec: row.spec,
-  definition: row.definition,
+  definition: titled(row),
 })
+
+/** The definition says the workflow's own name and description, also where they were given after the version was saved. */
+function titled({ definition, name, description }: Workflow) {
+  const { description: _, ...rest } = definition
+  return { ...rest, name, ...(description === null ? {} : { description }) }
+}

@@ -6,14 +6,17 @@ import {
   deactivate,
   deleteWorkflow,
   getWorkflow,
+  lockWorkflow,
   updateWorkflow,
 } from '../../db/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { tagged } from './objects.ts'
 import { validationContext } from './validation-context.ts'
-import { checked, keepName, namedBy } from './version-content.ts'
+import { checked, keepName, retitled, saidBy } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -86,7 +89,8 @@ export const workflowRoutes: Route[] = [
     body: z.strictObject({ spec, name: name.optional(), description: description.optional() }),
     response: { status: 201, schema: savedShape },
     example: { spec: example },
-    handler: async ({ body, tenant }) => {
+    etag: true,
+    handler: async ({ body, tenant, setHeader }) => {
       const { content, warnings } = checked({ spec: body.spec })
       const { definition } = content
       const row = await tenant((tx) =>
@@ -96,7 +100,7 @@ export const workflowRoutes: Route[] = [
           description: body.description ?? definition.description ?? null,
         }),
       )
-      return { ...presentWorkflow(row), warnings }
+      return { ...tagged(setHeader, presentWorkflow(row)), warnings }
     },
   }),
   route({
@@ -131,8 +135,9 @@ export const workflowRoutes: Route[] = [
     description: 'With the newest version, as YAML where it was saved so, and as a definition.',
     params,
     response: { status: 200, schema: workflowShape },
-    handler: async ({ params, tenant }) =>
-      presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id))),
+    etag: true,
+    handler: async ({ params, tenant, setHeader }) =>
+      tagged(setHeader, presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id)))),
   }),
   route({
     method: 'PATCH',
@@ -142,7 +147,7 @@ export const workflowRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Change a workflow',
     description:
-      'A spec or a raw definition makes the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. A spec that names the workflow otherwise than the version before renames it.',
+      'A spec or a raw definition makes the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. A spec that names or describes the workflow otherwise than the version before renames it; a name or description given here is the workflow’s own, which the definition then says too, while the text of the spec stays as it was written. With If-Match and the ETag that was read, a version that came in between is answered 412.',
     params,
     body: z
       .strictObject({
@@ -156,21 +161,23 @@ export const workflowRoutes: Route[] = [
         message: 'give spec or definition, not both',
       }),
     response: { status: 200, schema: savedShape },
-    handler: async ({ params, body, tenant }) => {
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params, body, headers, tenant, setHeader }) => {
+      const accepted = ifMatch(headers)
       const saved = body.spec === undefined && body.definition === undefined ? undefined : checked(body)
       const row = await tenant(async (tx) => {
-        const before = await getWorkflow(tx, params.workflow_id)
-        const named = saved && namedBy(body, saved.content)
-        const renamed = named !== undefined && named !== before.definition.name ? named : undefined
-        const name = body.name ?? renamed
-        const { description } = body
-        return updateWorkflow(tx, params.workflow_id, {
+        const before = await lockWorkflow(tx, params.workflow_id, accepted)
+        const said = saved ? saidBy(body, saved.content) : {}
+        const { name, description } = body
+        return updateWorkflow(tx, before, {
+          ...retitled(said, before),
           ...(name === undefined ? {} : { name }),
           ...(description === undefined ? {} : { description }),
-          ...(saved ? { content: keepName(saved.content, named ?? before.definition.name) } : {}),
+          ...(saved ? { content: keepName(saved.content, said.name ?? before.definition.name) } : {}),
         })
       })
-      return { ...presentWorkflow(row), warnings: saved?.warnings ?? [] }
+      return { ...tagged(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
     },
   }),
   route({
@@ -191,8 +198,13 @@ export const workflowRoutes: Route[] = [
         deleted_at: z.iso.datetime(),
       }),
     },
-    handler: async ({ params, tenant }) => {
-      const deletedAt = await tenant((tx) => deleteWorkflow(tx, params.workflow_id))
+    ifMatch: true,
+    handler: async ({ params, headers, tenant }) => {
+      const accepted = ifMatch(headers)
+      const deletedAt = await tenant(async (tx) => {
+        await lockWorkflow(tx, params.workflow_id, accepted)
+        return deleteWorkflow(tx, params.workflow_id)
+      })
       return {
         object: 'workflow',
         workflow_id: params.workflow_id,
@@ -215,9 +227,13 @@ export const workflowRoutes: Route[] = [
           : 'From now on triggers start nothing; it can still be run by name or id. A draft stays a draft.',
       params,
       response: { status: 200, schema: workflowShape },
-      handler: async ({ params, tenant }) =>
-        presentWorkflow(
-          await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),
+      etag: true,
+      handler: async ({ params, tenant, setHeader }) =>
+        tagged(
+          setHeader,
+          presentWorkflow(
+            await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),
+          ),
         ),
     }),
   ),

@@ -8,6 +8,7 @@ import * as outgoing from './0006_outgoing.ts'
 import * as sixKinds from './0007_six_kinds.ts'
 import * as customFieldDefinitions from './0008_custom_field_definitions.ts'
 import * as imports from './0010_imports.ts'
+import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
@@ -21,5 +22,6 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0007_six_kinds', sixKinds],
   ['0008_custom_field_definitions', customFieldDefinitions],
   ['0010_imports', imports],
+  ['0012_idempotent_headers', idempotentHeaders],
   ['0013_export_starts', exportStarts],
 ]

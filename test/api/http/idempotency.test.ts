@@ -46,6 +46,6 @@ describe('an Idempotency-Key that two requests share', () => {
       /taken/,
     )
     const retried = await once(() => Promise.reject(new Error('done twice')))
-    assert.deepEqual(retried, { status: 201, body: '{"done":true}' })
+    assert.deepEqual(retried, { status: 201, body: '{"done":true}', headers: {} })
   })
 })

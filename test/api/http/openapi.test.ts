@@ -53,6 +53,30 @@ describe('/openapi.json and /docs', () => {
     assert.deepEqual(post['x-scopes'], ['companies:write', '{target}:write'])
   })
 
+  it('declares If-Match and 412 together, where it is honoured', async () => {
+    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const honouring = Object.values<
+      Record<string, { operationId: string; responses: object; parameters: { name: string }[] }>
+    >(body.paths)
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ parameters, responses }) => {
+        const declared = parameters.some(({ name }) => name === 'If-Match')
+        assert.equal('412' in responses, declared)
+        return declared
+      })
+      .map(({ operationId }) => operationId)
+    for (const id of [
+      'updateContact',
+      'deleteContact',
+      'updateWorkflow',
+      'deleteWorkflow',
+      'runWorkflow',
+      'runWorkflowByName',
+    ])
+      assert.ok(honouring.includes(id), id)
+    assert.ok('ETag' in body.paths['/v1/workflows/{workflow_id}'].get.responses['200'].headers)
+  })
+
   it('is readable offline: the page loads nothing and runs nothing', async () => {
     const { status, headers, body } = await api.request('GET', '/docs', { key: null })
     assert.equal(status, 200)

@@ -160,6 +160,67 @@ describe('workflows over HTTP', () => {
       equal((await api.request('PATCH', path, { body: { spec: spec('C') } })).body.name, 'C')
     })
 
+    it('refuses a change or a deletion for another version than the current one', async () => {
+      const { workflow_id } = await create('Guarded')
+      const path = `/v1/workflows/${workflow_id}`
+      const read = await api.request('GET', path)
+      equal(read.headers.get('etag'), '"1"')
+      const headers = { 'If-Match': read.headers.get('etag')! }
+      const changed = await api.request('PATCH', path, { body: { spec: spec('Guarded', 'x') }, headers })
+      deepEqual([changed.status, changed.headers.get('etag')], [200, '"2"'])
+      for (const method of ['PATCH', 'DELETE']) {
+        const late = await api.request(method, path, {
+          ...(method === 'PATCH' && { body: { name: 'Late' } }),
+          headers,
+        })
+        deepEqual([late.status, late.body.error.type], [412, 'version_conflict'])
+      }
+      equal((await api.request('GET', path)).body.name, 'Guarded')
+      equal((await api.request('DELETE', path, { headers: { 'If-Match': '"2"' } })).status, 200)
+    })
+
+    it('replays the ETag of the first answer under an Idempotency-Key', async () => {
+      const once = () =>
+        api.request('POST', '/v1/workflows', {
+          body: { spec: spec('Once') },
+          headers: { 'Idempotency-Key': 'once' },
+        })
+      const [first, again] = [await once(), await once()]
+      deepEqual([again.headers.get('idempotency-replayed'), again.headers.get('etag')], ['true', '"1"'])
+      equal(first.headers.get('etag'), '"1"')
+    })
+
+    it('changes nothing, not even updated_at, where nothing differs', async () => {
+      const { workflow_id } = await create('Same')
+      const path = `/v1/workflows/${workflow_id}`
+      const { body: before } = await api.request('GET', path)
+      for (const body of [{}, { name: 'Same' }, { description: 'Says hello' }]) {
+        const { body: after } = await api.request('PATCH', path, { body })
+        deepEqual([after.updated_at, after.version], [before.updated_at, 1])
+      }
+    })
+
+    it('says the name and description that it was given in its definition, and keeps the text of its spec', async () => {
+      const { workflow_id } = await create('Old name')
+      const path = `/v1/workflows/${workflow_id}`
+      const { body } = await api.request('PATCH', path, { body: { name: 'New name', description: null } })
+      deepEqual(
+        [body.name, body.definition.name, body.definition.description],
+        ['New name', 'New name', undefined],
+      )
+      equal(body.spec, spec('Old name'))
+      const again = await api.request('PATCH', path, { body: { spec: body.spec } })
+      deepEqual(
+        [again.body.name, again.body.description, again.body.definition.name],
+        ['New name', null, 'New name'],
+      )
+      const described = body.spec.replace('Says hello', 'Says goodbye')
+      equal(
+        (await api.request('PATCH', path, { body: { spec: described } })).body.description,
+        'Says goodbye',
+      )
+    })
+
     it('takes a raw definition by PATCH', async () => {
       const { workflow_id: id } = await create('Raw')
       const definition = {
