@@ -1,3 +1,5 @@
+import { commonFields } from './common-fields.ts'
+import { fieldTypes } from './field-types.ts'
 import type { Field, Kind } from './kind.ts'
 import type { AgxRecord } from './schemas.ts'
 import { searchText } from './search-text.ts'
@@ -42,13 +44,14 @@ function money(field: Field | undefined, value: unknown): unknown {
   return `${whole}.${places.padEnd(2, '0')}`
 }
 
+const COMMON_SEARCHABLE = Object.keys(commonFields).filter(
+  (name) => 'searchable' in commonFields[name as keyof typeof commonFields],
+)
+
 /** What free-text search finds of a record. */
 export function searchTextOf(kind: Kind, record: Record<string, unknown>): string {
-  const searchable = Object.entries(kind.fields).filter(([, field]) => field.searchable)
-  return searchText([
-    ...searchable.map(([name]) => record[name]),
-    record.external_id,
-    record.tags,
-    record.custom_fields,
-  ])
+  const own = Object.entries(kind.fields).map(
+    ([name, { type }]) => record[name] != null && fieldTypes[type].searched?.(record[name]),
+  )
+  return searchText([...own, ...COMMON_SEARCHABLE.map((name) => record[name])])
 }

@@ -5,6 +5,8 @@ export type CommonType = FieldType | 'tags' | 'custom_fields' | 'actor'
 
 export interface CommonField extends Omit<Field, 'type'> {
   type: CommonType
+  /** Whether free-text search finds it; of a kind's own fields the type says so. */
+  searchable?: true
 }
 
 /** The fields that every kind has, apart from `object`. */

@@ -64,12 +64,16 @@ function describeField(kind: Kind, name: string, field: Field | CommonField): Fi
     default: field.default ?? null,
     values: field.values ? [...field.values] : null,
     max: field.readOnly ? null : largest(field),
-    searchable: field.searchable ?? false,
+    searchable: isOwn(kind, name)
+      ? fieldTypes[kind.fields[name]!.type].searched !== undefined
+      : 'searchable' in field,
     sortable: field.type === 'custom_fields' || sortable(kind, name) !== undefined,
     operators: operatorsOf(kind, field.type === 'custom_fields' ? `${name}.any` : name),
     references: field.type === 'user' ? 'users' : (field.to ?? null),
   }
 }
+
+const isOwn = (kind: Kind, name: string) => Object.hasOwn(kind.fields, name)
 
 /** As the schema that checks it says. */
 function largest(field: Field | CommonField): number | null {

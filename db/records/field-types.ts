@@ -44,7 +44,11 @@ interface TypeOf {
   /** What a filter value must look like, for the error. */
   expects: string
   sortable: boolean
+  /** What free-text search finds of a value; absent where it finds nothing. */
+  searched?: (value: unknown) => unknown
 }
+
+const whole = (value: unknown) => value
 
 const trimmed = (field: Field) =>
   z
@@ -60,6 +64,7 @@ const text: TypeOf = {
   filterValue: (value) => (isStorable(value) ? value : undefined),
   expects: 'a text',
   sortable: true,
+  searched: whole,
 }
 
 const day = z.iso.date().refine(isDay, 'must be a day of the years 0001 to 9999')
@@ -113,6 +118,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
       /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
     expects: 'a whole number',
     sortable: true,
+    searched: whole,
   },
   money: {
     input: () => z.union([z.string(), z.number()]).transform(toMoney),
@@ -121,6 +127,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
     expects: 'a decimal such as 1250.00',
     sortable: true,
+    searched: whole,
   },
   currency: {
     ...text,
@@ -151,6 +158,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: (value) => (day.safeParse(value).success ? value : undefined),
     expects: 'a date such as 2026-01-31',
     sortable: true,
+    searched: whole,
   },
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
@@ -159,6 +167,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: (value) => (instant.safeParse(value).success ? toTimestamp(value) : undefined),
     expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z',
     sortable: true,
+    // Of hours, minutes and seconds nobody knows what they belong to.
+    searched: (value) => String(value).slice(0, 10),
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
   id,
@@ -181,5 +191,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: () => undefined,
     expects: 'is_null',
     sortable: false,
+    searched: whole,
   },
 }

@@ -41,8 +41,6 @@ export interface Field {
   default?: unknown
   /** Never null, though no client has to say it: `derive` sees to it. */
   filled?: true
-  /** Whether free-text search finds it. */
-  searchable?: true
 }
 
 type Values = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-/** Longer texts are found by their beginning only. */
-const MAX_LENGTH = 32_000
+/** More than the longest body and the largest custom fields together; what is beyond is not found. */
+const MAX_LENGTH = 160_000
 
 /** Letters that Unicode does not take apart into a letter and an accent. */
 const FOLDED: Record<string, string> = {

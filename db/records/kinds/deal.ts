@@ -16,14 +16,13 @@ export const deal: Kind = {
   description: 'A sale that is hoped for, from the first lead until it is won or lost.',
   upsertKeys: [],
   fields: {
-    name: { type: 'text', required: true, description: 'What it is called.', searchable: true },
+    name: { type: 'text', required: true, description: 'What it is called.' },
     amount: { type: 'money', description: 'A decimal, in `currency`.' },
     currency: { type: 'currency', description: "ISO 4217; the organization's where it is left out." },
     pipeline: {
       type: 'text',
       default: 'default',
       description: 'The pipeline that it goes through.',
-      searchable: true,
     },
     stage: {
       type: 'enum',
@@ -40,10 +39,10 @@ export const deal: Kind = {
     },
     expected_close_date: { type: 'date', description: 'The day on which it should be decided.' },
     closed_at: { type: 'datetime', readOnly: true, description: 'When it was won or lost.' },
-    lost_reason: { type: 'text', max: 2_000, description: 'Why it was lost.', searchable: true },
+    lost_reason: { type: 'text', max: 2_000, description: 'Why it was lost.' },
     company_id: { type: 'reference', to: 'companies', description: 'The company that would buy.' },
     contact_id: { type: 'reference', to: 'contacts', description: 'The contact to talk with.' },
-    source: { type: 'text', description: 'Where it came from.', searchable: true },
+    source: { type: 'text', description: 'Where it came from.' },
     deal_type: {
       type: 'enum',
       values: ['new_business', 'existing_business', 'renewal'],

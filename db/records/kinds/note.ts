@@ -6,8 +6,8 @@ export const note: Kind = {
   description: 'A text that belongs to other records.',
   upsertKeys: [],
   fields: {
-    title: { type: 'text', description: 'A heading.', searchable: true },
-    body: { type: 'text', required: true, max: 65_536, description: 'What it says.', searchable: true },
+    title: { type: 'text', description: 'A heading.' },
+    body: { type: 'text', required: true, max: 65_536, description: 'What it says.' },
     format: {
       type: 'enum',
       values: ['text', 'markdown'],

@@ -6,8 +6,8 @@ export const task: Kind = {
   description: 'Something that somebody has to do.',
   upsertKeys: [],
   fields: {
-    title: { type: 'text', required: true, description: 'What is to be done.', searchable: true },
-    body: { type: 'text', max: 10_000, description: 'Everything else about it.', searchable: true },
+    title: { type: 'text', required: true, description: 'What is to be done.' },
+    body: { type: 'text', max: 10_000, description: 'Everything else about it.' },
     status: {
       type: 'enum',
       values: ['todo', 'in_progress', 'waiting', 'done', 'cancelled'],

@@ -40,7 +40,7 @@ describe('kinds', () => {
       assert.deepEqual(await records.get(entity, created.id), created)
       const changed = await records.update(entity, created.id, { tags: ['vip'], owner_id: user })
       assert.deepEqual([changed.version, changed.owner_id], [2, user])
-      const said = Object.keys(example).filter((name) => fields[name]!.searchable)
+      const said = Object.keys(example).filter((name) => fields[name]!.type === 'text')
       const found = await records.list(entity, { q: said.map((name) => example[name]).join(' ') })
       assert.deepEqual(found.data, [changed])
       await records.delete(entity, created.id)

@@ -63,6 +63,29 @@ describe('free-text search', () => {
       assert.deepEqual(await found(q), names)
     })
 
+  it('finds choices, numbers, money and dates too', async () => {
+    const { id } = await records.create('deals', {
+      ...{ name: 'Engine', stage: 'negotiation', amount: 4217, currency: 'CHF' },
+      ...{ probability: 63, expected_close_date: '2031-05-17' },
+    })
+    for (const q of ['negotiation', '4217.00', 'chf', '63', '2031-05-17', 'engine nego 2031'])
+      assert.deepEqual(
+        (await records.list('deals', { q })).data.map((deal) => deal.id),
+        [id],
+        q,
+      )
+  })
+
+  it('finds the last word of the longest note', async () => {
+    const body = `${'lorem '.repeat(10_920)}finis`
+    const custom_fields = { long: Array(6).fill('ipsum '.repeat(1_600)), last: 'ultimo' }
+    const { id } = await records.create('notes', { body, custom_fields })
+    assert.deepEqual(
+      (await records.list('notes', { q: 'finis ultimo' })).data.map((note) => note.id),
+      [id],
+    )
+  })
+
   it('finds a record by what it says from the next request on, and not by what it said', async () => {
     const { id } = await records.create('contacts', { first_name: 'Zoë' })
     assert.deepEqual(await found('zoe'), ['Zoë'])
