@@ -105,10 +105,13 @@ export const objectSchemaRoutes: Route[] = [
       response: { status: 200, schema },
       handler: async ({ tenant }) => {
         const definitions = await tenant((tx) => listDefinitions(tx, entity))
+        const { upsert_keys, ...described } = describeKind(entity)
+        const unique = definitions.filter((definition) => definition.unique)
         return {
           object: 'object_schema',
-          ...describeKind(entity),
+          ...described,
           custom_fields: definitions.map(describeCustomField),
+          upsert_keys: [...upsert_keys, ...unique.map(({ name }) => `custom_fields.${name}`)],
         }
       },
     })

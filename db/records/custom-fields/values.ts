@@ -1,7 +1,7 @@
 import { type Issue, invalid } from '../../errors.ts'
 import type { Rules } from './rules.ts'
 import { isPlain, tooMuch, withoutNulls } from './shape.ts'
-import { readValue } from './types.ts'
+import { type Definition, readValue } from './types.ts'
 
 /**
  * The custom fields of a new record: each value as its definition reads it, defaults where there is none. Throws
@@ -44,7 +44,7 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
   return fields
 }
 
-/** Each value as its definition reads it, and what is wrong with those that it does not. An empty text is null. */
+/** Each value as its definition reads it, and what is wrong with those that it does not. */
 function readCustomFields(
   rules: Rules,
   given: unknown,
@@ -54,7 +54,7 @@ function readCustomFields(
   for (const [name, value] of Object.entries((given ?? {}) as object)) {
     const loc = ['body', 'custom_fields', name]
     const definition = Object.hasOwn(rules.definitions, name) ? rules.definitions[name] : undefined
-    if (value === null || (definition && isEmpty(value))) values[name] = null
+    if (value === null || (definition && isNothing(definition, value))) values[name] = null
     else if (definition) {
       const reading = readValue(definition, value)
       if ('value' in reading) values[name] = reading.value
@@ -84,4 +84,7 @@ const missing = (name: string): Issue => ({
   type: 'missing',
 })
 
-const isEmpty = (value: unknown) => typeof value === 'string' && value.trim() === ''
+/** Forms and other systems' payloads have no other way to say that there is no value; no choice is none either. */
+const isNothing = ({ type }: Definition, value: unknown): boolean =>
+  (typeof value === 'string' && value.trim() === '') ||
+  (type === 'multi_select' && Array.isArray(value) && value.length === 0)

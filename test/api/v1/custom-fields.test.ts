@@ -126,6 +126,30 @@ describe('/v1/custom-fields', () => {
       },
     ])
     assert.deepEqual((await api.request('GET', '/v1/objects/companies/schema')).body.custom_fields, [])
+    await define({ name: 'code', type: 'text', unique: true })
+    const keys = (await api.request('GET', '/v1/objects/contacts/schema')).body.upsert_keys
+    assert.deepEqual(keys, ['email', 'external_id', 'custom_fields.code'])
+  })
+
+  it('has lists compare by type, and say what operators a type has', async () => {
+    await define({ name: 'score', type: 'number' })
+    for (const score of [9, 10, 100]) {
+      const body = { first_name: 'Ada', tags: ['scored'], custom_fields: { score } }
+      await api.request('POST', '/v1/objects/contacts', { body })
+    }
+    const list = async (query: string) => api.request('GET', `/v1/objects/contacts?tags[has]=scored&${query}`)
+    const scores = (
+      await list('custom_fields.score[gte]=10&sort=custom_fields.score&order=asc')
+    ).body.data.map((contact: { custom_fields: { score: number } }) => contact.custom_fields.score)
+    assert.deepEqual(scores, [10, 100])
+    const { status, body } = await list('custom_fields.score[contains]=1&custom_fields.score[lt]=many')
+    assert.equal(status, 422)
+    assert.match(body.error.hint, /type number and has the operators eq, ne, in, nin, is_null, gt/)
+    assert.equal(body.detail.length, 2)
+    const { next_cursor } = (await list('sort=custom_fields.score&limit=1')).body
+    await api.request('PATCH', '/v1/custom-fields/contacts/score', { body: { type: 'text' } })
+    const after = await list(`sort=custom_fields.score&limit=1&cursor=${next_cursor}`)
+    assert.deepEqual([after.status, after.body.error.param], [400, 'cursor'])
   })
 
   it('needs the scope of the kind', async () => {

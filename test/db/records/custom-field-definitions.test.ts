@@ -161,8 +161,11 @@ describe('custom-field definitions', () => {
       await define('tags', { type: 'multi_select', options: OPTIONS, default: ['gold'] })
       const { id } = await contact({})
       assert.deepEqual(await fieldsOf(id), { tier: 'Silver', tags: ['gold'] })
-      assert.deepEqual((await contact({ tier: null, tags: [] })).custom_fields, { tier: 'Silver', tags: [] })
-      await records.update('contacts', id, { custom_fields: { tags: null } })
+      assert.deepEqual((await contact({ tier: null, tags: [] })).custom_fields, {
+        tier: 'Silver',
+        tags: ['gold'],
+      })
+      await records.update('contacts', id, { custom_fields: { tags: [] } })
       assert.deepEqual(await fieldsOf(id), { tier: 'Silver' })
     })
   })
@@ -340,6 +343,15 @@ describe('custom-field definitions', () => {
       assert.match((await errorOf(define('n', { type: 'number' }))).message, /^1 contact /)
       assert.match((await errorOf(define('n', { type: 'text', unique: true }))).message, /same n/)
     })
+  })
+
+  it('are at most 200 of a kind', async () => {
+    await records.tenant(async (tx) => {
+      for (let i = 0; i < 200; i++) await createDefinition(tx, 'contacts', `f${i}`, { type: 'text' })
+    })
+    assert.equal((await errorOf(define('one_more', { type: 'text' }))).type, 'conflict')
+    await remove('f0')
+    await define('one_more', { type: 'text' })
   })
 
   describe('that are deleted', () => {
