@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../errors.ts'
 import type { Tenant } from '../../tenancy.ts'
+import { updateMany } from '../bulk.ts'
 import type { EntityName } from '../kind.ts'
 import { entities } from '../kinds/index.ts'
-import { updateRecord } from '../update.ts'
 import { customTypes, type Definition, readValue } from './types.ts'
 import { takeValues, uniqueKey } from './unique.ts'
 
@@ -18,8 +18,8 @@ const PAGE = 2_000
 /** More records than this are not rewritten within one request. */
 const MAX_REWRITTEN = 10_000
 const MAX_EXAMPLES = 3
-/** So many updates travel together. */
-const AT_ONCE = 50
+/** So many are rewritten by one statement. */
+const AT_ONCE = 500
 
 /** Throws `conflict` with examples where stored values do not fit, or are not unique. */
 export async function fitValues(
@@ -152,12 +152,12 @@ async function updateAll(
   name: string,
   values: [id: string, value: unknown][],
 ): Promise<void> {
-  for (let i = 0; i < values.length; i += AT_ONCE)
-    await Promise.all(
-      values
-        .slice(i, i + AT_ONCE)
-        .map(([id, value]) => updateRecord(tx, entity, id, { custom_fields: { [name]: value } })),
-    )
+  for (let i = 0; i < values.length; i += AT_ONCE) {
+    const updates = values
+      .slice(i, i + AT_ONCE)
+      .map(([id, value]) => ({ id, patch: { custom_fields: { [name]: value } } }))
+    for (const outcome of await updateMany(tx, entity, updates)) if ('error' in outcome) throw outcome.error
+  }
 }
 
 async function freeAll(tx: Tenant, entity: EntityName, name: string): Promise<void> {
