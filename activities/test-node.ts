@@ -7,6 +7,7 @@ import type { Tenant } from '../db/tenancy.ts'
 import type { EndStatus, NodeTestInput } from '../workflows/protocol.ts'
 import { contextOf, type Http, type RecordsOf } from './context.ts'
 import { execute, isBadValue, type Outcome, typeOf } from './execute.ts'
+import { NodeLog } from './node-log.ts'
 
 const TIMEOUT_MS = 60_000
 const HEARTBEAT_MS = 3_000
@@ -18,7 +19,10 @@ export interface TestNodeDeps {
   records: RecordsOf
 }
 
-/** Runs one node on sample inputs, in one transaction where it is a light one, and records how it ended. */
+/**
+ * Runs one node on sample inputs, in one transaction where it is a light one, and records how it ended; the outputs of
+ * the test are its log.
+ */
 export function createTestNode(deps: TestNodeDeps) {
   return async function testOneNode({ organization_id, test_id }: NodeTestInput): Promise<EndStatus> {
     const { cancellationSignal, info, heartbeat } = Context.current()
@@ -34,23 +38,27 @@ export function createTestNode(deps: TestNodeDeps) {
       if (state.run.status !== 'queued' && state.run.status !== 'running') return state.run.status
       const type = typeOf(node.node_type)
       const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
+      const told = new NodeLog()
       const run = (tx: Tenant | undefined) =>
         runOnce(
           state,
           node,
           signal,
           {
-            ...(tx ? { records: deps.records(tx) } : {}),
-            ...(tx && effect === 'write' ? { emit: emitter(tx) } : {}),
+            ...(tx ? { records: told.records(deps.records(tx)) } : {}),
+            ...(tx && effect === 'write' ? { emit: told.emit(emitter(tx)) } : {}),
             ...(effect === 'external'
-              ? { http: (request) => deps.http(request, { signal, timeoutMs: TIMEOUT_MS }) }
+              ? { http: told.http((request) => deps.http(request, { signal, timeoutMs: TIMEOUT_MS })) }
               : {}),
           },
           deps.log,
         )
       const started = performance.now()
-      const record = (tx: Tenant, outcome: Outcome) =>
-        recordSegment(tx, test_id, recordOf(node, outcome, temporalRunId, performance.now() - started))
+      const record = (tx: Tenant, outcome: Outcome) => {
+        const duration = performance.now() - started
+        told.ended(outcome)
+        return recordSegment(tx, test_id, recordOf(node, outcome, told, temporalRunId, duration))
+      }
       if (effect === 'pure' || effect === 'external') {
         const outcome = await run(undefined)
         await transact((tx) => record(tx, outcome))
@@ -117,6 +125,7 @@ const statusOf = (outcome: Outcome): EndStatus => (outcome.status === 'failed' ?
 function recordOf(
   node: { node_type: string; title: string },
   outcome: Outcome,
+  { lines }: NodeLog,
   temporalRunId: string,
   duration: number,
 ) {
@@ -147,6 +156,6 @@ function recordOf(
     answer: { commands: [{ type: 'end' as const, status }], nodes: [], details: '' },
     events: [],
     nodes: [row],
-    end: { status, outputs: undefined, error },
+    end: { status, outputs: { log: lines }, error },
   }
 }

@@ -85,15 +85,24 @@ export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
     )
 }
 
-/** How a node test went; its one node. Undefined while it is under way. */
+/** What a tested node told while it ran. `time` is ISO 8601. */
+export type TestLog = { time: string; message: string }[]
+
+/** How a node test went: its one node, or why there is none, and its log. Undefined while it is under way. */
 export async function getNodeTest(
   tx: Tenant,
   id: string,
-): Promise<RunNodeView | { error: RunError } | undefined> {
-  const test = await ofKind(tx, 'node_test').andWhere({ id }).first('status', 'error')
+): Promise<{ node?: RunNodeView; error?: RunError | null; log: TestLog } | undefined> {
+  const test = await ofKind(tx, 'node_test')
+    .andWhere({ id })
+    .first<Pick<RunDetails, 'status' | 'error'> & { outputs: { log: TestLog } | null }>(
+      ...['status', 'error', 'outputs'],
+    )
   if (!test || test.status === 'queued' || test.status === 'running') return undefined
+  const log = test.outputs?.log ?? []
   const [node] = await getRunNodes(tx, id)
-  return node ?? { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` } }
+  if (node) return { node, error: node.error, log }
+  return { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` }, log }
 }
 
 export interface RunFilter {

@@ -38,6 +38,10 @@ const tested = z.object({
   handle: z.string().nullable().optional(),
   rendered_config: z.unknown().optional(),
   duration_ms: z.number().optional(),
+  log: z
+    .array(z.object({ time: z.iso.datetime(), message: z.string() }))
+    .optional()
+    .meta({ description: 'What it did: requests, records and events, without values that may be secret.' }),
   error: z.record(z.string(), z.unknown()).optional(),
 })
 
@@ -86,18 +90,19 @@ export const nodeTestRoutes: Route[] = [
         createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
       )
       await commit({ object: 'node_test', status: 'running', node_type })
-      const node = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
-      if (!node) throw new AppError('unavailable', 'the test did not end in time')
-      const run = 'node_id' in node ? node : undefined
+      const ended = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
+      if (!ended) throw new AppError('unavailable', 'the test did not end in time')
+      const { node, error, log } = ended
       return {
         object: 'node_test',
-        status: run?.status === 'completed' ? 'completed' : 'failed',
+        status: node?.status === 'completed' ? 'completed' : 'failed',
         node_type,
-        output: run?.output ?? null,
-        handle: run?.handle ?? null,
-        rendered_config: run?.input ?? null,
-        duration_ms: run?.duration_ms ?? Math.round(performance.now() - started),
-        ...(node.error ? { error: node.error } : {}),
+        output: node?.output ?? null,
+        handle: node?.handle ?? null,
+        rendered_config: node?.input ?? null,
+        duration_ms: node?.duration_ms ?? Math.round(performance.now() - started),
+        log,
+        ...(error ? { error } : {}),
       }
     },
   }),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHttp, type HttpClient } from '../../../activities/effects/http.ts'
 import { createWorkflow } from '../../../db/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
@@ -20,6 +21,7 @@ describe('running workflows', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
+  let http: HttpClient
   let workflowId: string
 
   const save = (definition: Definition) =>
@@ -39,7 +41,8 @@ describe('running workflows', () => {
     this.timeout(60_000)
     db = await createTestDatabase()
     api = await startApi(db, { TEMPORAL_UI_URL: 'http://localhost:8233' })
-    worker = await startWorker(db)
+    http = createHttp({ allow: [] })
+    worker = await startWorker(db, { http: http.call })
     workflowId = (await save(greet)).id
     await save({ ...greet, name: 'Twice' })
     await save({ ...greet, name: 'Twice' })
@@ -54,6 +57,7 @@ describe('running workflows', () => {
   after(async function () {
     this.timeout(30_000)
     await worker?.stop()
+    await http?.close()
     await api?.close()
     await db?.drop()
   })
@@ -237,6 +241,35 @@ describe('running workflows', () => {
       [broken.status, broken.body.status, broken.body.error.code],
       [200, 'failed', 'placeholder_error'],
     )
+  })
+
+  it('tells what a tested node did, without the values', async () => {
+    const logOf = async (node_type: string, config: object) => {
+      const body = { node_type, config, confirm: true }
+      const answer = await api.request('POST', '/v1/workflows/nodes/test', { body })
+      assert.doesNotMatch(JSON.stringify(answer.body.log), /hunter2/)
+      return answer.body.log.map((line: { time: string; message: string }) => {
+        assert.ok(Date.now() - Date.parse(line.time) < 60_000)
+        return line.message.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replace(/\d+ ms/g, 'N ms')
+      })
+    }
+    const create = { operation: 'create', entity: 'contacts', fields: { first_name: 'hunter2' } }
+    assert.deepEqual(await logOf('crm_manager', create), [
+      'creating one of contacts, fields first_name',
+      'created contact ID (N ms)',
+      'left by success',
+    ])
+    const absent = { operation: 'get', entity: 'contacts', id: '019a0000-0000-7000-8000-000000000001' }
+    assert.deepEqual(await logOf('crm_manager', absent), [
+      'reading ID of contacts',
+      'gave up after N ms',
+      'failed: not_found: contact not found',
+    ])
+    const call = { url: 'http://127.0.0.1:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
+    const [request, gaveUp, failed] = await logOf('api_request', call)
+    assert.equal(request, 'GET http://127.0.0.1:9/x, query api_key, headers X-Key')
+    assert.equal(gaveUp, 'gave up after N ms')
+    assert.match(failed, /^failed: egress_refused: /)
   })
 
   it('asks for the scope of the records that a tested node works on', async () => {
