@@ -1,35 +1,78 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
+import { recordQuery } from '../../api/v1/record-query.ts'
 import { connect } from '../../db/connect.ts'
-import { createSchema } from '../../db/records/schemas.ts'
-import { createRecord, getRecord } from '../../db/records/store.ts'
-import type { Actor } from '../../db/tenancy.ts'
+import { listRecords } from '../../db/records/list.ts'
+import { createSchema, updateSchema } from '../../db/records/schemas.ts'
+import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import type { Actor, Tenant } from '../../db/tenancy.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
  * The floor of the record benches, in a process of its own: a bare Koa handler that sends the same SQL through the
- * same pool, without authentication, limits, validation or envelope. Arguments: database, organization, contact.
+ * same pool, without authentication, limits, validation or envelope. What it sends for a request is recorded first,
+ * from the code that the API runs. Arguments: database, organization.
  */
-const [url, organizationId, contactId] = process.argv.slice(2) as [string, string, string]
+const [url, organizationId] = process.argv.slice(2) as [string, string]
 const db = connect({ url })
 const actor: Actor = { type: 'system', id: null }
-const keep = new Set([organizationId, contactId])
+const PATH = '/v1/objects/contacts'
+/** No other number in the statements is like it. */
+const VERSION = 987_654_321
 
-const reads: Statement[] = []
-await recording(db, reads).tenant(organizationId, actor, (tx) => getRecord(tx, 'contacts', contactId))
-const writes: Statement[] = []
-const body = createSchema('contacts').parse({ first_name: 'Floor', email: 'floor@example.com' })
-await recording(db, writes).tenant(organizationId, actor, (tx) => createRecord(tx, 'contacts', body))
+async function record(work: (tx: Tenant) => Promise<unknown>): Promise<Statement[]> {
+  const statements: Statement[] = []
+  await recording(db, statements).tenant(organizationId, actor, work)
+  return statements
+}
+
+const body = createSchema('contacts').parse({
+  first_name: 'Floor',
+  email: 'floor@example.com',
+  custom_fields: { tier: 'gold', score: 5 },
+})
+const sample = await db.tenant(organizationId, actor, (tx) => createRecord(tx, 'contacts', body))
+await db
+  .system('contacts')
+  .where({ organization_id: organizationId, id: sample.id })
+  .update({ version: VERSION })
+const patch = updateSchema('contacts').parse({ job_title: 'Floor' })
+const creating = await record((tx) => createRecord(tx, 'contacts', body))
+const reading = await record((tx) => getRecord(tx, 'contacts', sample.id))
+const updating = await record((tx) => updateRecord(tx, 'contacts', sample.id, patch))
+const listing = new Map<string, Statement[]>()
+
+const whole = [organizationId, organizationId] as const
+const one = (id: string) => ({ ids: new Map([whole, [sample.id, id]]), version: VERSION })
 
 const app = new Koa()
 app.use(async (ctx) => {
   for await (const _ of ctx.req);
-  const statements = ctx.method === 'POST' ? writes : reads
-  const result = await db.tenant(organizationId, actor, (tx) => replay(tx, statements, keep))
+  const id = ctx.path.slice(PATH.length + 1)
+  const list = listing.get(ctx.url)
+  const rows = await db.tenant(organizationId, actor, (tx) => {
+    if (ctx.method === 'POST') return replay(tx, creating, { ids: new Map([whole]) })
+    if (ctx.method === 'PATCH') return replay(tx, updating, one(id))
+    if (list) return replay(tx, list, { ids: { get: (id: string) => id } })
+    return replay(tx, reading, one(id))
+  })
   ctx.status = ctx.method === 'POST' ? 201 : 200
-  ctx.body = (result as { rows: object[] }).rows[0] ?? { object: 'contact' }
+  ctx.body = list ? rows : (rows[0] ?? { object: 'contact' })
 })
 const server = createServer(app.callback())
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+
+/** Lists to be recorded, before they are asked for. */
+process.on('message', async (paths: string[]) => {
+  for (const path of paths) {
+    const query = Object.fromEntries(new URL(path, 'http://floor').searchParams)
+    const { fields: _, ...parsed } = recordQuery('contacts').parse(query)
+    const statements = await record((tx) =>
+      listRecords(tx, 'contacts', { ...parsed, offset: parsed.offset ?? 0 }),
+    )
+    listing.set(path, statements)
+  }
+  process.send?.({})
+})
 process.on('disconnect', () => process.exit())

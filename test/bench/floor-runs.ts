@@ -13,7 +13,7 @@ const [url, address, organizationId, workflowId, version, contactId] = process.a
 process.env.TEST_TEMPORAL_ADDRESS = address!
 const db = connect({ url: url! })
 const actor: Actor = { type: 'system', id: null }
-const keep = new Set([organizationId!, workflowId!, contactId!])
+const ids = new Map([organizationId!, workflowId!, contactId!].map((id) => [id, id]))
 
 const LEASED = new Date(Date.now() + 60_000)
 
@@ -40,7 +40,7 @@ await worker.stop()
 if (!statements.some(({ sql }) => sql.includes('run_segments'))) throw new Error('no segment was recorded')
 
 const floor = await startFloor(address!, async () => {
-  await db.tenant(organizationId!, actor, (tx) => replay(tx, statements, keep))
+  await db.tenant(organizationId!, actor, (tx) => replay(tx, statements, { ids }))
 })
 process.on('message', async ({ clients, seconds }: { clients: number; seconds: number }) => {
   process.send?.(await floor.measure(clients, seconds))

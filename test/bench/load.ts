@@ -12,7 +12,7 @@ export interface LoadResult {
 
 export interface Shot {
   path: string
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'PATCH'
   headers?: Record<string, string>
   body?: string
 }

@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchRecords } from './records.ts'
@@ -6,38 +7,52 @@ import { benchStart } from './start.ts'
 
 /**
  * `npm run bench [-- records runs deliveries start]`: each figure as a ratio to a floor measured in the same run, in
- * turns, for machines are noisy. Nothing here is asserted.
+ * turns, for machines are noisy. Nothing here is asserted. Of records also: `--rows=` for fewer than a million,
+ * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
-const BENCHES: Record<string, (stack: TestStack) => Promise<void>> = {
-  records: benchRecords,
+const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   deliveries: benchDeliveries,
+  start: async (stack) => {
+    await stack.stop()
+    await benchStart(stack)
+  },
 }
+const ALL = ['records', ...Object.keys(ON_A_STACK)]
 
-const wanted = process.argv.slice(2)
-const chosen = wanted.length > 0 ? wanted : [...Object.keys(BENCHES), 'start']
-const unknown = chosen.filter((name) => name !== 'start' && !BENCHES[name])
+const { positionals: wanted, values: options } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    database: { type: 'string' },
+    only: { type: 'string' },
+  },
+})
+const unknown = wanted.filter((name) => !ALL.includes(name))
 if (unknown.length > 0) {
-  say(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}, start`)
+  say(`there is no bench ${unknown.join(', ')}; there are ${ALL.join(', ')}`)
   process.exit(1)
 }
+const chosen = ALL.filter((name) => wanted.length === 0 || wanted.includes(name))
 
-say('starting a stack …')
-const stack = await startStack({
-  env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true', LOG_LEVEL: 'info' },
-})
-try {
-  for (const name of chosen) {
-    if (name === 'start') continue
-    say(`\n${name}`)
-    await BENCHES[name]!(stack)
-  }
-} finally {
-  await stack.stop()
+if (chosen.includes('records')) {
+  say('records')
+  await benchRecords({ rows: Number(options.rows), databaseUrl: options.database, only: options.only })
 }
-if (chosen.includes('start')) {
-  say('\nstart')
-  await benchStart(stack)
+const onStack = chosen.filter((name) => name in ON_A_STACK)
+if (onStack.length > 0) {
+  say('starting a stack …')
+  const stack = await startStack({
+    env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true', LOG_LEVEL: 'info' },
+  })
+  try {
+    for (const name of onStack) {
+      say(`\n${name}`)
+      await ON_A_STACK[name]!(stack)
+    }
+  } finally {
+    await stack.stop()
+  }
 }
 process.exit(0)
 

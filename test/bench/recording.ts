@@ -32,23 +32,41 @@ export function recording(db: Database, statements: Statement[]): Database {
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** Sends the statements in one transaction, with a fresh id in place of each but those in `keep`. */
+/** What a replay puts in the place of recorded values. */
+export interface Replaced {
+  /** By recorded id; what is not here becomes a fresh one for each replay. */
+  ids: { get(id: string): string | undefined }
+  /** A version in the recording, high enough to be no other number; what the first answer's row has, and one more. */
+  version?: number
+}
+
+/** Sends the statements in one transaction. @returns the rows of the answer that has most. */
 export async function replay(
   tx: Tenant,
   statements: Statement[],
-  keep: ReadonlySet<string>,
-): Promise<unknown> {
-  const ids = new Map<string, string>()
-  const fresh = (id: string) => {
-    if (keep.has(id)) return id
-    const known = ids.get(id) ?? uuidv7()
-    ids.set(id, known)
-    return known
+  { ids, version = Number.NaN }: Replaced,
+): Promise<object[]> {
+  const made = new Map<string, string>()
+  const idOf = (id: string) => {
+    const given = ids.get(id) ?? made.get(id) ?? uuidv7()
+    made.set(id, given)
+    return given
   }
-  let last: unknown
+  let found = version
+  const swap = (value: unknown) => {
+    if (value === version + 1) return found + 1
+    if (typeof value !== 'string') return value
+    return value.replace(UUID, idOf).replace(`"version":${version + 1}`, `"version":${found + 1}`)
+  }
+  let most: object[] = []
   for (const { sql, bindings } of statements) {
-    const values = bindings.map((value) => (typeof value === 'string' ? value.replace(UUID, fresh) : value))
-    last = await tx.trx.raw(sql.replace(/\$\d+/g, '?'), values as never)
+    const answer = await tx.trx.raw<{ rows: { version?: number }[] }>(
+      sql.replace(/\$\d+/g, '?'),
+      bindings.map(swap) as never,
+    )
+    const { rows } = answer
+    found = rows[0]?.version ?? found
+    if (rows.length > most.length) most = rows
   }
-  return last
+  return most
 }

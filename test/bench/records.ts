@@ -1,39 +1,103 @@
 import { connect } from '../../db/connect.ts'
-import type { TestStack } from '../support/stack.ts'
+import { type ApiProcess, startApi } from './api-process.ts'
 import { startChild } from './child.ts'
-import { load } from './load.ts'
-import { inTurns, printPairs } from './report.ts'
-import { liftLimits } from './setup.ts'
+import { load, type Shot } from './load.ts'
+import { lists, singles, type Target, target } from './record-cases.ts'
+import { inRounds, print, printRates, printTimes } from './report.ts'
+import { seed } from './seed.ts'
 
-const CLIENTS = 32
-const SECONDS = 4
 const ROUNDS = 3
+const SECONDS = 2
+/** For rates; times are those of one client. */
+const CLIENTS = 32
+const MEMORY_REQUESTS = 100_000
 
-/** A read and a create of one contact, against a bare Koa handler that sends the same SQL. */
-export async function benchRecords(stack: TestStack): Promise<void> {
-  const db = connect({ url: stack.databaseUrl })
-  const organizationId = await liftLimits(db)
-  await db.close()
-  const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' }
-  const post = { method: 'POST', path: '/v1/objects/contacts', headers } as const
-  let made = 0
-  const body = () => JSON.stringify({ first_name: 'Bench', email: `bench${made++}@example.com` })
-  const answer = await fetch(stack.apiUrl + post.path, { method: 'POST', headers, body: body() })
-  const { id } = (await answer.json()) as { id: string }
-  const floor = await startChild('./floor-http.ts', [stack.databaseUrl, organizationId, id])
+export interface RecordOptions {
+  /** How many contacts the big organization has. */
+  rows: number
+  /** Of a server whose data is kept, and found again by the next bench. */
+  databaseUrl?: string | undefined
+  /** Only the figures whose name contains this. */
+  only?: string | undefined
+}
+
+/** Each figure at `rows` contacts beside that at few, and beside a bare Koa handler that sends the same SQL. */
+export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptions): Promise<void> {
+  const api = await startApi(databaseUrl)
+  const db = connect({ url: api.databaseUrl })
+  const organizations = await seed(db, rows)
+  const floor = await startChild('./floor-http.ts', [api.databaseUrl, organizations.big.id])
   const floorUrl = `http://127.0.0.1:${floor.ready.port}`
-  const path = `/v1/objects/contacts/${id}`
-
-  const both = (shot: () => Parameters<typeof load>[3] extends () => infer S ? S : never) =>
-    inTurns(
-      ROUNDS,
-      () => load(stack.apiUrl, CLIENTS, SECONDS, shot),
-      () => load(floorUrl, CLIENTS, SECONDS, shot),
+  const big = await target(db, api.url, organizations.big)
+  const small = await target(db, api.url, organizations.small)
+  const wanted = <T>(cases: Record<string, T>) =>
+    Object.entries(cases).filter(([name]) => name.includes(only))
+  try {
+    print(
+      `times of one client, at ${big.contacts} contacts, at ${small.contacts}, and of the floor at ${big.contacts}`,
     )
-  // Warm up both: the first requests compile and connect.
-  await load(stack.apiUrl, CLIENTS, 1, () => ({ path, headers }))
-  await load(floorUrl, CLIENTS, 1, () => ({ path, headers }))
-  printPairs('GET /v1/objects/contacts/{id}', await both(() => ({ path, headers })))
-  printPairs('POST /v1/objects/contacts', await both(() => ({ ...post, body: body() })))
-  await floor.close()
+    for (const [name, pathsOf] of wanted(lists)) {
+      const paths = { big: await pathsOf(big), small: await pathsOf(small) }
+      await floor.ask(paths.big)
+      const ask = (origin: string, { key }: Target, asked: string[]) => {
+        let n = 0
+        const headers = headersOf(key)
+        return () => load(origin, 1, SECONDS, () => ({ path: asked[n++ % asked.length]!, headers }))
+      }
+      printTimes(
+        name,
+        await inRounds(ROUNDS, {
+          big: ask(api.url, big, paths.big),
+          small: ask(api.url, small, paths.small),
+          floor: ask(floorUrl, big, paths.big),
+        }),
+      )
+    }
+    print(`requests per second of ${CLIENTS} clients, the same three`)
+    let made = Date.now()
+    for (const [name, shotOf] of wanted(singles)) {
+      const fire = (origin: string, at: Target) => {
+        const shot = shotOf(at)
+        const headers = headersOf(at.key)
+        return () => load(origin, CLIENTS, SECONDS, () => ({ ...shot(made++), headers }))
+      }
+      printRates(
+        name,
+        await inRounds(ROUNDS, {
+          big: fire(api.url, big),
+          small: fire(api.url, small),
+          floor: fire(floorUrl, big),
+        }),
+      )
+    }
+    if ('memory'.includes(only)) await benchMemory(api, big)
+  } finally {
+    await floor.close()
+    await db.close()
+    await api.stop()
+  }
+}
+
+const headersOf = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' })
+
+/** What the api has resident while many requests of all kinds come. */
+async function benchMemory(api: ApiProcess, big: Target): Promise<void> {
+  const headers = headersOf(big.key)
+  const kinds = Object.values(singles).map((shotOf) => shotOf(big))
+  const paths = await lists['q of one rare word']!(big)
+  let sent = Date.now()
+  const shot = (): Shot => {
+    const n = sent++
+    const path = paths[n % paths.length]!
+    return { ...(n % 10 === 0 ? { path } : kinds[n % 20 === 1 ? 1 : n % 20 === 2 ? 2 : 0]!(n)), headers }
+  }
+  const readings: number[] = []
+  const until = sent + MEMORY_REQUESTS
+  for (let part = 1; part <= 10; part++) {
+    while (sent < until - MEMORY_REQUESTS * (1 - part / 10)) await load(api.url, CLIENTS, 1, shot)
+    readings.push(api.memory())
+  }
+  print(
+    `resident after each tenth of ${MEMORY_REQUESTS} requests: ${readings.map((mb) => mb.toFixed(0)).join(' ')} MB`,
+  )
 }

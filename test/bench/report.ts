@@ -40,3 +40,51 @@ export function printPairs(name: string, pairs: Pair[]): void {
   const refused = pairs.reduce((sum, { ours }) => sum + ours.refused, 0)
   if (refused > 0) print(`${name}: ${refused} answers were not 2xx, the figures are void`)
 }
+
+/** What is compared: at many records, at few, and the floor at many. */
+export interface Three<T> {
+  big: T
+  small: T
+  floor: T
+}
+
+/** Measures the three in turn; the first round, which warms up, does not count. */
+export async function inRounds(
+  rounds: number,
+  of: Three<() => Promise<LoadResult>>,
+): Promise<Three<LoadResult>[]> {
+  const results: Three<LoadResult>[] = []
+  for (let round = 0; round <= rounds; round++)
+    results.push({ floor: await of.floor(), small: await of.small(), big: await of.big() })
+  return results.slice(1)
+}
+
+/** One line: p50 and p99 of the three, and how p50 grows from few to many. */
+export function printTimes(name: string, rounds: Three<LoadResult>[]): void {
+  const time = (of: keyof Three<unknown>, pick: 'p50' | 'p99') =>
+    median(rounds.map((round) => round[of][pick])).toFixed(1)
+  const times = (of: keyof Three<unknown>) => `p50 ${time(of, 'p50')} p99 ${time(of, 'p99')} ms`.padEnd(25)
+  const growth = median(rounds.map(({ big, small }) => big.p50 / small.p50))
+  print(
+    `${name.padEnd(24)} ${times('big')} few ${times('small')} floor ${times('floor')} ×${growth.toFixed(2)}`,
+  )
+  warn(name, rounds)
+}
+
+/** One line: rates of the three, and the ratio of many to the floor (the median of the rounds). */
+export function printRates(name: string, rounds: Three<LoadResult>[]): void {
+  const rate = (of: keyof Three<unknown>) => median(rounds.map((round) => round[of].perSecond)).toFixed(0)
+  const ratio = median(rounds.map(({ big, floor }) => big.perSecond / floor.perSecond)).toFixed(2)
+  const p99 = median(rounds.map(({ big }) => big.p99)).toFixed(1)
+  print(
+    `${name.padEnd(24)} ${rate('big')}/s, few ${rate('small')}/s, floor ${rate('floor')}/s, ratio ${ratio}, p99 ${p99} ms`,
+  )
+  warn(name, rounds)
+}
+
+function warn(name: string, rounds: Three<LoadResult>[]): void {
+  const refused = rounds
+    .flatMap(({ big, small, floor }) => [big, small, floor])
+    .reduce((sum, one) => sum + one.refused, 0)
+  if (refused > 0) print(`${name}: ${refused} answers were not 2xx, the figures are void`)
+}

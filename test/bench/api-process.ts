@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort, startPostgres } from '../../db/embedded.ts'
+import { migrate } from '../../db/migrate.ts'
+import { reaper } from '../support/reaper.ts'
+
+export interface ApiProcess {
+  url: string
+  databaseUrl: string
+  /** Megabytes that the api has resident. */
+  memory(): number
+  stop(): Promise<void>
+}
+
+/**
+ * An api process as `npm run api` starts it, and a PostgreSQL with the settings of `npm start`, without worker and
+ * Temporal. `databaseUrl`: of another server, whose data is kept.
+ */
+export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))
+  // Root hands PostgreSQL to another user, who must get there.
+  chmodSync(folder, 0o755)
+  const postgres = databaseUrl
+    ? undefined
+    : await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log') })
+  const url = databaseUrl ?? postgres!.url
+  await migrate(url)
+  const port = await freePort()
+  const log = openSync(join(folder, 'api.log'), 'a')
+  const child = spawn(
+    process.execPath,
+    [
+      '--max-semi-space-size=8',
+      ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []),
+      '--import',
+      'tsx',
+      'api/main.ts',
+    ],
+    {
+      cwd: fileURLToPath(new URL('../../', import.meta.url)),
+      env: { ...process.env, PORT: String(port), DATABASE_URL: url, DATA_DIR: folder },
+      stdio: ['ignore', log, log],
+    },
+  )
+  const cleanUp = reaper(`
+    kill -TERM ${child.pid}
+    kill -INT $(head -n 1 '${folder}/postgres/postmaster.pid')
+    sleep 3
+    rm -rf '${folder}'`)
+  const api = `http://127.0.0.1:${port}`
+  for (let tries = 0; !(await isAlive(api)); tries++) {
+    if (child.exitCode !== null || tries > 300)
+      throw new Error(`the api did not start: ${readFileSync(join(folder, 'api.log'), 'utf8')}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  return {
+    url: api,
+    databaseUrl: url,
+    memory: () =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1_024,
+    async stop() {
+      child.kill()
+      await once(child, 'exit')
+      await postgres?.stop()
+      await cleanUp()
+    },
+  }
+}
+
+const isAlive = (url: string) =>
+  fetch(`${url}/healthz`).then(
+    (answer) => answer.ok,
+    () => false,
+  )

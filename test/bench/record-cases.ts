@@ -1,0 +1,97 @@
+import type { Database } from '../../db/connect.ts'
+import type { Shot } from './load.ts'
+import type { Seeded } from './seed.ts'
+
+/** An organization under measurement, with values of records that are in it. */
+export interface Target extends Seeded {
+  api: string
+  samples: Sample[]
+}
+
+interface Sample {
+  id: string
+  first_name: string
+  last_name: string
+  email: string
+  company_id: string
+  external_id: string
+  created_at: Date
+}
+
+const SAMPLES = 400
+const PATH = '/v1/objects/contacts'
+
+export async function target(db: Database, api: string, seeded: Seeded): Promise<Target> {
+  const samples: Sample[] = await db
+    .system('contacts')
+    .where({ organization_id: seeded.id })
+    .whereNotNull('company_id')
+    .whereNotNull('external_id')
+    .orderByRaw('md5(id::text)')
+    .limit(SAMPLES)
+  return { ...seeded, api, samples }
+}
+
+/** Requests a second of one record at a time. */
+export const singles: Record<string, (target: Target) => (n: number) => Omit<Shot, 'headers'>> = {
+  'GET one': (target) => (n) => ({ path: `${PATH}/${sampleAt(target, n).id}` }),
+  'POST one': () => (n) => ({
+    path: PATH,
+    method: 'POST',
+    body: JSON.stringify({
+      first_name: 'Bench',
+      email: `bench${n}@example.com`,
+      custom_fields: { tier: 'gold', score: n },
+    }),
+  }),
+  'PATCH one': (target) => (n) => ({
+    path: `${PATH}/${sampleAt(target, n).id}`,
+    method: 'PATCH',
+    body: JSON.stringify({ job_title: `Bench ${n}` }),
+  }),
+}
+
+/** The paths of a kind of list, which are asked for in turn. */
+export const lists: Record<string, (target: Target) => Promise<string[]>> = {
+  'first page': async () => [PATH],
+  'email=': of(({ email }) => ({ email })),
+  'company_id=': of(({ company_id }) => ({ company_id })),
+  'created_at in a day': of(({ created_at }) => ({
+    'created_at[between]': [created_at, new Date(created_at.getTime() + 86_400_000)]
+      .map((at) => at.toISOString())
+      .join(','),
+  })),
+  '10,000 deep by cursor': async (target) => [await deep(target, 10_000)],
+  'half-way by cursor': async (target) => [await deep(target, target.contacts / 2)],
+  'lead_status=, no index': async () => [`${PATH}?lead_status=attempted`],
+  'custom_fields.tier=': async () => [`${PATH}?custom_fields.tier=gold`],
+  'sort=updated_at': async () => [`${PATH}?sort=updated_at`],
+  'sort=last_name': async () => [`${PATH}?sort=last_name&order=asc`],
+  'q of one rare word': of(({ external_id }) => ({ q: external_id })),
+  'q of a surname': of(({ last_name }) => ({ q: last_name })),
+  'q of a common word': every('gmail', 'engineer', 'pricing', 'example', 'james'),
+  'q of two words': of(({ first_name, last_name }) => ({ q: `${first_name} ${last_name}` })),
+  'q of two common words': every('gmail engineer', 'berlin pricing', 'james manager'),
+  'q of two letters': every('jo', 'ka', 'ma', 'en', 'sz'),
+  'q of nothing there': every('qqqqqq', 'xylophone'),
+}
+
+const sampleAt = ({ samples }: Target, n: number) => samples[n % samples.length]!
+
+function of(parameters: (sample: Sample) => Record<string, string>) {
+  return async ({ samples }: Target) =>
+    samples.slice(0, 50).map((sample) => `${PATH}?${new URLSearchParams(parameters(sample))}`)
+}
+
+function every(...words: string[]) {
+  return async () => words.map((q) => `${PATH}?${new URLSearchParams({ q })}`)
+}
+
+/** The page that begins so many records down. */
+async function deep({ api, key }: Target, records: number): Promise<string> {
+  const before = await fetch(`${api}${PATH}?limit=1&count=none&offset=${Math.floor(records) - 1}`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  const { next_cursor } = (await before.json()) as { next_cursor: string }
+  return `${PATH}?cursor=${next_cursor}`
+}

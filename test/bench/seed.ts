@@ -1,0 +1,136 @@
+import pg from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import type { Database } from '../../db/connect.ts'
+import { createKey } from '../../db/keys.ts'
+import { searchTextOf, writableColumns } from '../../db/records/columns.ts'
+import { entities } from '../../db/records/kinds/index.ts'
+import { SCOPES } from '../../db/scopes.ts'
+import { print } from './report.ts'
+import { companyAt, contactAt } from './seed-values.ts'
+
+/** One organization with contacts, and a key that may do everything in it. */
+export interface Seeded {
+  id: string
+  key: string
+  contacts: number
+}
+
+export interface Seed {
+  big: Seeded
+  /** The same with so few that everything is in reach; a little more than the depth of the deep page. */
+  small: Seeded
+}
+
+const SMALL = 10_250
+const NEIGHBOURS = 200
+/** So many rows travel in a statement. */
+const CHUNK = 5_000
+const LIMITS = { requests_per_minute: 100_000_000, requests_per_minute_per_key: 100_000_000 }
+
+/**
+ * One organization with `rows` contacts with custom fields, one with few and 200 little ones beside them; what is
+ * there already is used again. The rows are made by the functions that the API writes with, so that search finds in
+ * them what it would find.
+ */
+export async function seed(db: Database, rows: number): Promise<Seed> {
+  const started = performance.now()
+  const [big, small] = [await organization(db, `Bench ${rows}`), await organization(db, `Bench ${SMALL}`)]
+  if (big.isNew || small.isNew) {
+    const neighbours: { id: string; isNew: boolean }[] = []
+    for (let i = 0; i < NEIGHBOURS; i++) neighbours.push(await organization(db, `Neighbour ${i}`))
+    const client = new pg.Client({ connectionString: db.url })
+    await client.connect()
+    try {
+      const restore = await withoutIndexes(client)
+      if (big.isNew) await fill(client, big.id, rows)
+      if (small.isNew) await fill(client, small.id, SMALL)
+      for (const [i, { id, isNew }] of neighbours.entries())
+        if (isNew) await fill(client, id, 5 + ((i * i) % 100), true)
+      progress(`${rows} contacts after ${seconds(started)}; building the indexes …`)
+      await restore()
+      await client.query('vacuum (analyze) contacts, companies')
+      await client.query('checkpoint')
+    } finally {
+      await client.end()
+    }
+    print(`seeded ${rows} + ${SMALL} contacts and ${NEIGHBOURS} neighbours in ${seconds(started)}`)
+  }
+  return {
+    big: { id: big.id, key: await key(db, big.id), contacts: rows },
+    small: { id: small.id, key: await key(db, small.id), contacts: SMALL },
+  }
+}
+
+async function organization(db: Database, name: string): Promise<{ id: string; isNew: boolean }> {
+  const known = await db.system('organizations').where({ name }).first<{ id: string } | undefined>('id')
+  if (known) return { id: known.id, isNew: false }
+  const id = uuidv7()
+  await db.system('organizations').insert({ id, name, plan: 'enterprise', limits: JSON.stringify(LIMITS) })
+  return { id, isNew: true }
+}
+
+async function key(db: Database, organizationId: string): Promise<string> {
+  const made = await db.tenant(organizationId, { type: 'system', id: null }, (tx) =>
+    createKey(tx, { name: 'Bench', scopes: SCOPES }),
+  )
+  return made.key
+}
+
+/** Indexes are built after loading, which is quicker. @returns what builds them. */
+async function withoutIndexes(client: pg.Client): Promise<() => Promise<void>> {
+  const { rows } = await client.query<{ name: string; definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where tablename = 'contacts' and indexname <> 'contacts_pkey'`,
+  )
+  for (const { name } of rows) await client.query(`drop index ${name}`)
+  return async () => {
+    await client.query("set maintenance_work_mem = '1GB'; set max_parallel_maintenance_workers = 2")
+    for (const { definition } of rows) await client.query(definition)
+  }
+}
+
+async function fill(client: pg.Client, organizationId: string, count: number, quiet = false): Promise<void> {
+  const companies = Array.from({ length: Math.ceil(count / 50) }, (_, i) => companyAt(i, count))
+  await insert(client, 'companies', organizationId, companies)
+  const ids = companies.map(({ id }) => String(id))
+  let inserting: Promise<void> = Promise.resolve()
+  for (let from = 0; from < count; from += CHUNK) {
+    const length = Math.min(CHUNK, count - from)
+    const rows = Array.from({ length }, (_, i) => contactAt(from + i, count, ids))
+    // The next rows are made while PostgreSQL takes these.
+    await inserting
+    inserting = insert(client, 'contacts', organizationId, rows)
+    if (!quiet) progress(`${from + length} of ${count} contacts`)
+  }
+  await inserting
+}
+
+async function insert(
+  client: pg.Client,
+  entity: 'contacts' | 'companies',
+  organizationId: string,
+  records: Record<string, unknown>[],
+): Promise<void> {
+  const kind = entities[entity]
+  const columns = [
+    ...['organization_id', 'id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
+    ...writableColumns(kind),
+    'search_text',
+  ]
+  const by = { type: 'system', id: null }
+  const rows = records.map((record) => ({
+    ...{ organization_id: organizationId, version: 1, created_by: by, updated_by: by, tags: [] },
+    ...{ custom_fields: {}, ...record, search_text: searchTextOf(kind, record) },
+  }))
+  await client.query(
+    `insert into ${entity} (${columns.join(', ')})
+     select ${columns.join(', ')} from json_populate_recordset(null::${entity}, $1)`,
+    [JSON.stringify(rows)],
+  )
+}
+
+const seconds = (since: number) => `${((performance.now() - since) / 1_000).toFixed(0)} s`
+
+function progress(line: string): void {
+  if (process.stdout.isTTY) process.stdout.write(`\r  ${line}\x1b[K`)
+}
