@@ -41,7 +41,8 @@ export async function matchEvents(db: Knex): Promise<number> {
       `select e.organization_id, e.id as event_id, w.id as webhook_id, w.status = 'Active' as active
        from jsonb_to_recordset(?) as m(organization_id uuid, id uuid)
        join events e on e.organization_id = m.organization_id and e.id = m.id
-       join outgoing_webhooks w on w.organization_id = e.organization_id and e.name = any(w.events)
+       join outgoing_webhooks w on w.organization_id = e.organization_id
+         and w.events && array[e.name, split_part(e.name, '.', 1) || '.*', '*']
        order by e.id`,
       [JSON.stringify(events)],
     )

@@ -1,3 +1,5 @@
+import { nearest } from './definition/errors.ts'
+
 /** An event that the service itself raises. To add one: a line below, and the code that inserts it. */
 export interface ServiceEvent {
   name: string
@@ -30,6 +32,31 @@ export const SERVICE_EVENTS: readonly ServiceEvent[] = [
 
 /** `<entity>.<action>`, such as `invoice.paid`. */
 export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/
+
+const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
+
+/** What an endpoint can ask for beside single events: all of an entity, `contact.*`, or all, `*`. */
+export const isWildcard = (name: string) => name === '*' || ENTITY_EVENTS.test(name)
+
+const PATTERNS = [...new Set(SERVICE_EVENTS.flatMap(({ name }) => [name, `${name.split('.')[0]}.*`]))]
+
+/**
+ * What a name that the catalogue does not have was meant to be, as far as that is certain enough to refuse it: one
+ * letter off. Anything else may be an event that an emit_event node raises.
+ */
+export const misspelt = (name: string): string | undefined =>
+  PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)
+
+/** The nearest name of the catalogue, for what is no name of an event at all. */
+export const nearestEvent = (name: string): string | undefined => nearest(name, PATTERNS)
+
+/** An event that fits a pattern, for an example. */
+export function exampleEvent(pattern: string): string {
+  const entity = pattern === '*' ? 'contact' : pattern.split('.')[0]
+  if (!isWildcard(pattern)) return pattern
+  const known = SERVICE_EVENTS.find(({ name }) => name.startsWith(`${entity}.`))
+  return known?.name ?? `${entity}.created`
+}
 
 /** Whether the service raises it, so that nobody else may. */
 export const isServiceEvent = (name: string) => SERVICE_EVENTS.some((event) => event.name === name)

@@ -10,7 +10,7 @@ import {
 } from '../../db/outgoing/deliveries.ts'
 import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
 import type { Tenant } from '../../db/tenancy.ts'
-import { SERVICE_EVENTS } from '../../workflows/events.ts'
+import { exampleEvent, SERVICE_EVENTS } from '../../workflows/events.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { eventExample } from '../v1/event-examples.ts'
@@ -42,7 +42,7 @@ export const deliveryRoutes: AppRoute[] = [
     handler: ({ params, body, tenant }) =>
       tenant(async (tx) => {
         const webhook = await getOutgoingWebhook(tx, params.webhook_id)
-        const name = body.event ?? webhook.events[0]!
+        const name = body.event ?? exampleEvent(webhook.events[0]!)
         return show(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
       }),
   }),

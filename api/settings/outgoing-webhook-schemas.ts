@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_NAME } from '../../workflows/events.ts'
+import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
 import { pageControls } from '../http/list-query.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
@@ -48,6 +48,20 @@ const headers = z
 
 const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
 
+const eventPattern = z.string().superRefine((name, ctx) => {
+  const shaped = EVENT_NAME.test(name) || isWildcard(name)
+  const meant = shaped ? misspelt(name) : nearestEvent(name)
+  if (shaped && meant === undefined) return
+  ctx.addIssue({
+    code: 'custom',
+    message: shaped ? 'is no event' : 'is not <entity>.<action>, <entity>.* or *',
+    params: {
+      type: 'unknown_event',
+      hint: meant ? `did you mean ${meant}?` : 'GET /v1/events lists them: contact.created, contact.*, *',
+    },
+  })
+})
+
 const values = {
   name: z.string().trim().min(1).max(100),
   url: z
@@ -55,12 +69,13 @@ const values = {
     .max(2_000)
     .meta({ description: 'https, unless the operator allows http.' }),
   events: z
-    .array(eventName)
+    .array(eventPattern)
     .min(1)
     .max(200)
     .transform((names) => [...new Set(names)])
     .meta({
-      description: 'Names of GET /v1/events, and any `<entity>.<action>` that an emit_event node raises.',
+      description:
+        'Names of GET /v1/events, and any `<entity>.<action>` that an emit_event node raises. `contact.*` is every event of contacts, `*` every event there is.',
     }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:
@@ -91,7 +106,9 @@ export const rotateBody = z
 
 export const testBody = z
   .strictObject({
-    event: eventName.optional().meta({ description: 'Default: the first of its events.' }),
+    event: eventName
+      .optional()
+      .meta({ description: 'Default: the first of its events, or one that it stands for.' }),
   })
   .prefault({})
 

@@ -1,4 +1,4 @@
-import { isServiceEvent } from '../events.ts'
+import { EVENT_NAME, misspelt, SERVICE_EVENTS } from '../events.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
 import { checkConfig } from './config.ts'
@@ -139,13 +139,17 @@ export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[
   const unknown =
     trigger.type === 'event'
       ? trigger.events.flatMap((name, index): Problem[] =>
-          isServiceEvent(name) || /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/.test(name)
+          EVENT_NAME.test(name) && misspelt(name) === undefined
             ? []
             : [
                 {
                   code: 'unknown_event',
                   message: `${name.slice(0, 100)} is not the name of an event: <entity>.<action>`,
                   path: `/trigger/events/${index}`,
+                  ...didYouMean(
+                    name,
+                    SERVICE_EVENTS.map((event) => event.name),
+                  ),
                 },
               ],
         )

@@ -50,11 +50,15 @@ export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
 export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The name closest to what was written, where it is close enough to be a slip. */
-export function nearest(written: string, names: Iterable<string>): string | undefined {
+/** The name closest to what was written, where it is close enough to be a slip: `within` so many letters. */
+export function nearest(
+  written: string,
+  names: Iterable<string>,
+  within = Math.max(2, Math.floor(written.length / 3)),
+): string | undefined {
   if (written.length > 100) return undefined
   let best: string | undefined
-  let least = Math.max(2, Math.floor(written.length / 3)) + 1
+  let least = within + 1
   for (const name of names) {
     const away = distance(written.toLowerCase(), name.toLowerCase())
     if (away < least) [best, least] = [name, away]

@@ -70,6 +70,8 @@ describe('/app/webhooks/outgoing', function () {
     'a private address in disguise': { url: 'https://0x7f.1/' },
     'a mapped private address': { url: 'https://[::ffff:169.254.169.254]/' },
     'what is no event': { events: ['everything'] },
+    'an event that is one letter off': { events: ['contact.create'] },
+    'a wildcard in the wrong place': { events: ['*.created'] },
     'no event': { events: [] },
     'a header with a line break': { headers: { 'x-a': 'a\r\nx-b: b' } },
     'a header of the signature': { headers: { 'Webhook-Signature': 'v1,x' } },
@@ -83,6 +85,33 @@ describe('/app/webhooks/outgoing', function () {
       assert.equal(status, 422, JSON.stringify(body))
       assert.equal(body.detail.length, 1)
     })
+
+  it('says which event a wrong name is likely to mean', async () => {
+    const meant = { 'contact.create': 'contact.created', 'contacts.*': 'contact.*', 'Deal.won': 'deal.won' }
+    for (const [wrong, right] of Object.entries(meant)) {
+      const { body } = await app('POST', '/webhooks/outgoing', { ...hook, events: [wrong] })
+      assert.equal(body.error.hint, `did you mean ${right}?`)
+    }
+  })
+
+  it('sends every event of an entity, or every event, where it asks for that', async () => {
+    const [contacts, all, raised] = [
+      await create({ events: ['contact.*'] }),
+      await create({ events: ['*', 'contact.created'] }),
+      await create({ events: ['invoice.*'] }),
+    ]
+    const got = async (webhook: { id: string }) =>
+      (await app('GET', `/webhooks/outgoing/${webhook.id}/deliveries`)).body.data.map(
+        (delivery: { event: string }) => delivery.event,
+      )
+    for (const name of ['contact.created', 'contactless.paid', 'invoice.paid']) await deliver(all, name)
+    assert.deepEqual(await got(contacts), ['contact.created'])
+    assert.deepEqual(await got(all), ['invoice.paid', 'contactless.paid', 'contact.created'])
+    assert.deepEqual(await got(raised), ['invoice.paid'])
+    const test = await app('POST', `/webhooks/outgoing/${contacts.id}/test`)
+    assert.deepEqual([test.status, test.body.event], [200, 'contact.created'])
+    for (const { id } of [contacts, all, raised]) await app('DELETE', `/webhooks/outgoing/${id}`)
+  })
 
   it('takes private and plain addresses where the operator allows them', async () => {
     const open = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '10.0.0.0/8' })
