@@ -5,6 +5,7 @@ import { requireVersion } from '../../version.ts'
 import type { EntityName } from '../kind.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { holdRules, type Rules, readDefinitions } from './rules.ts'
+import { tooMuch } from './shape.ts'
 import { CUSTOM_FIELD_TYPES, type CustomFieldType, customTypes, type Definition, readValue } from './types.ts'
 
 /**
@@ -13,6 +14,8 @@ import { CUSTOM_FIELD_TYPES, type CustomFieldType, customTypes, type Definition,
  */
 
 export const MAX_DEFINITIONS = 200
+/** Of all of a kind together, as JSON: every new record has them read. */
+const MAX_BYTES = 262_144
 
 /** A definition with what it is known by, as the API shows it. */
 export type NamedDefinition = Definition & { name: string }
@@ -137,6 +140,7 @@ function completed(
     const reading = readValue({ type, options: options ?? [] }, input.default)
     if ('msg' in reading) wrong('default', reading.msg)
     else fallback = reading.value
+    for (const { msg } of tooMuch({ [name]: fallback })) wrong('default', msg)
   }
   if (issues.length > 0) throw invalid(issues)
   return {
@@ -154,9 +158,14 @@ function definitionOf(definitions: Rules['definitions'], name: string): Definiti
 }
 
 async function store(tx: Tenant, entity: EntityName, definitions: Rules['definitions']): Promise<void> {
+  const json = JSON.stringify(definitions)
+  if (Buffer.byteLength(json) > MAX_BYTES)
+    throw conflict(`the definitions of ${entity} would be larger than ${MAX_BYTES / 1_024} KiB together`, {
+      hint: 'shorten options and descriptions, or delete what is not used any more',
+    })
   await tx
     .trx('custom_field_definitions')
-    .insert({ organization_id: tx.organizationId, entity, definitions: JSON.stringify(definitions) })
+    .insert({ organization_id: tx.organizationId, entity, definitions: json })
     .onConflict(['organization_id', 'entity'])
     .merge(['definitions'])
 }

@@ -51,7 +51,7 @@ export const customFields = z
   .meta({ description: 'By name. What has a definition (/v1/custom-fields) is as its type says.' })
 
 /** Why a value can be in no custom field of any type. */
-function unstorable(value: unknown): Pick<Issue, 'msg' | 'type'> | undefined {
+export function unstorable(value: unknown): Pick<Issue, 'msg' | 'type'> | undefined {
   if (nestingOf(value) > MAX_JSON_DEPTH)
     return { msg: `must not be nested deeper than ${MAX_JSON_DEPTH} levels`, type: 'too_deep' }
   const visit = (part: unknown): Pick<Issue, 'msg' | 'type'> | undefined => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { CUSTOM_FIELD_TYPES } from '../../../db/records/custom-fields/types.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -100,6 +102,8 @@ describe('/v1/custom-fields', () => {
       [{ name: 'a', type: 'json', unique: true, options: ['x'] }, 'options', 'unique'],
       [{ name: 'a', type: 'text', unique: true, default: 'x' }, 'default'],
       [{ name: 'a', type: 'text', label: '', required: 'yes' }, 'label', 'required'],
+      [{ name: 'a', type: 'json', default: JSON.parse('['.repeat(20) + ']'.repeat(20)) }, 'default'],
+      [{ name: 'a', type: 'json', default: 'x'.repeat(10_001) }, 'default'],
     ]
     for (const [body, ...fields] of wrong) {
       const { status, body: answer } = await define(body)
@@ -197,5 +201,51 @@ describe('/v1/custom-fields', () => {
     })
     assert.equal(huge.status, 422)
     await api.request('DELETE', `/v1/objects/contacts/${first.body.id}`)
+  })
+
+  it('never breaks, whatever is sent', async () => {
+    const names = ['a', 'b', 'limit', 'A', '__proto__']
+    const value = fc.oneof(
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.constantFrom('5', 'x', '2026-01-31', 'true', ['x']),
+    )
+    const definition = fc.record(
+      {
+        name: fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...names) }, value),
+        type: fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...CUSTOM_FIELD_TYPES) }, value),
+        required: fc.oneof({ weight: 5, arbitrary: fc.boolean() }, value),
+        unique: fc.oneof({ weight: 5, arbitrary: fc.boolean() }, value),
+        options: fc.oneof({ weight: 5, arbitrary: fc.constantFrom(['x', 'y'], null) }, value),
+        default: value,
+      },
+      { requiredKeys: [] },
+    )
+    const fields = fc.dictionary(fc.constantFrom(...names), value)
+    const parameter = fc.tuple(fc.constantFrom('eq', 'gt', 'in', 'between', 'has', 'contains'), fc.string())
+    await fc.assert(
+      fc.asyncProperty(
+        definition,
+        definition,
+        fields,
+        parameter,
+        async (body, patch, given, [operator, text]) => {
+          const answers = [
+            await define(body),
+            await api.request('PATCH', '/v1/custom-fields/contacts/a', {
+              body: { ...patch, name: undefined },
+            }),
+            await api.request('POST', '/v1/objects/contacts', {
+              body: { first_name: 'Ada', custom_fields: given },
+            }),
+            await api.request(
+              'GET',
+              `/v1/objects/contacts?custom_fields.a[${operator}]=${encodeURIComponent(text)}&sort=custom_fields.b`,
+            ),
+          ]
+          for (const { status, body } of answers) assert.ok(status < 500, JSON.stringify(body))
+        },
+      ),
+      { numRuns: 60 },
+    )
   })
 })
