@@ -63,6 +63,7 @@ async function attempt(
       await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report back')
       return { done: { status: 'failed' as const } }
     }
+    tx.last()
     return { job: job!, number: await beginAttempt(tx, delivery_id) }
   })
   if (prepared.done) return prepared.done
@@ -89,7 +90,9 @@ async function record(
   result: AttemptResult,
   next: Date | null,
 ) {
-  if (!job.test) await noteEndpointHealth(tx, job.webhook_id, result)
+  // Nothing to note of an endpoint that goes on being well.
+  if (!job.test && (job.failing || !result.succeeded)) await noteEndpointHealth(tx, job.webhook_id, result)
+  tx.last()
   return endAttempt(tx, id, number, result, next)
 }
 

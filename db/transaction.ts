@@ -13,13 +13,14 @@ export interface Transaction {
 }
 
 /**
- * Runs `work` in a transaction in which row-level security shows one organization. Knex's own transactions each build
+ * Runs `work` in a transaction in which row-level security shows one organization; or, on the pool of the system role,
+ * in one that needs none. Knex's own transactions each build
  * a Knex anew and wait for BEGIN; this one lends a connection to the builders, and BEGIN travels with the first
  * statement.
  */
 export async function transaction<T>(
   pool: Knex,
-  organizationId: string,
+  organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
@@ -59,13 +60,17 @@ export async function transaction<T>(
 }
 
 /** Sent, not awaited. Where it fails the connection is lost, and every statement on it fails. */
-function begin(connection: pg.Client, organizationId: string): Promise<unknown> {
-  // The simple protocol takes no parameters; the shape is checked so that nothing can be injected.
-  if (!UUID.test(organizationId)) throw new Error('organizationId is not a UUID')
+function begin(connection: pg.Client, organizationId: string | undefined): Promise<unknown> {
   sendTogether(connection)
-  const begun = connection.query(`BEGIN; SELECT set_config('app.organization_id', '${organizationId}', true)`)
+  const begun = connection.query(organizationId === undefined ? 'BEGIN' : `BEGIN; ${nameIt(organizationId)}`)
   begun.catch(() => {})
   return begun
+}
+
+function nameIt(organizationId: string): string {
+  // The simple protocol takes no parameters; the shape is checked so that nothing can be injected.
+  if (!UUID.test(organizationId)) throw new Error('organizationId is not a UUID')
+  return `SELECT set_config('app.organization_id', '${organizationId}', true)`
 }
 
 /** The same Knex as `pool`, but that its statements run on this connection; `before` and `after` each is sent. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { chargeDeliveries } from '../db/outgoing/quota.ts'
+import { transaction } from '../db/transaction.ts'
 import type { Queue } from './relay.ts'
 
 const BATCH = 500
@@ -28,7 +29,7 @@ export function eventsQueue(): Queue<never> {
  * endpoint is off, or the month's quota is used up, the delivery is held. @returns how many events were matched.
  */
 export async function matchEvents(db: Knex): Promise<number> {
-  const { events, queued } = await db.transaction(async (trx) => {
+  const { events, queued } = await transaction(db, undefined, async ({ trx }) => {
     const { rows: events } = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
       `update events e set matched_at = now() from (
          select organization_id, id from events where matched_at is null order by id limit ?

@@ -17,6 +17,8 @@ export interface DeliveryJob {
   headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
+  /** The endpoint's last attempt had failed. */
+  failing: boolean
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
 }
 
@@ -34,6 +36,7 @@ export interface AttemptResult {
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.attempts, d.next_attempt_at, w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+       w.failing_since is not null as failing,
        array_remove(array[w.secret_sealed,
          case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,
        json_build_object('id', e.id, 'event', e.name, 'data', e.data, 'previous', e.previous,
@@ -75,22 +78,46 @@ export async function endAttempt(
   result: AttemptResult,
   next: Date | null,
 ): Promise<DeliveryStatus | undefined> {
-  const { succeeded, response_headers, ...columns } = result
-  await tx
-    .trx('delivery_attempts')
-    .where({ organization_id: tx.organizationId, delivery_id: id, attempt })
-    .update({
-      ...columns,
-      status: succeeded ? 'succeeded' : 'failed',
-      response_headers: JSON.stringify(response_headers),
-    })
-  const row = () => tx.trx('deliveries').where({ organization_id: tx.organizationId, id })
-  if (succeeded) await endDelivery(tx, id, 'succeeded', null)
-  else if (next)
-    await row().where({ status: 'delivering' }).update({ next_attempt_at: next, error: result.error })
-  else await endDelivery(tx, id, 'failed', result.error)
-  return (await row().first<{ status: DeliveryStatus } | undefined>('status'))?.status
+  const { succeeded, response_headers } = result
+  const ended = succeeded ? 'succeeded' : next ? null : 'failed'
+  const { rows } = await tx.trx.raw<{ rows: { status: DeliveryStatus | null }[] }>(
+    `with attempt as (
+       update delivery_attempts set status = :outcome, http_status = :httpStatus, duration_ms = :duration,
+         response_headers = :headers, response_body = :body, error = :error
+       where organization_id = :organizationId and delivery_id = :id and attempt = :attempt
+     ), delivery as (
+       update deliveries set
+         status = coalesce(:ended, status), error = cast(:failure as text), next_attempt_at = :next,
+         held_for = case when cast(:ended as text) is null then held_for end,
+         ended_at = case when cast(:ended as text) is not null then now() end
+       where organization_id = :organizationId and id = :id and status = any(:from) returning status)
+     select coalesce((select status from delivery), (
+       select status from deliveries where organization_id = :organizationId and id = :id)) as status`,
+    {
+      organizationId: tx.organizationId,
+      id,
+      attempt,
+      outcome: succeeded ? 'succeeded' : 'failed',
+      httpStatus: result.http_status,
+      duration: result.duration_ms,
+      headers: JSON.stringify(response_headers),
+      body: result.response_body,
+      error: result.error,
+      ended,
+      failure: succeeded ? null : result.error,
+      next,
+      from: ended ? endsFrom(ended) : ['delivering'],
+    } as never,
+  )
+  if (ended) tx.wake('agx_deliveries')
+  return rows[0]!.status ?? undefined
 }
+
+/** What a delivery can end from. One that has arrived has succeeded, whatever it was taken for. */
+const endsFrom = (status: 'succeeded' | 'failed' | 'cancelled'): DeliveryStatus[] => [
+  ...(['held', 'queued', 'delivering'] as const),
+  ...(status === 'succeeded' ? (['failed', 'cancelled'] as const) : []),
+]
 
 /** Frees the slot of the endpoint, and wakes the relay for the next. A failure changes nothing of what has ended. */
 export async function endDelivery(
@@ -102,12 +129,7 @@ export async function endDelivery(
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id })
-    .whereIn('status', [
-      'held',
-      'queued',
-      'delivering',
-      ...(status === 'succeeded' ? ['failed', 'cancelled'] : []),
-    ])
+    .whereIn('status', endsFrom(status))
     .update({ status, error, held_for: null, next_attempt_at: null, ended_at: tx.trx.fn.now() })
   tx.wake('agx_deliveries')
 }

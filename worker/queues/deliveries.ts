@@ -2,6 +2,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
+import { transaction } from '../../db/transaction.ts'
 import type { deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import { type Queue, refusal } from '../relay.ts'
@@ -47,13 +48,21 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
     },
     async started(db, rows) {
       // A row held and released since its start is queued again, for a workflow that nobody has started yet.
-      await db('deliveries')
-        .whereIn(
-          ['organization_id', 'id', 'releases'],
-          rows.map((row) => [row.organization_id, row.id, row.releases]),
-        )
-        .andWhere('status', 'queued')
-        .update({ status: 'delivering', started_at: db.fn.now(), lease_until: null })
+      // One that is locked is in its first attempt, which says the same: nothing waits for it, nor it for others.
+      await db.raw(
+        `update deliveries d set status = 'delivering', started_at = now(), lease_until = null
+         from (
+           select d.organization_id, d.id
+           from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, releases integer)
+           join deliveries d on d.organization_id = s.organization_id and d.id = s.id and d.releases = s.releases
+           where d.status = 'queued' for update of d skip locked) s
+         where d.organization_id = s.organization_id and d.id = s.id`,
+        [
+          JSON.stringify(
+            rows.map(({ organization_id, id, releases }) => ({ organization_id, id, releases })),
+          ),
+        ],
+      )
     },
     async refused(db, row, reason) {
       await db
@@ -66,9 +75,10 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
 
 /** One relay claims at a time, so that an endpoint's concurrency holds exactly; organizations take turns. */
 async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
-  return db.transaction(async (trx) => {
+  return transaction(db, undefined, async ({ trx, last }) => {
     const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim deliveries')) as mine")
     if (!lock.rows[0].mine) return []
+    last()
     const { rows } = await trx.raw<{ rows: DeliveryRow[] }>(CLAIM, { limit, lease: LEASE_SECONDS })
     return rows
   })

@@ -8,6 +8,7 @@ import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import { lockRun } from '../../db/run-state.ts'
 import type { RunTrigger } from '../../db/runs.ts'
+import { transaction } from '../../db/transaction.ts'
 import type { run, testNode } from '../../workflows/index.ts'
 import type { NodeTestInput, RunInput } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
@@ -84,9 +85,10 @@ export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<Ru
  * queued are found by skipping through the index; from each come at most as many rows as it has free slots.
  */
 async function claim(db: Knex, limit: number): Promise<RunRow[]> {
-  return db.transaction(async (trx) => {
+  return transaction(db, undefined, async ({ trx, last }) => {
     const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim runs')) as mine")
     if (!lock.rows[0].mine) return []
+    last()
     const { rows } = await trx.raw<{ rows: RunRow[] }>(CLAIM, {
       limit,
       lease: LEASE_SECONDS,
