@@ -98,7 +98,7 @@ const NODE_COLUMNS = `node_id text, node_type text, title text, status text, att
 
 /** Writes all that a segment did to its run, in one statement. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
-  await tx.trx.raw(
+  const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with nodes as (
        insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, attempt, input, output,
          handle, error, wait_until, segment, settled_segment, position, started_at, ended_at, duration_ms)
@@ -121,7 +121,10 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
        started_at = coalesce(started_at, now()),
        ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end
-     where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)`,
+     where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)
+     returning cast(:status as text) <> 'running' and exists (
+       select from runs other where other.organization_id = runs.organization_id and other.status = 'queued'
+         and (other.lease_until is null or other.lease_until < now())) as others_wait`,
     {
       organizationId: tx.organizationId,
       runId,
@@ -137,8 +140,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
   )
   if (record.end) {
     tx.wake('agx_run_ended', runId)
-    // Its slot is free.
-    tx.wake('agx_runs')
+    // For its slot is free.
+    if (rows[0]?.others_wait) tx.wake('agx_runs')
   }
 }
 
