@@ -128,7 +128,8 @@ function validUntil(bytes: Buffer): number {
     if (isUtf8(bytes.subarray(0, completeUntil(bytes.subarray(0, middle))))) valid = middle
     else broken = middle
   }
-  return valid
+  // What would be the beginning of a character is none, since what follows is not its rest.
+  return completeUntil(bytes.subarray(0, valid))
 }
 
 /** 0x80 to 0x9F, where it differs from Latin-1. Not TextDecoder's: Node's leaves these bytes as control characters. */

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { importsOf } from '../../support/imports.ts'
+
+const ID = '01890000-0000-7000-8000-000000000000'
+
+/** The columns of an uploaded file and what they would become. */
+const proposed = (body: { file: { columns: { name: string; proposed: string | null }[] } }) =>
+  Object.fromEntries(body.file.columns.map(({ name, proposed }) => [name, proposed]))
+
+describe('imports, before they run', () => {
+  let db: TestDatabase
+  let api: TestApi
+  let imports: ReturnType<typeof importsOf>
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+    imports = importsOf(api)
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const prepare = (file: string | Uint8Array, values: object = {}) =>
+    imports.prepare({ entity: 'contacts', ...values }, file)
+  const keyWith = async (...scopes: ('contacts:read' | 'contacts:write' | 'tasks:write')[]) =>
+    (await createKey(db, api.organizationId, { scopes })).key
+
+  describe('the file', () => {
+    it('is understood: encoding, delimiter, columns, samples', async () => {
+      const { body, status } = await prepare('Vorname;E-Mail;Ort\r\nZoë;zoe@x.example;"Genf; Stadt"\r\n')
+      assert.equal(status, 200)
+      assert.equal(body.status, 'ready')
+      assert.deepEqual(body.file, {
+        bytes: 54,
+        rows: 1,
+        encoding: 'utf-8',
+        delimiter: ';',
+        columns: [
+          { name: 'Vorname', proposed: 'first_name', samples: ['Zoë'] },
+          { name: 'E-Mail', proposed: 'email', samples: ['zoe@x.example'] },
+          { name: 'Ort', proposed: 'address.city', samples: ['Genf; Stadt'] },
+        ],
+        available: true,
+      })
+    })
+
+    const text = 'name\tcity\nZoë\tGenève\n'
+    const utf16 = Buffer.from(text, 'utf16le')
+    for (const [name, bytes, encoding] of [
+      ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8'],
+      ['Windows-1252', Buffer.from(text, 'latin1'), 'windows-1252'],
+      ['UTF-16 of Excel', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
+      ['UTF-16 without a mark', utf16, 'utf-16le'],
+      [
+        'UTF-16, the big end first',
+        Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(),
+        'utf-16be',
+      ],
+    ] as const)
+      it(`is read in ${name}`, async () => {
+        const { body } = await prepare(bytes)
+        assert.deepEqual([body.file.encoding, body.file.delimiter, body.file.rows], [encoding, '\t', 1])
+        assert.deepEqual(body.file.columns[0].samples, ['Zoë'])
+        assert.deepEqual(body.file.columns[1].samples, ['Genève'])
+      })
+
+    it('may say its charset, or its delimiter as Excel does', async () => {
+      const created = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const { body } = await imports.upload(
+        created.body.id,
+        Buffer.from('sep=|\r\nname|price\r\n\x80|1\r\n', 'latin1'),
+        {
+          'Content-Type': 'text/csv; charset=ISO-8859-1',
+        },
+      )
+      assert.deepEqual([body.file.encoding, body.file.delimiter], ['windows-1252', '|'])
+      assert.deepEqual(body.file.columns[0], { name: 'name', proposed: 'full_name', samples: ['€'] })
+      assert.equal(body.progress.line, 3)
+    })
+
+    it('replaces the one before', async () => {
+      const first = await prepare('email\na@x.example\n')
+      const { body } = await imports.upload(first.body.id, 'email\na@x.example\nb@x.example\n')
+      assert.equal(body.file.rows, 2)
+      const uploads = await db.system('import_pieces').where({ organization_id: api.organizationId })
+      const { upload_id } = await db.system('imports').where({ id: first.body.id }).first()
+      assert.equal(uploads.filter((piece) => piece.upload_id === upload_id).length, 1)
+    })
+
+    const refused = (name: string, file: string | Buffer, status: number, message: RegExp, hint?: RegExp) =>
+      it(`is refused: ${name}`, async () => {
+        const before = await db.system('import_pieces').count().first()
+        const answer = await prepare(file)
+        assert.equal(answer.status, status, JSON.stringify(answer.body))
+        assert.match(answer.body.error.message, message)
+        if (hint) assert.match(answer.body.error.hint, hint)
+        assert.deepEqual(await db.system('import_pieces').count().first(), before, 'nothing of it is kept')
+      })
+    refused('nothing in it', '\n\n', 422, /the file is empty/)
+    refused(
+      'no header',
+      'ada@x.example,Ada\nbob@x.example,Bob\n',
+      422,
+      /the first row is no header/,
+      /put a row/,
+    )
+    refused(
+      'two columns of one name',
+      'email,name,email\n',
+      422,
+      /columns 1 and 3 are both called email/,
+      /rename/,
+    )
+    refused(
+      'a quote that is never closed',
+      'a,b\n1,2\n3,"x\n4,5\n',
+      400,
+      /row on line 3 has a quote that is never/,
+      /close/,
+    )
+    refused(
+      'bytes that are not UTF-8',
+      Buffer.concat([Buffer.from('näme\n1\n'), Buffer.from([0xff, 10])]),
+      400,
+      /line 3 is not UTF-8/,
+      /encoding/,
+    )
+
+    it('is refused past 32 MiB, and in other types', async () => {
+      const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const large = await imports.upload(body.id, Buffer.alloc(32 * 1024 * 1024 + 1, 'a'))
+      assert.equal(large.status, 413)
+      const json = await api.request('PUT', `/v1/imports/${body.id}/file`, { body: {} })
+      assert.deepEqual([json.status, json.body.error.hint], [415, 'send Content-Type: text/csv'])
+    })
+
+    it('knows the columns of a HubSpot export', async () => {
+      const header =
+        'Record ID,First Name,Last Name,Email,Phone Number,Mobile Phone Number,Contact owner,Lifecycle Stage,Lead Status,Job Title,Company name,Website URL,Street Address,City,State/Region,Postal Code,Country/Region,Create Date,Last Modified Date,Favorite Color'
+      const { body } = await prepare(`${header}\n`)
+      assert.deepEqual(proposed(body), {
+        'Record ID': 'external_id',
+        'First Name': 'first_name',
+        'Last Name': 'last_name',
+        Email: 'email',
+        'Phone Number': 'phone',
+        'Mobile Phone Number': 'mobile_phone',
+        'Contact owner': 'custom_fields.contact_owner',
+        'Lifecycle Stage': 'lifecycle_stage',
+        'Lead Status': 'lead_status',
+        'Job Title': 'job_title',
+        'Company name': 'company_name',
+        'Website URL': 'website',
+        'Street Address': 'address.line1',
+        City: 'address.city',
+        'State/Region': 'address.state',
+        'Postal Code': 'address.postal_code',
+        'Country/Region': 'address.country',
+        'Create Date': null,
+        'Last Modified Date': null,
+        'Favorite Color': 'custom_fields.favorite_color',
+      })
+      const deals = await prepare('Record ID,Deal Name,Deal Stage,Close Date,Amount,Pipeline,Deal Type\n', {
+        entity: 'deals',
+      })
+      assert.deepEqual(proposed(deals.body), {
+        'Record ID': 'external_id',
+        'Deal Name': 'name',
+        'Deal Stage': 'stage',
+        'Close Date': 'expected_close_date',
+        Amount: 'amount',
+        Pipeline: 'pipeline',
+        'Deal Type': 'deal_type',
+      })
+    })
+  })
+
+  describe('the start', () => {
+    it('says everything that is wrong with the mapping', async () => {
+      const { body } = await prepare('Name,Mail,Extra\n', { mapping: { Name: 'nickname' } })
+      const answer = await imports.start(body.id, {
+        mapping: { Mail: 'last_name', Extra: 'last_name', Gone: 'email' },
+      })
+      assert.equal(answer.status, 422)
+      assert.deepEqual(
+        answer.body.detail.map((one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`),
+        [
+          'body.mapping.Name: nickname cannot be written',
+          'body.mapping.Gone: the file has no such column',
+          'body.mapping.Extra: Mail becomes last_name already',
+        ],
+      )
+    })
+
+    it('needs what every row needs', async () => {
+      const company = await prepare('Website\n', { entity: 'companies' })
+      const answer = await imports.start(company.body.id)
+      assert.deepEqual(
+        [answer.status, answer.body.error.message],
+        [422, 'no column becomes name, which is required'],
+      )
+      const upsert = await prepare('Name\n', { mode: 'upsert', by: 'email' })
+      const other = await imports.start(upsert.body.id)
+      assert.match(other.body.error.message, /no column becomes email/)
+      const { body } = await prepare('Shoe size\n')
+      assert.match(
+        (await imports.start(body.id)).body.error.message,
+        /one of email, phone, first_name, last_name/,
+      )
+    })
+
+    it('needs a file, and happens once', async () => {
+      const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const early = await imports.start(body.id)
+      assert.deepEqual([early.status, early.body.error.message], [409, 'the import has no file yet'])
+      await imports.upload(body.id, 'email\na@x.example\n')
+      assert.equal((await imports.start(body.id)).body.status, 'queued')
+      assert.equal((await imports.start(body.id)).status, 409)
+      assert.equal((await imports.upload(body.id, 'email\n')).status, 409)
+    })
+
+    it('waits, is stopped and is resumed', async () => {
+      const { body } = await prepare('email\na@x.example\n')
+      const post = (what: string) => api.request('POST', `/v1/imports/${body.id}/${what}`)
+      assert.equal((await post('stop')).status, 409)
+      assert.equal((await post('resume')).status, 409)
+      await imports.start(body.id)
+      assert.equal((await post('stop')).body.status, 'stopped')
+      assert.equal((await post('stop')).body.status, 'stopped')
+      assert.equal((await imports.start(body.id)).body.error.hint, 'resume it')
+      assert.equal((await post('resume')).body.status, 'queued')
+      assert.equal((await post('resume')).body.status, 'queued')
+    })
+
+    it('takes write on the kinds that columns link with', async () => {
+      const key = await keyWith('contacts:write')
+      const { body } = await prepare('email,Company\n')
+      const answer = await api.request('POST', `/v1/imports/${body.id}/start`, { key })
+      assert.deepEqual(
+        [answer.status, answer.body.error.message],
+        [403, 'the key lacks the scope companies:write'],
+      )
+      const without = await api.request('POST', `/v1/imports/${body.id}/start`, {
+        key,
+        body: { mapping: { Company: null } },
+      })
+      assert.equal(without.status, 200)
+    })
+  })
+
+  describe('who may', () => {
+    it('is decided by the kind of record', async () => {
+      const { body } = await prepare('email\n')
+      const reader = await keyWith('contacts:read')
+      const other = await keyWith('tasks:write')
+      const at = (method: string, path: string, key: string) =>
+        api.request(method, `/v1/imports/${body.id}${path}`, { key })
+      assert.equal((await at('GET', '', reader)).status, 200)
+      assert.equal((await at('GET', '/errors', reader)).status, 200)
+      for (const path of ['/start', '/stop', '/resume'])
+        assert.equal(
+          (await at('POST', path, reader)).body.error.message,
+          'the key lacks the scope contacts:write',
+        )
+      assert.equal((await at('GET', '', other)).status, 403)
+      assert.equal(
+        (await api.request('POST', '/v1/imports', { key: other, body: { entity: 'contacts' } })).status,
+        403,
+      )
+      const list = await api.request('GET', '/v1/imports', { key: other })
+      assert.deepEqual([list.status, list.body.data], [200, []])
+      assert.ok((await api.request('GET', '/v1/imports?limit=2', { key: reader })).body.data.length === 2)
+    })
+
+    it("is not another organization's: its import is not there", async () => {
+      const { body } = await prepare('email\n')
+      const { key } = await createKey(db, await createOrganization(db))
+      for (const id of [body.id, ID, 'nonsense']) {
+        for (const [method, path] of [
+          ['GET', ''],
+          ['GET', '/errors'],
+          ['POST', '/start'],
+          ['POST', '/stop'],
+          ['POST', '/resume'],
+        ])
+          assert.equal(
+            (await api.request(method!, `/v1/imports/${id}${path}`, { key })).status,
+            404,
+            `${method} ${path}`,
+          )
+        const put = await importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) }).upload(
+          id,
+          'email\n',
+        )
+        assert.equal(put.status, 404)
+      }
+    })
+  })
+
+  it('are asked for in words that they know', async () => {
+    const bad = async (body: object) => {
+      const answer = await api.request('POST', '/v1/imports', { body })
+      assert.equal(answer.status, 422, JSON.stringify(answer.body))
+      return answer.body.detail.map((one: { loc: string[] }) => one.loc.join('.'))
+    }
+    assert.deepEqual(await bad({ entity: 'things', mode: 'merge', colour: 1 }), [
+      'body.entity',
+      'body.mode',
+      'body.colour',
+    ])
+    assert.deepEqual(await bad({ entity: 'contacts', mode: 'upsert' }), ['body.by'])
+    assert.deepEqual(await bad({ entity: 'contacts', mode: 'upsert', by: 'phone' }), ['body.by'])
+    assert.deepEqual(await bad({ entity: 'contacts', by: 'email' }), ['body.by'])
+  })
+})
