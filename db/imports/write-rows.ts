@@ -1,7 +1,10 @@
+import type { z } from 'zod'
 import type { CsvRow } from '../csv/rows.ts'
 import type { AppError } from '../errors.ts'
 import { findOldestCompany } from '../incoming/dedupe.ts'
 import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
+import type { EntityName } from '../records/kind.ts'
+import { entities } from '../records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
 import { createRecord } from '../records/store.ts'
 import { findByKeys, upsertKey } from '../records/upsert.ts'
@@ -38,15 +41,14 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     return { row, read, issues: read.issues }
   })
   const written: Written = { created: 0, updated: 0, skipped: rows.length - filled.length, failures: [] }
-  await linkCompanies(tx, lines.filter(isSound))
+  await linkCompanies(
+    tx,
+    lines.filter((line) => isSound(line) && isValid(job, line)),
+  )
   for (const wave of job.mode === 'create' ? [lines.filter(isSound)] : waves(job, lines)) {
     const found = await existing(tx, job, wave)
-    await create(
-      tx,
-      job,
-      written,
-      wave.filter((line) => !found.has(line)),
-    )
+    const fresh = wave.filter((line) => isSound(line) && !found.has(line))
+    await create(tx, job, written, fresh)
     await update(tx, job, written, found)
   }
   written.failures = lines.filter((line) => !isSound(line)).map(({ row, issues }) => ({ row, issues }))
@@ -54,6 +56,11 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
 }
 
 const isSound = ({ issues }: Line) => issues.length === 0
+
+/** No company is made for a row that will be refused. */
+const isValid = ({ entity, mode }: Job, { read }: Line) =>
+  read.companyName !== undefined &&
+  (mode === 'create' ? createSchema(entity) : updateSchema(entity)).safeParse(read.fields).success
 
 async function create(tx: Tenant, job: Job, written: Written, lines: Line[]): Promise<void> {
   const parsed = parse(job, createSchema(job.entity), lines)
@@ -64,16 +71,15 @@ async function create(tx: Tenant, job: Job, written: Written, lines: Line[]): Pr
 async function update(tx: Tenant, job: Job, written: Written, found: Map<Line, string>): Promise<void> {
   // Of what is there only what the row says is changed: nothing is required, and nothing has a default.
   const parsed = parse(job, updateSchema(job.entity), [...found.keys()])
-  const updates = [...parsed].map(([line, patch]) => ({ id: found.get(line)!, patch }))
-  const versions = await versionsOf(
-    tx,
-    job,
-    updates.map(({ id }) => id),
-  )
+  const before = await standing(tx, job, [...found.values()])
+  const updates = [...parsed].map(([line, patch]) => {
+    const id = found.get(line)!
+    return { id, patch: withWholeAddresses(job, patch, before.get(id)) }
+  })
   const outcomes = await updateMany(tx, job.entity, updates)
   const same = new Set(
     outcomes.flatMap((one) =>
-      'record' in one && versions.get(one.record.id) === one.record.version ? [one.record.id] : [],
+      'record' in one && before.get(one.record.id)?.version === one.record.version ? [one.record.id] : [],
     ),
   )
   count(job, written, [...parsed.keys()], outcomes, same)
@@ -92,15 +98,16 @@ function count(job: Job, written: Written, lines: Line[], outcomes: Outcome[], s
 function parse(job: Job, schema: ReturnType<typeof createSchema>, lines: Line[]): Map<Line, RecordInput> {
   const inputs = new Map<Line, RecordInput>()
   for (const line of lines) {
-    const parsed = schema.safeParse(line.read.fields)
+    const parsed = schema.safeParse(line.read.fields, { reportInput: true })
     if (parsed.success) inputs.set(line, parsed.data)
-    else
-      line.issues = rowIssues(
-        job.columns,
-        parsed.error.issues.map(({ path, message }) => ({ loc: path.map(String), msg: message })),
-      )
+    else line.issues = rowIssues(job.columns, parsed.error.issues.map(toIssue))
   }
   return inputs
+}
+
+function toIssue({ path, message, code, input }: z.core.$ZodIssue) {
+  const missing = code === 'invalid_type' && input === undefined
+  return { loc: path.map(String), msg: missing ? 'is required' : message }
 }
 
 /** Lines with the same key go one after the other: what the first one creates, the second one changes. */
@@ -148,13 +155,30 @@ async function existing(tx: Tenant, job: Job, lines: Line[]): Promise<Map<Line, 
   return found
 }
 
-async function versionsOf(tx: Tenant, { entity }: Job, ids: string[]): Promise<Map<string, number>> {
+/** Of records that are about to be changed, and are held until then: the version, and the addresses. */
+async function standing(tx: Tenant, { entity }: Job, ids: string[]) {
   const rows = await tx
     .trx(entity)
     .where({ organization_id: tx.organizationId })
     .whereIn('id', ids)
-    .select<{ id: string; version: number }[]>('id', 'version')
-  return new Map(rows.map(({ id, version }) => [id, version]))
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .select<(RecordInput & { id: string; version: number })[]>('id', 'version', ...addressesOf(entity))
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+const addressesOf = (entity: EntityName) =>
+  Object.entries(entities[entity].fields).flatMap(([name, { type }]) => (type === 'address' ? [name] : []))
+
+/** The parts that a row does not name stay as they are. */
+function withWholeAddresses({ entity }: Job, patch: RecordInput, before: RecordInput = {}): RecordInput {
+  const named = addressesOf(entity).filter((name) => patch[name])
+  return {
+    ...patch,
+    ...Object.fromEntries(
+      named.map((name) => [name, { ...(before[name] as object | null), ...(patch[name] as object) }]),
+    ),
+  }
 }
 
 /** Companies that are only named are found by their name, or made. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { advanceImport, type Read } from '../../db/imports/advance.ts'
+import { Sweep } from '../../worker/sweep.ts'
 import { startApi, type TestApi } from '../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
-import { historyOf, startWorker, type TestWorker } from '../support/worker.ts'
+import { until } from '../support/journey.ts'
+import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
 describe('imports', function () {
   this.timeout(60_000)
@@ -58,6 +61,132 @@ describe('imports', function () {
       errors.replace('no address', 'bob@rows.example').replace('perhaps', 'n'),
     )
     assert.deepEqual([again.progress.created, again.progress.failed], [2, 0])
+  })
+
+  it('update what is there and create what is not, by any key', async () => {
+    await api.request('POST', '/v1/objects/contacts', {
+      body: {
+        email: 'Eve@upsert.example',
+        first_name: 'Eve',
+        last_name: 'Old',
+        tags: ['kept'],
+        do_not_contact: true,
+        address: { line1: 'Here 1', city: 'Here' },
+      },
+    })
+    const file =
+      'E-mail,Last name,Tags,City\neve@UPSERT.example,New,,There\nfay@upsert.example,Fay,a;b,\nfay@upsert.example,Fey,,\n,Nobody,,\n'
+    const values = { entity: 'contacts', mode: 'upsert', by: 'email' }
+    const done = await imports.run(values, file)
+    assert.deepEqual(done.progress, { rows: 4, created: 1, updated: 2, skipped: 0, failed: 1, line: 6 })
+    const [eve, fay] = await contacts('email[contains]=upsert.example')
+    assert.deepEqual(
+      [eve.first_name, eve.last_name, eve.tags, eve.do_not_contact, eve.version],
+      ['Eve', 'New', ['kept'], true, 2],
+    )
+    assert.deepEqual(eve.address, { line1: 'Here 1', city: 'There' })
+    assert.deepEqual([fay.last_name, fay.tags], ['Fey', ['a', 'b']])
+    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty, but records are found by it/)
+    const again = await imports.run(values, file.replace('fay@upsert.example,Fay,a;b,\n', ''))
+    assert.deepEqual([again.progress.skipped, again.progress.updated], [2, 0])
+
+    await api.request('POST', '/v1/objects/deals', { body: { external_id: 'd1', name: 'First' } })
+    const deals = await imports.run(
+      { entity: 'deals', mode: 'upsert', by: 'external_id' },
+      'external_id,amount\nd1,"1,250.00"\nd2,5\n',
+    )
+    assert.deepEqual([deals.progress.updated, deals.progress.failed], [1, 1])
+    assert.match(await imports.errors(deals.id), /d2,5,line 3: name: is required/)
+  })
+
+  it('try everything and write nothing in a dry run, and are started for real after it', async () => {
+    const file = 'external_id,name,company\nt1,Tim Two,Acme Tried\nt1,Tim Again,Acme Tried\nt3,,\n'
+    const tried = await imports.run({ entity: 'contacts', dry_run: true }, file)
+    assert.deepEqual(tried.progress, { rows: 3, created: 1, updated: 0, skipped: 0, failed: 2, line: 5 })
+    assert.match(
+      await imports.errors(tried.id),
+      /line 3: external_id: another contact has the external_id t1/,
+    )
+    assert.deepEqual(await contacts('external_id[in]=t1,t3'), [])
+    await imports.start(tried.id, { dry_run: false })
+    const done = await imports.ended(tried.id)
+    assert.deepEqual(done.progress, tried.progress)
+    const [tim] = await contacts('external_id=t1')
+    assert.deepEqual([tim.first_name, tim.last_name], ['Tim', 'Two'])
+    const companies = await api.request('GET', '/v1/objects/companies?name=acme%20tried')
+    assert.deepEqual([companies.body.data.length, companies.body.data[0].id], [1, tim.company_id])
+    assert.equal((await imports.start(tried.id)).status, 409)
+  })
+
+  it('stop behind a row and go on behind it', async () => {
+    const rows = 3_000
+    const file = `email\n${Array.from({ length: rows }, (_, i) => `stop${i}@x.example\n`).join('')}`
+    const { body } = await imports.prepare({ entity: 'contacts' }, file)
+    await imports.start(body.id)
+    const post = (what: string) => api.request('POST', `/v1/imports/${body.id}/${what}`)
+    await until('some rows', async () => {
+      const { body: now } = await api.request('GET', `/v1/imports/${body.id}`)
+      return now.progress.rows > 0 ? true : undefined
+    })
+    const stopped = (await post('stop')).body
+    assert.equal(stopped.status, 'stopped')
+    assert.ok(stopped.progress.rows < rows, `${stopped.progress.rows} rows`)
+    assert.equal((await contacts('email[starts_with]=stop&limit=1&count=exact')).length, 1)
+    const written = async () =>
+      (await api.request('GET', '/v1/objects/contacts?email[starts_with]=stop&limit=1&count=exact')).body
+        .total
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.equal(await written(), stopped.progress.created)
+    assert.equal((await post('resume')).body.status, 'queued')
+    const done = await imports.ended(body.id)
+    assert.deepEqual([done.status, done.progress.created, await written()], ['completed', rows, rows])
+    const handle = worker.client.workflow.getHandle(`import:${body.id}:2`)
+    assert.deepEqual(await handle.result(), { status: 'completed' })
+  })
+
+  it('end with their workflow, and are resumed', async () => {
+    const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
+    const { id } = body
+    // As if it had been started, and its workflow terminated before its first row.
+    await db
+      .system('imports')
+      .where({ id })
+      .update({ status: 'running', starts: 1, targets: { email: 'email' } })
+    const sweep = new Sweep({ db, client: worker.client, log: testLog })
+    await sweep.once('0 seconds')
+    const stopped = (await api.request('GET', `/v1/imports/${id}`)).body
+    assert.deepEqual(
+      [stopped.status, stopped.error.message],
+      ['stopped', 'Temporal does not know the import any more.'],
+    )
+    await api.request('POST', `/v1/imports/${id}/resume`)
+    assert.equal(
+      (
+        await until('the end', async () => {
+          const { body } = await api.request('GET', `/v1/imports/${id}`)
+          return body.status === 'completed' ? body : undefined
+        })
+      ).progress.created,
+      1,
+    )
+  })
+
+  it('write no row twice where two do the same turn', async () => {
+    const { body } = await imports.prepare({ entity: 'contacts' }, 'email\ntwice@x.example\n')
+    const { id } = body
+    await db
+      .system('imports')
+      .where({ id })
+      .update({ status: 'running', starts: 1, targets: { email: 'email' } })
+    const read: Read = {
+      rows: [{ cells: ['twice@x.example'], line: 2, end: { byte: 22, line: 3 } }],
+      end: 'end',
+    }
+    const turn = (start: number) =>
+      db.tenant(api.organizationId, testActor, (tx) => advanceImport(tx, { id, start }, 6, read))
+    const turns = await Promise.all([turn(1), turn(1), turn(2)])
+    assert.deepEqual(turns.map((row) => row?.status).sort(), ['completed', undefined, undefined])
+    assert.equal((await contacts('email=twice@x.example')).length, 1)
   })
 
   it('keep rows out of the history of the workflow', async () => {
