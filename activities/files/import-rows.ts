@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity'
 import type { Database } from '../../db/connect.ts'
 import { type CsvRow, readRows } from '../../db/csv/rows.ts'
 import { AppError } from '../../db/errors.ts'
-import { advanceImport, beginImport, type Read } from '../../db/imports/advance.ts'
+import { advanceImport, beginImport, failImport, type Read } from '../../db/imports/advance.ts'
 import { getImport, type ImportRow } from '../../db/imports/imports.ts'
 import { readPieces } from '../../db/imports/pieces.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
@@ -31,7 +31,12 @@ export function createImportRows({ db }: { db: Database }) {
       while (row.status === 'running' && Date.now() < until) {
         const from: number = row.next_byte
         const read = await next(file)
-        row = await db.tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read))
+        row = await db
+          .tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read))
+          .catch((error: unknown) => {
+            if (!(error instanceof AppError)) throw error
+            return system((tx) => failImport(tx, of, error))
+          })
         if (!row) return elsewhere(await system((tx) => getImport(tx, id)))
         Context.current().heartbeat()
       }

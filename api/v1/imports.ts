@@ -12,7 +12,8 @@ import { resumeImport, startImport, stopImport } from '../../db/imports/state.ts
 import { receiveFile } from '../../db/imports/upload.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
-import { upsertKeys } from '../../db/records/upsert.ts'
+import { finderBy, isUpsertKey, upsertKeys } from '../../db/records/upsert.ts'
+import type { Tenant } from '../../db/tenancy.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes, type Scope } from '../http/scopes.ts'
@@ -58,8 +59,11 @@ export const importRoutes: Route[] = [
     example: { entity: 'contacts', mode: 'upsert', by: 'email' },
     handler: async ({ body, caller, tenant }) => {
       requireScopes(caller, [`${body.entity}:write`])
-      checkKey(body)
-      return presentImport(await tenant((tx) => createImport(tx, body)))
+      const created = await tenant(async (tx) => {
+        await checkKey(tx, body)
+        return createImport(tx, body)
+      })
+      return presentImport(created)
     },
   }),
   route({
@@ -175,15 +179,13 @@ function scopesOf(entity: EntityName, targets: Mapping): Scope[] {
   return [...linkScopes(entity, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
 }
 
-function checkKey({ entity, mode, by }: z.output<typeof newImport>): void {
-  const keys = upsertKeys(entity)
-  const hint = `${entity} are found by ${keys.join(', ')}`
-  if (mode === 'upsert' && by === undefined)
-    throw invalid([{ loc: ['body', 'by'], msg: 'is required for an upsert', type: 'missing', hint }])
-  if (mode === 'upsert' && !keys.includes(by!))
-    throw invalid([
-      { loc: ['body', 'by'], msg: `${entity} are not found by it`, type: 'invalid_value', input: by, hint },
-    ])
-  if (mode === 'create' && by !== undefined)
-    throw invalid([{ loc: ['body', 'by'], msg: 'is for upserts only', type: 'invalid_value', input: by }])
+/** Throws validation_error for an upsert that does not say by what, or by what no record can be found. */
+async function checkKey(tx: Tenant, { entity, mode, by }: z.output<typeof newImport>): Promise<void> {
+  const issue = { loc: ['body', 'by'], type: 'invalid_value', ...(by === undefined ? {} : { input: by }) }
+  const hint = `${entity} are found by ${upsertKeys(entity).join(', ')}, custom_fields.<name> of a unique definition`
+  if (mode === 'create' && by !== undefined) throw invalid([{ ...issue, msg: 'is for upserts only' }])
+  if (mode === 'create') return
+  if (by === undefined) throw invalid([{ ...issue, msg: 'is required for an upsert', hint }])
+  if (!isUpsertKey(entity, by)) throw invalid([{ ...issue, msg: `${entity} are not found by it`, hint }])
+  await finderBy(tx, entity, by)
 }

@@ -70,6 +70,19 @@ export async function advanceImport(
   })
 }
 
+/** Ends an import of which no row can be written any more: what it finds records by is not unique now, for instance. */
+export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {
+  const row = await beginImport(tx, of)
+  return (
+    row &&
+    changeImport(tx, row.id, {
+      status: 'failed',
+      error: JSON.stringify(errorOf(failure)),
+      ended_at: tx.trx.fn.now(),
+    })
+  )
+}
+
 const errorOf = ({ message, details: { hint } }: AppError) => ({ message, ...(hint ? { hint } : {}) })
 
 async function noteFailures(

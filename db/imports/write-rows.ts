@@ -7,7 +7,7 @@ import type { EntityName } from '../records/kind.ts'
 import { entities } from '../records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
 import { createRecord } from '../records/store.ts'
-import { findByKeys, upsertKey } from '../records/upsert.ts'
+import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { type Column, isFilled, type RowFields, type RowIssue, readRow, rowIssues } from './read-row.ts'
@@ -45,9 +45,12 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     tx,
     lines.filter((line) => isSound(line) && isValid(job, line)),
   )
-  for (const wave of job.mode === 'create' ? [lines.filter(isSound)] : waves(job, lines)) {
-    const found = await existing(tx, job, wave)
-    const fresh = wave.filter((line) => isSound(line) && !found.has(line))
+  const finder = job.mode === 'upsert' ? await finderBy(tx, job.entity, job.upsert_by!) : undefined
+  for (const wave of finder
+    ? waves(job, finder, lines)
+    : [new Map(lines.filter(isSound).map((line) => [line, '']))]) {
+    const found = finder ? await existing(job, finder, wave) : new Map<Line, string>()
+    const fresh = [...wave.keys()].filter((line) => isSound(line) && !found.has(line))
     await create(tx, job, written, fresh)
     await update(tx, job, written, found)
   }
@@ -110,50 +113,50 @@ function toIssue({ path, message, code, input }: z.core.$ZodIssue) {
   return { loc: path.map(String), msg: missing ? 'is required' : message }
 }
 
-/** Lines with the same key go one after the other: what the first one creates, the second one changes. */
-function waves(job: Job, lines: Line[]): Line[][] {
-  const found: Line[][] = []
+/** Lines with their keys. Of those with the same key, what the first one creates, the second one changes. */
+function waves(job: Job, finder: Finder, lines: Line[]): Map<Line, string>[] {
+  const found: Map<Line, string>[] = []
   const seen = new Map<string, number>()
   for (const line of lines.filter(isSound)) {
-    const key = keyOf(job, line)
-    if (key === undefined) continue
+    const key = keyOf(job, finder, line)
+    if (key === undefined) {
+      line.issues = issueOfKey(job, 'is empty, or nothing to find a record by')
+      continue
+    }
     const wave = seen.get(key) ?? 0
     seen.set(key, wave + 1)
-    found[wave] = [...(found[wave] ?? []), line]
+    found[wave] ??= new Map()
+    found[wave].set(line, key)
   }
   return found
 }
 
-/** The value by which a line's record is found, as it is stored; a line without one has an issue. */
-function keyOf({ columns, entity, upsert_by }: Job, line: Line): string | undefined {
-  const by = upsert_by!
-  const parsed = updateSchema(entity).safeParse(line.read.fields)
+/** The value by which a line's record is found, in the form in which it is compared. */
+function keyOf({ entity, upsert_by }: Job, finder: Finder, { read }: Line): string | undefined {
+  const parsed = updateSchema(entity).safeParse(read.fields)
   // A row that is refused for something else is refused later.
-  const key = upsertKey(by, parsed.success ? parsed.data : line.read.fields)
-  if (key !== undefined) return key
-  line.issues = rowIssues(columns, [
-    { loc: [...by.split('.')], msg: 'is empty, but records are found by it' },
-  ])
-  return undefined
+  const value = upsertKey(upsert_by!, parsed.success ? parsed.data : read.fields)
+  return value === undefined ? undefined : finder.keyOf(value)
 }
 
-/** The records that lines are about, by id; none in an import that only creates. */
-async function existing(tx: Tenant, job: Job, lines: Line[]): Promise<Map<Line, string>> {
+/** The records that lines are about, by id. */
+async function existing(job: Job, finder: Finder, wave: Map<Line, string>): Promise<Map<Line, string>> {
   const found = new Map<Line, string>()
-  if (job.mode === 'create') return found
-  const by = job.upsert_by!
-  const keys = lines.map((line) => keyOf(job, line)!)
-  const ids = await findByKeys(tx, job.entity, by, keys)
-  for (const [i, line] of lines.entries()) {
-    const those = ids.get(keys[i]!) ?? []
+  const ids = await finder.find([...wave.values()])
+  for (const [line, key] of wave) {
+    const those = ids.get(key) ?? []
     if (those.length > 1)
-      line.issues = rowIssues(job.columns, [
-        { loc: by.split('.'), msg: `${those.length} ${job.entity} have this ${by}: merge them first` },
-      ])
+      line.issues = issueOfKey(
+        job,
+        `${those.length} ${job.entity} have this ${job.upsert_by}: merge them first`,
+      )
     else if (those[0]) found.set(line, those[0])
   }
   return found
 }
+
+const issueOfKey = ({ columns, upsert_by }: Job, msg: string) =>
+  rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
 
 /** Of records that are about to be changed, and are held until then: the version, and the addresses. */
 async function standing(tx: Tenant, { entity }: Job, ids: string[]) {

@@ -86,7 +86,7 @@ describe('imports', function () {
     )
     assert.deepEqual(eve.address, { line1: 'Here 1', city: 'There' })
     assert.deepEqual([fay.last_name, fay.tags], ['Fey', ['a', 'b']])
-    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty, but records are found by it/)
+    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty, or nothing to find a record by/)
     const again = await imports.run(values, file.replace('fay@upsert.example,Fay,a;b,\n', ''))
     assert.deepEqual([again.progress.skipped, again.progress.updated], [2, 0])
 
@@ -97,6 +97,23 @@ describe('imports', function () {
     )
     assert.deepEqual([deals.progress.updated, deals.progress.failed], [1, 1])
     assert.match(await imports.errors(deals.id), /d2,5,line 3: name: is required/)
+  })
+
+  it('find records by a unique custom field, and fail as a whole once it is not unique any more', async () => {
+    const define = (method: string, path: string, body: object) =>
+      api.request(method, `/v1/custom-fields/contacts${path}`, { body })
+    await define('POST', '', { name: 'member_no', label: 'Member number', type: 'number', unique: true })
+    const values = { entity: 'contacts', mode: 'upsert', by: 'custom_fields.member_no' }
+    const file = 'Member number,First name\n7,Mia\n8,Max\n'
+    assert.equal((await imports.run(values, file)).progress.created, 2)
+    const again = await imports.run(values, file.replace('Mia', 'Maya').replace('8,', '8.0,'))
+    assert.deepEqual([again.progress.updated, again.progress.skipped], [1, 1])
+    const { body } = await imports.prepare(values, file)
+    await define('PATCH', '/member_no', { unique: false })
+    await imports.start(body.id)
+    const failed = await imports.ended(body.id)
+    assert.equal(failed.status, 'failed')
+    assert.match(failed.error.message, /custom_fields.member_no is not a custom field that is unique/)
   })
 
   it('try everything and write nothing in a dry run, and are started for real after it', async () => {

@@ -315,5 +315,6 @@ describe('imports, before they run', () => {
     assert.deepEqual(await bad({ entity: 'contacts', mode: 'upsert' }), ['body.by'])
     assert.deepEqual(await bad({ entity: 'contacts', mode: 'upsert', by: 'phone' }), ['body.by'])
     assert.deepEqual(await bad({ entity: 'contacts', by: 'email' }), ['body.by'])
+    assert.deepEqual(await bad({ entity: 'contacts', mode: 'upsert', by: 'custom_fields.no' }), ['body.by'])
   })
 })
