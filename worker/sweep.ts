@@ -8,6 +8,7 @@ import { purgeIncoming } from '../db/incoming/receiving.ts'
 import { purgeLimitWindows } from '../db/limits.ts'
 import type { Logger } from '../db/log.ts'
 import { purgeOutgoing } from '../db/outgoing/purge.ts'
+import { purgeRecords } from '../db/records/purge.ts'
 import { lockRun } from '../db/run-state.ts'
 import { purgeSessions } from '../db/users.ts'
 import type { EndStatus } from '../workflows/protocol.ts'
@@ -149,4 +150,5 @@ async function cleanUp(trx: Knex.Transaction): Promise<void> {
   await purgeImports(trx)
   await purgeExports(trx)
   await purgeSessions(trx)
+  await purgeRecords(trx)
 }

@@ -10,12 +10,21 @@ export interface ServiceEvent {
 
 const KINDS = ['contact', 'company', 'deal', 'task', 'note', 'activity'] as const
 
+/** What happens to every kind of record. */
+const ACTIONS = {
+  created: 'created',
+  updated: 'updated',
+  deleted: 'deleted',
+  restored: 'restored',
+  merged: 'merged with another',
+}
+
 /** The catalogue; any other `<entity>.<action>` can be raised by an `emit_event` node. */
 export const SERVICE_EVENTS: readonly ServiceEvent[] = [
   ...KINDS.flatMap((kind) =>
-    ['created', 'updated', 'deleted', 'restored'].map((action) => ({
+    Object.entries(ACTIONS).map(([action, done]) => ({
       name: `${kind}.${action}`,
-      title: `${kind === 'activity' ? 'An' : 'A'} ${kind} was ${action}`,
+      title: `${kind === 'activity' ? 'An' : 'A'} ${kind} was ${done}`,
       subject: kind,
     })),
   ),
@@ -24,7 +33,6 @@ export const SERVICE_EVENTS: readonly ServiceEvent[] = [
   { name: 'deal.lost', title: 'A deal was lost', subject: 'deal' },
   { name: 'task.assigned', title: 'A task was assigned', subject: 'task' },
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },
-  { name: 'contact.merged', title: 'A contact was merged into another', subject: 'contact' },
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },

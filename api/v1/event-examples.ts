@@ -22,13 +22,17 @@ const run = z.object({
   created_at: z.iso.datetime(),
 })
 
+const isMerge = ({ name }: ServiceEvent) => name.endsWith('.merged')
+const mergedFrom = { merged_from: z.uuid().describe('The record that went into this one, and is gone.') }
+
 const kindOf = (subject: ServiceEvent['subject']) =>
   entityNames.find((entity) => entities[entity].object === subject)
 
 /** What `data` of an event holds, as JSON Schema; null for a kind that this version does not keep. */
 export function eventSchema(event: ServiceEvent): Record<string, unknown> | null {
   const kind = kindOf(event.subject)
-  const schema = event.subject === 'run' ? run : kind && recordSchema(kind)
+  const record = kind && recordSchema(kind)
+  const schema = event.subject === 'run' ? run : isMerge(event) ? record?.extend(mergedFrom) : record
   return schema ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : null
 }
 
@@ -57,6 +61,7 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> | nul
     updated_at: TIME,
     created_by: ACTOR,
     updated_by: ACTOR,
+    ...(isMerge(event) ? { merged_from: '01890a5d-ac96-774b-bcce-b302099a8059' } : {}),
   }
 }
 

@@ -4,7 +4,7 @@ import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
-import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -79,14 +79,14 @@ function routesOf(entity: EntityName): Route[] {
       summary: `Read ${withArticle(object)}`,
       response: { status: 200, schema: record },
       etag: true,
-      handler: async ({ params, tenant, setHeader }) =>
-        tagged(
-          setHeader,
-          await tenant((tx) => {
-            tx.last()
-            return getRecord(tx, entity, params.entity_id)
-          }),
-        ),
+      handler: async ({ params, tenant, setHeader }) => {
+        const found = await tenant((tx) => {
+          tx.last()
+          return findRecord(tx, entity, params.entity_id)
+        })
+        // What is not there takes a second look, for it may have been merged.
+        return tagged(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
+      },
     }),
     route({
       ...common,

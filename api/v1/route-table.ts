@@ -10,6 +10,7 @@ import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
 import { objectSchemaRoutes } from './object-schemas.ts'
 import { objectRoutes } from './objects.ts'
+import { recordLifeRoutes } from './record-life.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
@@ -22,6 +23,7 @@ export const routes: Route[] = [
   ...eventRoutes,
   ...objectSchemaRoutes,
   ...objectRoutes,
+  ...recordLifeRoutes,
   ...batchRoutes,
   ...associationRoutes,
   ...customFieldRoutes,

@@ -7,6 +7,7 @@ import * as incoming from './0005_incoming.ts'
 import * as outgoing from './0006_outgoing.ts'
 import * as sixKinds from './0007_six_kinds.ts'
 import * as customFieldDefinitions from './0008_custom_field_definitions.ts'
+import * as bulkAndMerge from './0009_bulk_and_merge.ts'
 import * as imports from './0010_imports.ts'
 import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
@@ -21,6 +22,7 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0006_outgoing', outgoing],
   ['0007_six_kinds', sixKinds],
   ['0008_custom_field_definitions', customFieldDefinitions],
+  ['0009_bulk_and_merge', bulkAndMerge],
   ['0010_imports', imports],
   ['0012_idempotent_headers', idempotentHeaders],
   ['0013_export_starts', exportStarts],

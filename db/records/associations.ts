@@ -5,6 +5,7 @@ import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { type End, exists, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
+import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 import type { AgxRecord } from './schemas.ts'
 
@@ -80,7 +81,7 @@ export async function listRelated(
   target: EntityName,
   query: ListQuery,
 ): Promise<Page<AgxRecord>> {
-  if (!(await exists(tx, { entity, id }))) throw notFound(entities[entity].object)
+  if (!(await exists(tx, { entity, id }))) throw await recordNotFound(tx, entities[entity], id)
   return listRecords(tx, target, query, { entity, id: id.toLowerCase() })
 }
 
@@ -90,5 +91,6 @@ const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: st
 })
 
 async function requireBoth(tx: Tenant, from: End, to: End): Promise<void> {
-  for (const end of [from, to]) if (!(await exists(tx, end))) throw notFound(entities[end.entity].object)
+  for (const end of [from, to])
+    if (!(await exists(tx, end))) throw await recordNotFound(tx, entities[end.entity], end.id)
 }

@@ -1,4 +1,4 @@
-import { AppError, conflict, invalid, notFound } from '../errors.ts'
+import { AppError, conflict, invalid } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { lacksCurrency, organizationCurrency } from './currency.ts'
@@ -7,6 +7,7 @@ import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
+import { recordNotFound } from './merged.ts'
 import { change, creation, patched } from './prepare.ts'
 import { referenceIssues, referencesOf } from './references.ts'
 import type { RecordInput } from './schemas.ts'
@@ -142,10 +143,12 @@ async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Out
       updates.map(({ id }) => id),
     ),
   ])
+  const missing = new Map<string, AppError>()
+  for (const { id } of updates) if (!before.has(id)) missing.set(id, await recordNotFound(tx, kind, id))
   const nexts = updates.map(({ id, patch, ifVersion }) =>
     attempt(() => {
       const record = before.get(id)
-      if (!record) throw notFound(kind.object)
+      if (!record) throw missing.get(id)
       requireVersion(kind.object, record.version, ifVersion)
       return {
         before: record,

@@ -52,6 +52,38 @@ async function insertLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
   )
 }
 
+/**
+ * All links of one record become another's. Where that one is linked with the same record already the links become
+ * one, whose own label and properties come first; a link between the two is gone.
+ */
+export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
+  await tx.trx.raw(
+    `with gone as (
+       delete from associations
+       where organization_id = ? and ((a_id = ? and a_entity = ?) or (b_id = ? and b_entity = ?))
+       returning *
+     ), moved as (
+       select case when a_id = ? then b_entity else a_entity end as entity,
+              case when a_id = ? then b_id else a_id end as id, label, properties, created_at
+       from gone
+     )
+     insert into associations (organization_id, a_entity, a_id, b_entity, b_id, label, properties, created_at)
+     select ?, a[1], a[2]::uuid, b[1], b[2]::uuid, label, properties, created_at
+     from moved
+     cross join lateral (select array[entity, id::text] collate "C", array[?, ?] collate "C") ends (one, two)
+     cross join lateral (select least(one, two), greatest(one, two)) pair (a, b)
+     where id <> ?
+     on conflict (organization_id, a_id, b_entity, b_id) do update
+       set label = coalesce(associations.label, excluded.label),
+           properties = excluded.properties || associations.properties`,
+    [
+      ...[tx.organizationId, from.id, from.entity, from.id, from.entity],
+      ...[from.id, from.id],
+      ...[tx.organizationId, to.entity, to.id, to.id],
+    ],
+  )
+}
+
 /** Makes the link, or replaces its properties where some are given. */
 export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<string, unknown>) {
   const { label, ...properties } = given

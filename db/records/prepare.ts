@@ -93,5 +93,6 @@ export function change(
   }
 }
 
-const isEmpty = (value: unknown) =>
+/** Whether a field says nothing: null, or a list or an object without anything in it. */
+export const isEmpty = (value: unknown): boolean =>
   value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)

@@ -45,13 +45,7 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
 export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
   for (const other of entityNames)
     for (const [field] of referencesOf(entities[other], entity)) {
-      const rows = await tx
-        .trx(other)
-        .where({ organization_id: tx.organizationId, [field]: id })
-        .whereNull('deleted_at')
-        .orderBy('id')
-        .select<{ id: string }[]>('id')
-      const holders = rows.map((row) => row.id)
+      const holders = await holdersOf(tx, other, field, id)
       await replaceReference(tx, other, holders, { field, from: id, to: null })
     }
 }
@@ -65,6 +59,35 @@ export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: str
       const holders = lost.filter((holder) => !above.has(holder))
       await replaceReference(tx, other, holders, { field, from: null, to: id })
     }
+}
+
+/** Everything that refers to a record that is merged refers to the winner from now on, but for the winner itself. */
+export async function moveReferences(
+  tx: Tenant,
+  entity: EntityName,
+  loser: string,
+  winner: string,
+): Promise<void> {
+  for (const other of entityNames)
+    for (const [field] of referencesOf(entities[other], entity)) {
+      const above = await reachableFrom(tx, entities[other], field, winner)
+      const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
+      const moved = holders.filter((id) => !above.has(id))
+      await replaceReference(tx, other, moved, { field, from: loser, to: winner })
+      // What stands above the winner would be below it too.
+      const circular = holders.filter((id) => above.has(id))
+      await replaceReference(tx, other, circular, { field, from: loser, to: null })
+    }
+}
+
+async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: string): Promise<string[]> {
+  const rows = await tx
+    .trx(entity)
+    .where({ organization_id: tx.organizationId, [field]: id })
+    .whereNull('deleted_at')
+    .orderBy('id')
+    .select<{ id: string }[]>('id')
+  return rows.map((row) => row.id)
 }
 
 /** So many records are in memory, and in one statement, at a time. */

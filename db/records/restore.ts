@@ -1,25 +1,32 @@
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
+import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
+import { mergedInto, recordNotFound } from './merged.ts'
 import { refillReferencesTo } from './primaries.ts'
 import { closesCircle, heldStill, referencesOf } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
-import { unique } from './update.ts'
+import { type UpdateOptions, unique } from './update.ts'
 import { writeRecord } from './write.ts'
 
 /** So long a deleted record can be brought back. */
-const RESTORABLE_DAYS = 30
+export const RESTORABLE_DAYS = 30
 
 /**
  * Undoes a delete: its links are seen again, and references that the delete cleared are filled where they are still
  * null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its external_id or a
  * unique custom field was taken.
  */
-export async function restoreRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+export async function restoreRecord(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  options: Pick<UpdateOptions, 'ifVersion'> = {},
+): Promise<AgxRecord> {
   const kind = entities[entity]
   const rules = await holdRules(tx, entity)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
@@ -27,8 +34,10 @@ export async function restoreRecord(tx: Tenant, entity: EntityName, id: string):
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
     [tx.organizationId, id],
   )
+  if (await mergedInto(tx, id)) throw await recordNotFound(tx, kind, id)
   if (!rows[0]) throw notFound(`deleted ${kind.object}`)
   const before = present(kind, rows[0])
+  requireVersion(kind.object, before.version, options.ifVersion)
   const lost = []
   for (const [name, { to }] of referencesOf(kind)) {
     const target = before[name]

@@ -155,7 +155,7 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
       refuseUnstorable(part, [...path, Array.isArray(value) ? Number(name) : name], ctx)
 }
 
-const actor = z.object({
+export const actor = z.object({
   type: z.enum(['key', 'user', 'workflow_run', 'webhook', 'system']),
   id: z.string().nullable(),
 })

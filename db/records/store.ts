@@ -1,4 +1,3 @@
-import { notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { type BornLink, filledBy, makeLinks, requireLinked } from './born-linked.ts'
@@ -9,6 +8,7 @@ import { claimUnique, freeUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
+import { recordNotFound } from './merged.ts'
 import { creation } from './prepare.ts'
 import { clearReferencesTo } from './primaries.ts'
 import { checkReferences, referencesOf } from './references.ts'
@@ -62,14 +62,20 @@ export async function createRecord(
 
 /** Throws `not_found`. */
 export async function getRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+  const record = await findRecord(tx, entity, id)
+  if (!record) throw await recordNotFound(tx, entities[entity], id)
+  return record
+}
+
+/** In one statement. */
+export async function findRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord | undefined> {
   const kind = entities[entity]
   const row = await tx
     .trx(entity)
     .where({ organization_id: tx.organizationId, id })
     .whereNull('deleted_at')
     .first(shownColumns(kind))
-  if (!row) throw notFound(kind.object)
-  return present(kind, row)
+  return row && present(kind, row)
 }
 
 /**

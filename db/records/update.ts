@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../errors.ts'
+import { conflict } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
@@ -8,6 +8,7 @@ import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
+import { recordNotFound } from './merged.ts'
 import { change, patched } from './prepare.ts'
 import { checkReferences } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
@@ -48,6 +49,8 @@ export async function updateRecord(
   return record
 }
 
+type Lock = 'for no key update' | 'for update'
+
 /**
  * The record, locked until the transaction ends, so that two updates take turns. Others may go on referring to it,
  * unless it is locked to be deleted. Throws `not_found`.
@@ -56,7 +59,7 @@ export async function lockRecord(
   tx: Tenant,
   entity: EntityName,
   id: string,
-  lock: 'for no key update' | 'for update' = 'for no key update',
+  lock: Lock = 'for no key update',
 ): Promise<AgxRecord> {
   const kind = entities[entity]
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
@@ -64,7 +67,7 @@ export async function lockRecord(
      where organization_id = ? and id = ? and deleted_at is null ${lock}`,
     [tx.organizationId, id],
   )
-  if (!rows[0]) throw notFound(kind.object)
+  if (!rows[0]) throw await recordNotFound(tx, kind, id)
   return present(kind, rows[0])
 }
 
@@ -73,11 +76,12 @@ export async function lockRecords(
   tx: Tenant,
   entity: EntityName,
   ids: string[],
+  lock: Lock = 'for no key update',
 ): Promise<Map<string, AgxRecord>> {
   const kind = entities[entity]
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
-     where organization_id = ? and id = any(?) and deleted_at is null order by id for no key update`,
+     where organization_id = ? and id = any(?) and deleted_at is null order by id ${lock}`,
     [tx.organizationId, ids],
   )
   return new Map(rows.map((row) => [row.id as string, present(kind, row)]))

@@ -5,7 +5,7 @@ import type { Kind } from './kind.ts'
 import type { AgxRecord } from './schemas.ts'
 
 export interface Write {
-  action: 'created' | 'updated' | 'deleted' | 'restored'
+  action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
   /** As it is from now on. */
   record: AgxRecord
   /** By field: `{from, to}`. */
@@ -49,12 +49,13 @@ export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise
 
 /** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
 export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
-  const changed = action === 'created' || action === 'updated'
+  const changed = action === 'created' || action === 'updated' || action === 'merged'
   const before = action === 'created' ? undefined : { ...record, ...previous }
   const special = Object.entries(kind.events ?? {})
     .filter(([, { when }]) => changed && when(record, before))
     .map(([name]) => name)
-  return [action, ...special].map((name) => `${kind.object}.${name}`)
+  // Of what it was merged with tells an event of its own.
+  return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
 }
 
 interface Statement {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { z } from 'zod'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { recordSchema } from '../../../db/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
@@ -31,7 +32,7 @@ describe('the catalogue of events', () => {
   it('names what an outgoing webhook can select', () => {
     for (const entity of entityNames) {
       const { object, events: own = {} } = entities[entity]
-      const names = ['created', 'updated', 'deleted', 'restored', ...Object.keys(own)]
+      const names = ['created', 'updated', 'deleted', 'restored', 'merged', ...Object.keys(own)]
       for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
     }
     assert.ok(events.has('workflow.failed'))
@@ -44,7 +45,10 @@ describe('the catalogue of events', () => {
     for (const entity of entityNames)
       for (const event of events.values())
         if (event.subject === entities[entity].object)
-          recordSchema(entity).strict().parse(event.example!.data)
+          recordSchema(entity)
+            .extend(event.name.endsWith('.merged') ? { merged_from: z.uuid() } : {})
+            .strict()
+            .parse(event.example!.data)
     const failed = events.get('workflow.failed')!
     assert.deepEqual(Object.keys(failed.data_schema!.properties), Object.keys(failed.example!.data))
   })

@@ -1,0 +1,98 @@
+import { decodeCursor, encodeCursor, queryHash } from '../cursor.ts'
+import type { Page } from '../page.ts'
+import type { Actor, Tenant } from '../tenancy.ts'
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { recordNotFound } from './merged.ts'
+import type { Write } from './write.ts'
+
+/** One change of a record, or of one that was merged into it: then `record_id` is that one's. */
+export interface HistoryEntry {
+  object: 'history_entry'
+  record_id: string
+  version: number
+  action: Write['action']
+  /** By field, each custom field as `custom_fields.<name>`. */
+  changes: Record<string, { from: unknown; to: unknown }>
+  actor: Actor
+  at: string
+  /** With `merged`: the record that went into this one. */
+  merged_from: string | null
+}
+
+export interface HistoryQuery {
+  limit: number
+  offset: number
+  cursor?: string | undefined
+  order: 'asc' | 'desc'
+}
+
+/**
+ * The changes of a record, and of those that were merged into it. Also of one that is deleted, until it is purged.
+ * Throws `not_found`; `invalid_request` for a cursor of another query.
+ */
+export async function listHistory(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  { limit, offset, cursor, order }: HistoryQuery,
+): Promise<Page<HistoryEntry>> {
+  const kind = entities[entity]
+  const missing = await recordNotFound(tx, kind, id)
+  if (missing.details.merged_into) throw missing
+  const here = await tx.trx(entity).where({ organization_id: tx.organizationId, id }).first('id')
+  if (!here) throw missing
+  const hash = queryHash(['history', entity, id, order])
+  const position = cursor ? decodeCursor(hash, cursor, (text) => PLACE.test(text)) : undefined
+  const [at, version] = position?.value?.split(' ') ?? []
+  const of = `from record_history where organization_id = ? and record_id in (
+    select ?::uuid union all select id from merged_records where organization_id = ? and merged_into = ?)`
+  const bindings = [tx.organizationId, id, tx.organizationId, id]
+  const beyond = `and (at, version, record_id) ${order === 'asc' ? '>' : '<'} (?::timestamptz, ?::integer, ?::uuid)`
+  const [{ rows }, counted] = await Promise.all([
+    tx.trx.raw<{ rows: Row[] }>(
+      `select record_id, version, action, changes, actor, at, merged_from ${of} ${position ? beyond : ''}
+       order by at ${order}, version ${order}, record_id ${order} limit ? offset ?`,
+      [...bindings, ...(position ? [at, version, position.id] : []), limit + 1, offset] as never,
+    ),
+    tx.trx.raw<{ rows: { total: number }[] }>(`select count(*) as total ${of}`, bindings),
+  ])
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const has_more = rows.length > limit
+  return {
+    data: page.map(present),
+    limit,
+    offset,
+    has_more,
+    next_cursor: has_more && last ? encodeCursor(hash, placeOf(last)) : null,
+    total: counted.rows[0]!.total,
+    total_is_estimate: false,
+  }
+}
+
+interface Row extends Omit<HistoryEntry, 'object' | 'at'> {
+  at: Date
+}
+
+/** The time and the version of an entry, in a cursor. */
+const PLACE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \d{1,9}$/
+const placeOf = (row: Row) => ({ value: `${row.at.toISOString()} ${row.version}`, id: row.record_id })
+
+function present({ changes, at, ...row }: Row): HistoryEntry {
+  const { custom_fields, ...fields } = changes
+  const each = custom_fields ? customChanges(custom_fields) : {}
+  return { object: 'history_entry', ...row, changes: { ...fields, ...each }, at: at.toISOString() }
+}
+
+/** Custom fields are stored whole, before and after. */
+function customChanges({ from, to }: { from: unknown; to: unknown }): HistoryEntry['changes'] {
+  const before = (from ?? {}) as Record<string, unknown>
+  const after = (to ?? {}) as Record<string, unknown>
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(
+    names
+      .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+      .map((name) => [`custom_fields.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),
+  )
+}

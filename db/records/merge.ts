@@ -1,0 +1,125 @@
+import { invalid } from '../errors.ts'
+import { insertEvents } from '../events.ts'
+import type { Tenant } from '../tenancy.ts'
+import { requireVersion } from '../version.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { tooMuch } from './custom-fields/shape.ts'
+import { claimUnique, freeUnique } from './custom-fields/unique.ts'
+import { type EntityName, type Kind, withArticle } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { linkPrimaries, moveLinks } from './links.ts'
+import { pointTo, recordNotFound } from './merged.ts'
+import { change, isEmpty, patched } from './prepare.ts'
+import { moveReferences } from './primaries.ts'
+import { heldStill, reachableFrom, referencesOf } from './references.ts'
+import type { AgxRecord, RecordInput } from './schemas.ts'
+import { lockRecords, type UpdateOptions, unique } from './update.ts'
+import { type Write, writeRecord } from './write.ts'
+
+/**
+ * Folds a duplicate into a record: the winner's empty fields are filled from the loser, tags and custom fields united,
+ * links and references moved. The loser is deleted for good; its id points to the winner, and its history is read
+ * with the winner's. The winner gets a version, whatever changes. Throws `not_found`, `version_conflict` for the
+ * winner's version, `validation_error` for a record and itself and for more custom fields than a record holds.
+ */
+export async function mergeRecords(
+  tx: Tenant,
+  entity: EntityName,
+  winnerId: string,
+  loserId: string,
+  options: Pick<UpdateOptions, 'ifVersion'> = {},
+): Promise<AgxRecord> {
+  const kind = entities[entity]
+  if (winnerId === loserId)
+    throw invalid([
+      {
+        loc: ['body', 'from'],
+        msg: `${withArticle(kind.object)} cannot be merged into itself`,
+        type: 'self_reference',
+      },
+    ])
+  const rules = await holdRules(tx, entity)
+  const found = await lockRecords(tx, entity, [winnerId, loserId], 'for update')
+  const winner = found.get(winnerId)
+  const loser = found.get(loserId)
+  if (!winner || !loser) throw await recordNotFound(tx, kind, winner ? loserId : winnerId)
+  requireVersion(kind.object, winner.version, options.ifVersion)
+
+  await moveReferences(tx, entity, loserId, winnerId)
+  const now = new Date().toISOString()
+  const gone = { ...loser, version: loser.version + 1, updated_at: now, updated_by: tx.actor }
+  await writeRecord(tx, kind, { action: 'deleted', record: gone, changes: {} })
+  await freeUnique(tx, loserId)
+  await pointTo(tx, kind, loserId, winnerId)
+  await moveLinks(tx, { entity, id: loserId }, { entity, id: winnerId })
+
+  const write = await fold(tx, kind, winner, loser)
+  const { record } = write
+  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await claimUnique(tx, kind, rules, [write])
+  await linkPrimaries(tx, kind, [write])
+  await tx
+    .trx('record_history')
+    .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })
+    .update({ merged_from: loserId })
+  await insertEvents(tx, [{ name: `${kind.object}.merged`, data: { ...record, merged_from: loserId } }])
+  return record
+}
+
+/** What becomes of the winner. */
+async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord): Promise<Write> {
+  const patch = {
+    ...filledFields(kind, winner, loser),
+    ...(await filledReferences(tx, kind, winner, loser)),
+    tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
+  }
+  // Not as a patch, which definitions check: what was stored before they were made stays.
+  const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
+  const issues = tooMuch(custom_fields)
+  if (issues.length > 0) throw invalid(issues)
+  const next = { ...patched(winner, patch, undefined), custom_fields }
+  const changed = change(tx.actor, kind, winner, patch, next)
+  if (changed) return { ...changed, action: 'merged' }
+  const touched = {
+    ...winner,
+    version: winner.version + 1,
+    updated_at: new Date().toISOString(),
+    updated_by: tx.actor,
+  }
+  return { action: 'merged', record: touched, changes: {}, previous: {} }
+}
+
+function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordInput {
+  const filled: RecordInput = {}
+  for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON])
+    if (!readOnly && !to && isEmpty(winner[name]) && !isEmpty(loser[name])) filled[name] = loser[name]
+  // An amount means nothing without the currency that it was in.
+  const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
+  return money ? { ...filled, currency: loser.currency } : filled
+}
+
+const COMMON: [string, { readOnly?: true; to?: EntityName }][] = [
+  ['external_id', {}],
+  ['owner_id', {}],
+]
+
+/** Those that point to the loser point to nothing, or to what the loser's do, unless that would go around in a circle. */
+async function filledReferences(
+  tx: Tenant,
+  kind: Kind,
+  winner: AgxRecord,
+  loser: AgxRecord,
+): Promise<RecordInput> {
+  const filled: RecordInput = {}
+  for (const [name, { to }] of referencesOf(kind)) {
+    if (winner[name] !== null && winner[name] !== loser.id) continue
+    const id = loser[name]
+    const free =
+      typeof id === 'string' &&
+      id !== winner.id &&
+      (await heldStill(tx, to, [id])).has(id) &&
+      !(await reachableFrom(tx, kind, name, id)).has(winner.id)
+    filled[name] = free ? id : null
+  }
+  return filled
+}

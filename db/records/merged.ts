@@ -1,0 +1,36 @@
+import { AppError, notFound } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import type { Kind } from './kind.ts'
+
+/** Records that are in another now: their ids point to it for good. */
+
+export async function mergedInto(tx: Tenant, id: string): Promise<string | undefined> {
+  const row = await tx
+    .trx('merged_records')
+    .where({ organization_id: tx.organizationId, id })
+    .first<{ merged_into: string } | undefined>('merged_into')
+  return row?.merged_into
+}
+
+/** What to throw for a record that is not there: where it was merged, the error says into which. */
+export async function recordNotFound(tx: Tenant, kind: Kind, id: string): Promise<AppError> {
+  const winner = await mergedInto(tx, id)
+  if (winner === undefined) return notFound(kind.object)
+  return new AppError('not_found', `${kind.object} not found: it was merged into another`, {
+    merged_into: winner,
+  })
+}
+
+/** From now on `id`, and all that were merged into it before, point to the winner. */
+export async function pointTo(tx: Tenant, kind: Kind, id: string, winner: string): Promise<void> {
+  const merged = () => tx.trx('merged_records')
+  await merged()
+    .where({ organization_id: tx.organizationId, merged_into: id })
+    .update({ merged_into: winner })
+  await merged().insert({
+    organization_id: tx.organizationId,
+    id,
+    entity: kind.entity,
+    merged_into: winner,
+  })
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('the life of a record over HTTP', () => {
+  let db: TestDatabase
+  let api: TestApi
+
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api.close()
+    await db.drop()
+  })
+
+  const path = (id: string, rest = '') => `/v1/objects/contacts/${id}${rest}`
+  const create = async (body: object) => (await api.request('POST', '/v1/objects/contacts', { body })).body
+  const merge = (winner: string, from: string, headers: Record<string, string> = {}) =>
+    api.request('POST', path(winner, '/merge'), { body: { from }, headers })
+
+  it('restores what was deleted, once', async () => {
+    const { id } = await create({ first_name: 'Ada', external_id: 'r1' })
+    await api.request('DELETE', path(id))
+    assert.equal((await api.request('GET', path(id))).status, 404)
+    const stale = await api.request('POST', path(id, '/restore'), { headers: { 'If-Match': '"1"' } })
+    assert.equal(stale.status, 412)
+    const { status, body, headers } = await api.request('POST', path(id, '/restore'))
+    assert.deepEqual([status, body.version, headers.get('etag')], [200, 3, '"3"'])
+    assert.deepEqual((await api.request('GET', path(id))).body, body)
+    assert.equal((await api.request('POST', path(id, '/restore'))).status, 404)
+    assert.equal((await api.request('POST', path(crypto.randomUUID(), '/restore'))).status, 404)
+    assert.equal((await api.request('POST', path('x', '/restore'))).status, 404)
+  })
+
+  it('does not restore over an external_id or a unique value that was taken meanwhile', async () => {
+    await api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'badge', type: 'text', label: 'Badge', unique: true },
+    })
+    const one = await create({ first_name: 'A', external_id: 'r2' })
+    const two = await create({ first_name: 'B', custom_fields: { badge: '7' } })
+    for (const { id } of [one, two]) await api.request('DELETE', path(id))
+    await create({ first_name: 'C', external_id: 'r2', custom_fields: { badge: '7' } })
+    const first = await api.request('POST', path(one.id, '/restore'))
+    assert.deepEqual([first.status, first.body.error.param], [409, 'external_id'])
+    const second = await api.request('POST', path(two.id, '/restore'))
+    assert.deepEqual([second.status, second.body.error.param], [409, 'custom_fields.badge'])
+  })
+
+  it('merges, and answers the loser with a pointer to the winner', async () => {
+    const winner = await create({ first_name: 'W' })
+    const loser = await create({ last_name: 'L' })
+    assert.equal((await merge(winner.id, winner.id)).status, 422)
+    assert.equal((await merge(winner.id, crypto.randomUUID())).status, 404)
+    assert.equal((await merge(crypto.randomUUID(), winner.id)).status, 404)
+    assert.equal((await merge(winner.id, loser.id, { 'If-Match': '"2"' })).status, 412)
+    const { status, body, headers } = await merge(winner.id, loser.id, { 'If-Match': '"1"' })
+    assert.deepEqual([status, body.last_name, headers.get('etag')], [200, 'L', '"2"'])
+    for (const [method, rest] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/restore'],
+      ['GET', '/history'],
+      ['GET', '/companies'],
+    ] as const) {
+      const gone = await api.request(method, path(loser.id, rest))
+      assert.deepEqual([gone.status, gone.body.error.merged_into], [404, winner.id], `${method} ${rest}`)
+    }
+    const batch = await api.request('POST', '/v1/objects/contacts/batch', {
+      body: {
+        operations: [
+          { op: 'update', id: loser.id, data: { first_name: 'X' } },
+          { op: 'update', id: crypto.randomUUID(), data: { first_name: 'X' } },
+          { op: 'delete', id: loser.id },
+        ],
+      },
+    })
+    assert.deepEqual(
+      batch.body.results.map(({ error }: { error: { merged_into?: string } }) => error.merged_into),
+      [winner.id, undefined, winner.id],
+    )
+  })
+
+  it('merges once under an Idempotency-Key', async () => {
+    const winner = await create({ first_name: 'W' })
+    const loser = await create({ last_name: 'L' })
+    const headers = { 'Idempotency-Key': 'merge' }
+    const first = await merge(winner.id, loser.id, headers)
+    const second = await merge(winner.id, loser.id, headers)
+    assert.deepEqual([second.status, second.body], [200, first.body])
+  })
+
+  it('shows every change, with who made it, page by page', async () => {
+    const { id } = await create({ first_name: 'A', custom_fields: { x: 1, y: 1 } })
+    await api.request('PATCH', path(id), { body: { first_name: 'B', custom_fields: { x: 2, y: null } } })
+    await api.request('PATCH', path(id), { body: { first_name: 'B' } })
+    await api.request('DELETE', path(id))
+    const { status, body } = await api.request('GET', path(id, '/history?limit=2'))
+    assert.deepEqual([status, body.object, body.total, body.has_more], [200, 'list', 3, true])
+    assert.deepEqual(
+      body.data.map(({ action, version }: { action: string; version: number }) => [action, version]),
+      [
+        ['deleted', 3],
+        ['updated', 2],
+      ],
+    )
+    const me = await api.request('GET', '/v1/me')
+    const [, change] = body.data
+    assert.deepEqual(change.changes, {
+      first_name: { from: 'A', to: 'B' },
+      'custom_fields.x': { from: 1, to: 2 },
+      'custom_fields.y': { from: 1, to: null },
+    })
+    assert.equal(change.actor.type, 'key')
+    assert.ok(JSON.stringify(me.body).includes(change.actor.id))
+    assert.match(change.at, /^\d{4}-.*Z$/)
+    const next = await api.request('GET', path(id, `/history?limit=2&cursor=${body.next_cursor}`))
+    assert.deepEqual(
+      next.body.data.map(({ action }: { action: string }) => action),
+      ['created'],
+    )
+    assert.equal(next.body.next_cursor, null)
+
+    const oldest = await api.request('GET', path(id, '/history?order=asc&limit=1'))
+    assert.equal(oldest.body.data[0].action, 'created')
+    const wrong = await api.request('GET', path(id, `/history?limit=2&cursor=${oldest.body.next_cursor}`))
+    assert.equal(wrong.status, 400)
+    assert.equal((await api.request('GET', path(id, '/history?sort=at'))).status, 422)
+    assert.equal((await api.request('GET', path(crypto.randomUUID(), '/history'))).status, 404)
+  })
+
+  it('asks for the scopes of the kind', async () => {
+    const { id } = await create({ first_name: 'A' })
+    const reader = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
+    const stranger = await createKey(db, api.organizationId, { scopes: ['companies:write'] })
+    const as = async (key: string, method: string, rest: string) =>
+      (await api.request(method, path(id, rest), { key })).status
+    assert.equal(await as(reader.key, 'GET', '/history'), 200)
+    assert.equal(await as(stranger.key, 'GET', '/history'), 403)
+    assert.equal(await as(reader.key, 'POST', '/restore'), 403)
+    assert.equal(await as(reader.key, 'POST', '/merge'), 403)
+  })
+})

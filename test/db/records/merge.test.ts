@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import type { AppError } from '../../../db/errors.ts'
+import { listHistory } from '../../../db/records/history.ts'
+import type { EntityName } from '../../../db/records/kind.ts'
+import { mergeRecords } from '../../../db/records/merge.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { recordsOf, type TestRecords } from '../../support/records.ts'
+
+describe('merging two records', () => {
+  let db: TestDatabase
+  let organizationId: string
+  let records: TestRecords
+
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+  beforeEach(async () => {
+    organizationId = await createOrganization(db)
+    records = recordsOf(db, organizationId)
+  })
+
+  const merge = (entity: EntityName, winner: string, loser: string, version?: number) =>
+    records.tenant((tx) =>
+      mergeRecords(tx, entity, winner, loser, { ifVersion: version === undefined ? undefined : [version] }),
+    )
+  const history = async (entity: EntityName, id: string) =>
+    (await records.tenant((tx) => listHistory(tx, entity, id, { limit: 200, offset: 0, order: 'asc' }))).data
+  const related = async (id: string) =>
+    (await db.system('associations').where({ organization_id: organizationId }))
+      .filter(({ a_id, b_id }) => a_id === id || b_id === id)
+      .map(({ a_id, b_id }) => (a_id === id ? b_id : a_id))
+      .sort()
+
+  it('fills what is empty, unites tags and custom fields, and keeps what is there', async () => {
+    const company = await records.create('companies', { name: 'Engines' })
+    const winner = await records.create('contacts', {
+      first_name: 'Ada',
+      email: 'ada@example.com',
+      tags: ['vip', 'old'],
+      custom_fields: { tier: 'gold' },
+    })
+    const loser = await records.create('contacts', {
+      first_name: 'Augusta',
+      last_name: 'King',
+      phone: '+41446681800',
+      external_id: 'crm-7',
+      company_id: company.id,
+      address: { city: 'London' },
+      tags: ['old', 'new'],
+      custom_fields: { tier: 'silver', score: 5 },
+    })
+    const merged = await merge('contacts', winner.id, loser.id)
+    assert.deepEqual(await records.get('contacts', winner.id), merged)
+    const { version, first_name, last_name, email, phone, external_id, company_id, tags, custom_fields } =
+      merged
+    assert.deepEqual(
+      { version, first_name, last_name, email, phone, external_id, company_id, tags, custom_fields },
+      {
+        version: 2,
+        first_name: 'Ada',
+        last_name: 'King',
+        email: 'ada@example.com',
+        phone: '+41446681800',
+        external_id: 'crm-7',
+        company_id: company.id,
+        tags: ['vip', 'old', 'new'],
+        custom_fields: { tier: 'gold', score: 5 },
+      },
+    )
+    assert.deepEqual(merged.address, { city: 'London' })
+    assert.deepEqual(await related(company.id), [winner.id])
+  })
+
+  it('takes an amount along with its currency', async () => {
+    const winner = await records.create('deals', { name: 'A', currency: 'USD' })
+    const loser = await records.create('deals', { name: 'B', amount: '5', currency: 'EUR' })
+    const { amount, currency } = await merge('deals', winner.id, loser.id)
+    assert.deepEqual([amount, currency], ['5.00', 'EUR'])
+  })
+
+  it('moves links and references, and makes one of two links', async () => {
+    const winner = await records.create('contacts', { first_name: 'W' })
+    const loser = await records.create('contacts', { first_name: 'L' })
+    const deal = await records.create('deals', { name: 'D', contact_id: loser.id })
+    const both = await records.create('companies', { name: 'Both' })
+    const one = await records.create('companies', { name: 'One' })
+    await records.link('contacts', loser.id, 'companies', one.id, { label: 'employer', since: 1842 })
+    await records.link('contacts', loser.id, 'companies', both.id, { label: 'client', a: 1, b: 1 })
+    await records.link('companies', both.id, 'contacts', winner.id, { b: 2 })
+    await records.link('contacts', winner.id, 'contacts', loser.id)
+    await merge('contacts', winner.id, loser.id)
+
+    assert.equal((await records.get('deals', deal.id)).contact_id, winner.id)
+    assert.deepEqual(await related(winner.id), [deal.id, both.id, one.id].sort())
+    assert.deepEqual(await related(loser.id), [])
+    const rows = await db.system('associations').where({ organization_id: organizationId })
+    const about = (id: string) => rows.find(({ a_id, b_id }) => a_id === id || b_id === id)
+    assert.deepEqual([about(one.id).label, about(one.id).properties], ['employer', { since: 1842 }])
+    assert.deepEqual([about(both.id).label, about(both.id).properties], ['client', { a: 1, b: 2 }])
+    assert.equal((await records.eventsOf(deal.id)).at(-1).previous.contact_id, loser.id)
+  })
+
+  it('never makes companies own each other in a circle', async () => {
+    const loser = await records.create('companies', { name: 'L' })
+    const middle = await records.create('companies', { name: 'M', parent_company_id: loser.id })
+    const winner = await records.create('companies', { name: 'W', parent_company_id: middle.id })
+    const child = await records.create('companies', { name: 'C', parent_company_id: loser.id })
+    await merge('companies', winner.id, loser.id)
+    const parentOf = async (id: string) => (await records.get('companies', id)).parent_company_id
+    assert.equal(await parentOf(winner.id), middle.id)
+    assert.equal(await parentOf(middle.id), null)
+    assert.equal(await parentOf(child.id), winner.id)
+
+    const upper = await records.create('companies', { name: 'U' })
+    const parent = await records.create('companies', { name: 'P', parent_company_id: upper.id })
+    const kid = await records.create('companies', { name: 'K', parent_company_id: parent.id })
+    await merge('companies', kid.id, parent.id)
+    assert.equal(await parentOf(kid.id), upper.id)
+    await merge('companies', upper.id, kid.id)
+    assert.equal(await parentOf(upper.id), null)
+  })
+
+  it('points from the loser to the winner for good, however often that is merged on', async () => {
+    const [a, b, c] = await Promise.all(
+      ['A', 'B', 'C'].map((name) => records.create('notes', { body: name })),
+    )
+    await merge('notes', b!.id, a!.id)
+    await merge('notes', c!.id, b!.id)
+    for (const id of [a!.id, b!.id])
+      for (const attempt of [
+        () => records.get('notes', id),
+        () => records.update('notes', id, { body: 'x' }),
+        () => records.delete('notes', id),
+        () => records.restore('notes', id),
+        () => merge('notes', c!.id, id),
+        () => merge('notes', id, c!.id),
+        () => history('notes', id),
+      ])
+        await assert.rejects(attempt, (error: AppError) => {
+          assert.equal(error.type, 'not_found')
+          assert.equal(error.details.merged_into, c!.id)
+          return true
+        })
+  })
+
+  it('reads the histories of both as one', async () => {
+    const [a, b, c] = await Promise.all(
+      ['A', 'B', 'C'].map((name) => records.create('notes', { body: name })),
+    )
+    await records.update('notes', a!.id, { body: 'A2', custom_fields: { x: 1 } })
+    await merge('notes', b!.id, a!.id)
+    await merge('notes', c!.id, b!.id)
+    const entries = await history('notes', c!.id)
+    const of = (id: string) =>
+      entries.filter(({ record_id }) => record_id === id).map(({ action, version }) => [action, version])
+    assert.deepEqual(of(a!.id), [
+      ['created', 1],
+      ['updated', 2],
+      ['deleted', 3],
+    ])
+    assert.deepEqual(of(b!.id), [
+      ['created', 1],
+      ['merged', 2],
+      ['deleted', 3],
+    ])
+    assert.deepEqual(of(c!.id), [
+      ['created', 1],
+      ['merged', 2],
+    ])
+    assert.deepEqual(
+      entries.filter(({ action }) => action === 'merged').map(({ merged_from }) => merged_from),
+      [a!.id, b!.id],
+    )
+    assert.deepEqual(entries.find(({ action }) => action === 'updated')!.changes, {
+      body: { from: 'A', to: 'A2' },
+      'custom_fields.x': { from: null, to: 1 },
+    })
+  })
+
+  it('tells of the merge, the change and the deletion', async () => {
+    const winner = await records.create('contacts', { first_name: 'W' })
+    const loser = await records.create('contacts', { first_name: 'L', last_name: 'M' })
+    const record = await merge('contacts', winner.id, loser.id)
+    const [updated, merged] = (await records.eventsOf(winner.id)).slice(1)
+    assert.deepEqual(
+      [updated.name, updated.previous, updated.data],
+      ['contact.updated', { last_name: null }, record],
+    )
+    assert.deepEqual([merged.name, merged.data], ['contact.merged', { ...record, merged_from: loser.id }])
+    assert.equal((await records.eventsOf(loser.id)).at(-1).name, 'contact.deleted')
+  })
+
+  it('refuses itself, what is not there, and another version; then nothing is changed', async () => {
+    const winner = await records.create('contacts', { first_name: 'W' })
+    const loser = await records.create('contacts', { first_name: 'L' })
+    const type = (expected: string) => (error: AppError) => error.type === expected
+    await assert.rejects(merge('contacts', winner.id, winner.id), type('validation_error'))
+    await assert.rejects(merge('contacts', winner.id, crypto.randomUUID()), type('not_found'))
+    await assert.rejects(merge('contacts', crypto.randomUUID(), loser.id), type('not_found'))
+    await assert.rejects(merge('companies', winner.id, loser.id), type('not_found'))
+    await assert.rejects(merge('contacts', winner.id, loser.id, 2), type('version_conflict'))
+    await records.update('contacts', loser.id, {
+      custom_fields: Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`a${i}`, i])),
+    })
+    await records.update('contacts', winner.id, {
+      custom_fields: Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`b${i}`, i])),
+    })
+    await assert.rejects(merge('contacts', winner.id, loser.id), type('validation_error'))
+    assert.equal((await records.get('contacts', loser.id)).version, 2)
+  })
+
+  it('is done once of two that ask at once, whichever way round', async () => {
+    const winner = await records.create('contacts', { first_name: 'W' })
+    const loser = await records.create('contacts', { first_name: 'L' })
+    const done = await Promise.allSettled([
+      merge('contacts', winner.id, loser.id),
+      merge('contacts', loser.id, winner.id),
+    ])
+    assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    assert.equal((await records.list('contacts')).data.length, 1)
+  })
+})
