@@ -53,6 +53,8 @@ function routesOf(entity: EntityName): Route[] {
       summary: `Bring a deleted ${object} back`,
       description: RESTORE,
       response,
+      etag: true,
+      ifMatch: true,
       handler: async ({ params, headers, tenant, setHeader }) => {
         const ifVersion = ifMatch(headers)
         return tagged(
@@ -71,6 +73,8 @@ function routesOf(entity: EntityName): Route[] {
       description: MERGE,
       body: z.strictObject({ from: z.uuid().toLowerCase().describe('The duplicate.') }),
       response,
+      etag: true,
+      ifMatch: true,
       example: { from: '01890a5d-ac96-774b-bcce-b302099a8057' },
       handler: async ({ params, body, headers, tenant, setHeader }) => {
         const ifVersion = ifMatch(headers)
