@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { AppError } from '../../../db/errors.ts'
 import { createMany, updateMany } from '../../../db/records/bulk.ts'
@@ -16,6 +17,7 @@ import {
   readValue,
 } from '../../../db/records/custom-fields/types.ts'
 import { createSchema, type RecordInput } from '../../../db/records/schemas.ts'
+import { createRecord } from '../../../db/records/store.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -112,10 +114,14 @@ describe('custom-field definitions', () => {
     })
 
     it('leave other kinds and organizations alone', async () => {
-      await define('score', { type: 'number' })
-      await records.create('companies', { name: 'Acme', custom_fields: { score: 'many' } })
+      await define('score', { type: 'number', unique: true })
+      await contact({ score: 5 })
       const others = recordsOf(db, await createOrganization(db))
-      await others.create('contacts', { first_name: 'Ada', custom_fields: { score: 'many' } })
+      await others.tenant((tx) => createDefinition(tx, 'contacts', 'score', { type: 'text', unique: true }))
+      for (const score of ['5', 'many']) {
+        await records.create('companies', { name: 'Acme', custom_fields: { score } })
+        await others.create('contacts', { first_name: 'Ada', custom_fields: { score } })
+      }
     })
 
     it('hold objects only where they are of type json', async () => {
@@ -273,15 +279,18 @@ describe('custom-field definitions', () => {
       assert.equal((await errorOf(change('code', { unique: true }))).type, 'conflict')
     })
 
-    it('hold while a field becomes unique and records are written at the same time', async () => {
+    it('become so only when those who are writing have finished', async () => {
       await define('code', { type: 'text' })
-      const writes = Array.from({ length: 10 }, (_, i) => contact({ code: `c${i % 5}` }))
-      const [changed, ...written] = await Promise.allSettled([change('code', { unique: true }), ...writes])
-      const codes = (await records.list('contacts')).data.map(
-        ({ custom_fields }) => (custom_fields as { code: string }).code,
-      )
-      if (changed.status === 'fulfilled') assert.equal(new Set(codes).size, codes.length)
-      else assert.equal(written.filter(({ status }) => status === 'fulfilled').length, 10)
+      await contact({ code: 'A1' })
+      const input = createSchema('contacts').parse({ first_name: 'Ada', custom_fields: { code: 'a1' } })
+      let changed = Promise.resolve<unknown>(undefined)
+      await records.tenant(async (tx) => {
+        await createRecord(tx, 'contacts', input)
+        changed = errorOf(change('code', { unique: true })).then(({ type }) => type)
+        // Long enough for a change that would not wait.
+        await setTimeout(100)
+      })
+      assert.equal(await changed, 'conflict')
     })
   })
 
