@@ -73,23 +73,26 @@ export interface DeliveryAnswer {
 }
 
 /**
- * Claims a delivery for this transaction, or finds what was answered to it. A second request with the same delivery
- * waits here until the first has committed, or has failed and left nothing.
+ * Claims a delivery for this transaction, or finds what was answered to it within 24 hours. A second request with the
+ * same delivery waits here until the first has committed, or has failed and left nothing.
  */
 export async function claimDelivery(
   tx: Tenant,
   webhookId: string,
   fingerprint: Buffer,
 ): Promise<DeliveryAnswer | undefined> {
-  const key = { organization_id: tx.organizationId, webhook_id: webhookId, fingerprint }
-  const claimed = await tx
-    .trx('incoming_deliveries')
-    .insert(key)
-    .onConflict(['organization_id', 'webhook_id', 'fingerprint'])
-    .ignore()
-    .returning('webhook_id')
+  const { rows: claimed } = await tx.trx.raw<{ rows: unknown[] }>(
+    `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint) values (?, ?, ?)
+     on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
+       where d.created_at < now() - interval '24 hours'
+     returning true`,
+    [tx.organizationId, webhookId, fingerprint],
+  )
   if (claimed.length > 0) return undefined
-  const row = await tx.trx('incoming_deliveries').where(key).first('answer')
+  const row = await tx
+    .trx('incoming_deliveries')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint })
+    .first('answer')
   return row?.answer
 }
 

@@ -130,17 +130,28 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   return id
 }
 
-/** Sends the event of a delivery that has ended once more, as a delivery of its own. Throws not_found, conflict. @returns the new one's id. */
+/**
+ * Sends the event of a delivery that has ended once more, as a delivery of its own, unless that is being done already.
+ * Throws not_found, conflict. @returns the new one's id.
+ */
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, webhook_id, event_id, test } = await lock(tx, id)
   if (!isEnded(status))
     throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt at once' })
+  // Two that send different deliveries of one event again meet at the event.
+  await tx
+    .trx('events')
+    .where({ organization_id: tx.organizationId, id: event_id })
+    .forNoKeyUpdate()
+    .first('id')
   const last = await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, webhook_id, event_id })
-    .max<{ generation: number }>({ generation: 'generation' })
-    .first()
-  return addDelivery(tx, { webhook_id, event_id, test, generation: last!.generation + 1 })
+    .orderBy('generation', 'desc')
+    .first<{ id: string; generation: number; status: DeliveryStatus }>('id', 'generation', 'status')
+  if (!isEnded(last.status))
+    throw conflict('the event is being sent again already', { hint: `see delivery ${last.id}` })
+  return addDelivery(tx, { webhook_id, event_id, test, generation: last.generation + 1 })
 }
 
 /**

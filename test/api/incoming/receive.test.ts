@@ -45,6 +45,19 @@ describe('incoming webhooks', function () {
     assert.equal(second.body.action, 'created')
   })
 
+  it('take a delivery for a new one after 24 hours, whether or not it has been forgotten yet', async () => {
+    const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
+    const send = () => test.send(webhook, { email: 'day@example.com' }, { 'webhook-id': 'msg_2' })
+    const first = await send()
+    await test.db
+      .system('incoming_deliveries')
+      .where({ webhook_id: webhook.id })
+      .update({ created_at: new Date(Date.now() - 24 * 3_600_000 - 1_000) })
+    const later = await send()
+    assert.notEqual(later.body.record_id, first.body.record_id)
+    assert.equal((await send()).body.record_id, later.body.record_id)
+  })
+
   it('keep out who is not on the whitelist, without using up the limit, and everyone while inactive', async () => {
     const webhook = await test.createWebhook({ ip_whitelist: '10.0.0.0/8\n192.0.2.1' })
     const outside = await test.send(webhook, { email: 'x@example.com' })

@@ -180,8 +180,13 @@ describe('/app/webhooks/outgoing', function () {
     const look = async () => (await app('GET', `/deliveries/${second.id}`)).body.status
     assert.equal(await look(), 'held')
     await set(2)
-    await releaseForQuota(db.system)
+    await Promise.all([releaseForQuota(db.system), releaseForQuota(db.system)])
     assert.equal(await look(), 'queued')
+    const charged = await db
+      .system('limit_windows')
+      .where({ organization_id: api.organizationId, subject: 'outgoing' })
+      .first('used')
+    assert.equal(charged.used, 2)
     await db.system('organizations').where({ id: api.organizationId }).update({ limits: {} })
   })
 
@@ -200,6 +205,20 @@ describe('/app/webhooks/outgoing', function () {
       [1, cancelled.body.event_id, 'queued'],
     )
     assert.equal((await app('GET', `/deliveries/${randomUUID()}`)).status, 404)
+  })
+
+  it('sends an event again once, however often that is asked for at the same time', async () => {
+    const webhook = await create({ events: ['order.lost'] })
+    const { id } = await deliver(webhook, 'order.lost')
+    await app('POST', `/deliveries/${id}/cancel`)
+    const first = (await app('POST', `/deliveries/${id}/resend`)).body
+    await app('POST', `/deliveries/${first.id}/cancel`)
+    const answers = await Promise.all(
+      [id, first.id, id, first.id].map((each) => app('POST', `/deliveries/${each}/resend`)),
+    )
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409])
+    const refused = answers.find(({ status }) => status === 409)!
+    assert.equal(refused.body.error.message, 'the event is being sent again already')
   })
 
   it('pages through deliveries', async () => {
