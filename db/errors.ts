@@ -5,6 +5,7 @@
 export type ErrorType =
   | 'unauthorized'
   | 'insufficient_scope'
+  | 'csrf_token_invalid'
   | 'not_found'
   | 'invalid_request'
   | 'ambiguous_name'

@@ -17,6 +17,13 @@ export function clientIp(request: IncomingMessage, trustedProxies: number): stri
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
 }
 
+/** What one client has for its own: an IPv4 address, and of IPv6 a /64, in which it can choose any address. */
+export function subnetOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address
+  const parts = ipaddr.IPv6.parse(address).parts.slice(0, 4)
+  return `${parts.map((part) => part.toString(16)).join(':')}::/64`
+}
+
 /** Whether `address` is one of `list`: single addresses and CIDR ranges. */
 export function ipMatches(address: string, list: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false

@@ -6,6 +6,7 @@ import type { Logger } from '../../db/log.ts'
 export const STATUS: Record<ErrorType, number> = {
   unauthorized: 401,
   insufficient_scope: 403,
+  csrf_token_invalid: 403,
   not_found: 404,
   invalid_request: 400,
   ambiguous_name: 400,

@@ -32,16 +32,18 @@ export function appRealm(deps: AppDeps): Realm<AppRoute> {
       if (!isSession(caller)) return
       if (RANK[caller.session.role] < RANK[route.role])
         throw new AppError('insufficient_scope', `this needs the role ${route.role}`)
-      if (route.method !== 'GET' && !hasCsrfToken(ctx, caller.session))
-        throw new AppError('insufficient_scope', 'the X-CSRF-Token header is missing or wrong', {
-          hint: 'send the csrf_token that GET /app/session gives',
-        })
+      if (route.method !== 'GET') requireCsrfToken(ctx, caller.session)
     },
   }
 }
 
-function hasCsrfToken(ctx: Koa.Context, session: Session): boolean {
+function requireCsrfToken(ctx: Koa.Context, session: Session): void {
   const given = Buffer.from(ctx.get('X-CSRF-Token'))
   const expected = Buffer.from(session.csrf_token)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  if (given.length === expected.length && timingSafeEqual(given, expected)) return
+  const wrong = given.length === 0 ? 'is missing' : 'is not that of this session'
+  throw new AppError('csrf_token_invalid', `the X-CSRF-Token header ${wrong}`, {
+    param: 'X-CSRF-Token',
+    hint: 'send the csrf_token that GET /app/session gives',
+  })
 }

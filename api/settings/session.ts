@@ -3,6 +3,7 @@ import { AppError } from '../../db/errors.ts'
 import { takeFromWindow, windowAt } from '../../db/limits.ts'
 import { findSession, type Session, signIn, signOut } from '../../db/users.ts'
 import type { AppDeps } from '../deps.ts'
+import { subnetOf } from '../http/client-ip.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { sessionCookie } from './cookie.ts'
 import { sessionOf } from './session-caller.ts'
@@ -25,14 +26,18 @@ export const sessionRoutes: AppRoute[] = [
     id: 'signIn',
     tag: 'Session',
     summary: 'Sign in',
-    description: 'Sets the session cookie. Guessing is slowed down by address and by email.',
+    description: 'Sets the session cookie. Guessing is slowed down by address, and by email and address.',
     idempotent: false,
     body: z.strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) }),
     response: { status: 201, schema: sessionSchema },
     async handler(request) {
       const { body, deps } = request
-      await slowDown(deps, `address ${request.clientIp}`, 30)
-      await slowDown(deps, `email ${body.email.toLowerCase()}`, 10)
+      const address = subnetOf(request.clientIp)
+      const email = body.email.toLowerCase()
+      await slowDown(deps, `address ${address}`, 30)
+      await slowDown(deps, `email ${email} from ${address}`, 10)
+      // Of all addresses together so many that nobody locks the owner out without a botnet.
+      await slowDown(deps, `email ${email}`, 300)
       const signedIn = await signIn(deps.db.system, body.email, body.password)
       const session = signedIn && (await findSession(deps.db.system, signedIn.token))
       if (!session) throw new AppError('unauthorized', 'wrong email or password')

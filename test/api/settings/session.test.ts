@@ -77,7 +77,15 @@ describe('/app', function () {
       body: { name: 'x', scopes: ['contacts:read'] },
     })
     assert.equal(status, 403)
-    assert.match(body.error.message, /X-CSRF-Token/)
+    assert.deepEqual(
+      [body.error.type, body.error.message],
+      ['csrf_token_invalid', 'the X-CSRF-Token header is missing'],
+    )
+    const wrong = await app('DELETE', '/session', { headers: { ...headers, 'X-CSRF-Token': 'other' } })
+    assert.deepEqual(
+      [wrong.status, wrong.body.error.message],
+      [403, 'the X-CSRF-Token header is not that of this session'],
+    )
   })
 
   it('keeps keys from members', async () => {
@@ -164,5 +172,24 @@ describe('/app', function () {
     const slowed = answers.filter(({ status }) => status === 429)
     assert.ok(slowed.length >= 2)
     assert.ok(Number(slowed[0]!.headers.get('retry-after')) > 0)
+  })
+
+  it('does not let a stranger lock somebody out by guessing', async () => {
+    const behind = await startApi(db, { TRUSTED_PROXIES: '1' })
+    const attempt = (from: string, given: string) =>
+      behind.request('POST', '/app/session', {
+        key: null,
+        headers: { 'X-Forwarded-For': from },
+        body: { email: 'owner@example.com', password: given },
+      })
+    const guesses = await Promise.all(Array.from({ length: 11 }, () => attempt('2001:db8:0:1::1', 'guess')))
+    assert.ok(guesses.some(({ status }) => status === 429))
+    assert.equal(
+      (await attempt('2001:db8:0:1::2', 'guess')).status,
+      429,
+      'another address of the same client',
+    )
+    assert.equal((await attempt('198.51.100.9', password)).status, 201)
+    await behind.close()
   })
 })
