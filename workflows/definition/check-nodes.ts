@@ -53,7 +53,7 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
     .filter((member) => node[member] !== undefined)
     .map((member) => ({
       code: 'not_applicable',
-      message: `${member} is for nodes that reach outside of the service: a ${node.type} runs in one transaction with its run`,
+      message: `${member} has no effect: a ${node.type} does not reach outside of the service, it runs in one transaction with its run`,
       path: `${path}/${member}`,
       node_id: node.id,
       atKey: true,
@@ -84,10 +84,12 @@ export function checkGraph({ definition, nodePath, edgePath }: Lowered, graph: G
     if (!type) continue
     const handles = handlesOf(type, source.config).map(({ name }) => name)
     if (handles.includes(edge.handle)) continue
-    const has = handles.length > 0 ? `has ${handles.join(', ')}` : 'has none: nothing can follow it'
     problems.push({
       code: 'unknown_handle',
-      message: `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} ${has}`,
+      message:
+        handles.length > 0
+          ? `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} has ${handles.join(', ')}`
+          : `a ${source.type} ends the run: nothing can follow ${edge.from}`,
       ...where,
       atKey: true,
       ...didYouMean(edge.handle, handles),

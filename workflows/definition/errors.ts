@@ -27,9 +27,12 @@ export type ErrorCode =
   | 'unknown_event'
   | 'type_mismatch'
   | 'trigger_not_available'
-  | 'not_applicable'
 
-export type WarningCode = 'maybe_not_upstream' | 'side_effect_without_retry' | 'unused_output'
+export type WarningCode =
+  | 'maybe_not_upstream'
+  | 'side_effect_without_retry'
+  | 'unused_output'
+  | 'not_applicable'
 
 /** A finding before it is known where in the text it is. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source'> {
@@ -42,6 +45,7 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'maybe_not_upstream',
   'side_effect_without_retry',
   'unused_output',
+  'not_applicable',
 ])
 
 export const isWarning = (code: Problem['code']) => WARNINGS.has(code)

@@ -98,16 +98,6 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       3,
       95,
     ],
-    ['a time limit inside the transaction', spec(set('a', ', timeout: 5s')), 'not_applicable', 3, 51],
-    [
-      'retries inside the transaction',
-      spec(
-        '  a: {type: crm_manager, config: {operation: delete, entity: contacts, id: "{{ trigger.id }}"}, retry: {max_attempts: 2}}',
-      ),
-      'not_applicable',
-      3,
-      97,
-    ],
     [
       'an unknown node type',
       spec('  a: {type: crm_manger}'),
@@ -308,6 +298,18 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       spec('  a: {type: api_request, config: {url: "https://x.test"}}'),
       'side_effect_without_retry',
     ],
+    [
+      'a time limit inside the transaction',
+      spec('  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, timeout: 5s}'),
+      'not_applicable',
+    ],
+    [
+      'retries inside the transaction',
+      spec(
+        '  a: {type: crm_manager, config: {operation: delete, entity: contacts, id: "{{ trigger.id }}"}, retry: {max_attempts: 2}}',
+      ),
+      'not_applicable',
+    ],
     ['an output that nobody reads', spec(set('a')), 'unused_output'],
   ]
   for (const [name, text, code] of warned)
@@ -319,6 +321,12 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         [code],
       )
     })
+
+  it('says that nothing can follow a stop, for it ends the run', () => {
+    const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), context)
+    const found = result.errors.find(({ code }) => code === 'unknown_handle')
+    equal(found?.message, 'a stop ends the run: nothing can follow a')
+  })
 
   it('reports everything at once', () => {
     const { result } = validateSpec(
