@@ -89,7 +89,7 @@ function explain(error: unknown): { error: RunError; retryable: boolean } {
   }
   if (error instanceof z.ZodError) {
     const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
-    return { error: { code: 'config_invalid', message: message.slice(0, 2_000) }, retryable: false }
+    return { error: { code: 'invalid_config', message: message.slice(0, 2_000) }, retryable: false }
   }
   if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
   if (isBadValue(error))

@@ -5,7 +5,7 @@ import { createLogger, redactText } from '../db/log.ts'
 import { Listener } from '../db/notify.ts'
 import { createApp } from './app.ts'
 import { type ApiConfig, readConfig } from './config.ts'
-import { answerMalformed } from './http/malformed.ts'
+import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
 
 /** The API process: reads its settings, builds what it needs, serves until it is told to stop. */
@@ -18,7 +18,9 @@ async function main(): Promise<void> {
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
   const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds })
-  const server = createServer(app.callback()).on('clientError', answerMalformed)
+  const server = createServer(app.callback())
+    .on('clientError', answerMalformed)
+    .on('checkExpectation', answerExpectation)
   await listen(server, config)
 
   const stop = async (signal: string) => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { AppError } from '../../db/errors.ts'
 import { errorBody } from './errors.ts'
@@ -29,4 +30,21 @@ export function answerMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
       body,
     ].join('\r\n'),
   )
+}
+
+/** A listener of `checkExpectation`: an Expect header other than 100-continue, which is met without us. */
+export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const id = randomUUID()
+  const error = new AppError('invalid_request', 'the Expect header asks for what is not done here', {
+    hint: 'send 100-continue, or none',
+  })
+  const body = JSON.stringify(errorBody(error, id))
+  response.writeHead(417, {
+    'X-Request-Id': id,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    // The body that may follow is not read.
+    Connection: 'close',
+  })
+  response.end(body)
 }

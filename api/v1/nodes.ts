@@ -29,6 +29,8 @@ const detail = summary.extend({
   }),
 })
 
+const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
+
 /** The catalogue of node types. Testing one is in runs.ts. */
 export const nodeRoutes: Route[] = [
   route({
@@ -39,7 +41,7 @@ export const nodeRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Node types',
     description: 'All node types, or those of one category. They come whole, on one page.',
-    query: z.object({ category: z.string().optional() }),
+    query: z.object({ category: z.enum(CATEGORIES).optional() }),
     response: {
       status: 200,
       schema: listEnvelope(summary),

@@ -81,7 +81,7 @@ describe('carrying out one node', () => {
   it('says which setting did not fit once it was rendered', async () => {
     const outcome = await run({ for: '{{ inputs.time }}' }, { time: 'soon' }, 'delay')
     assert.equal(outcome.status, 'failed')
-    assert.equal(outcome.error.code, 'config_invalid')
+    assert.equal(outcome.error.code, 'invalid_config')
     assert.match(outcome.error.message, /^for: /)
     assert.deepEqual(outcome.input, { for: 'soon' })
   })
@@ -111,6 +111,6 @@ describe('carrying out one node', () => {
       {},
       'api_request',
     )
-    assert.equal(outcome.status === 'failed' && outcome.error.code, 'config_invalid')
+    assert.equal(outcome.status === 'failed' && outcome.error.code, 'invalid_config')
   })
 })

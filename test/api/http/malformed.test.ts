@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { answerMalformed } from '../../../api/http/malformed.ts'
+import { answerExpectation, answerMalformed } from '../../../api/http/malformed.ts'
 
 describe('a request that is no HTTP', () => {
   const server = createServer((_, res) => res.end('reached'))
-  server.on('clientError', answerMalformed)
+  server.on('clientError', answerMalformed).on('checkExpectation', answerExpectation)
   before(() => once(server.listen(0, '127.0.0.1'), 'listening'))
   after(() => {
     server.closeAllConnections()
@@ -30,6 +30,14 @@ describe('a request that is no HTTP', () => {
     assert.equal(error.type, 'invalid_request')
     assert.match(headers, new RegExp(`X-Request-Id: ${error.request_id}`))
     assert.match(headers, /Content-Type: application\/json/)
+  })
+
+  it('is told in the one error shape that an expectation cannot be met', async () => {
+    const { status, headers, body } = await send('GET / HTTP/1.1\r\nHost: x\r\nExpect: a miracle\r\n\r\n')
+    assert.equal(status, 417)
+    const { error } = JSON.parse(body)
+    assert.equal(error.type, 'invalid_request')
+    assert.match(headers, new RegExp(`X-Request-Id: ${error.request_id}`))
   })
 
   it('says that its headers are too large', async () => {

@@ -283,6 +283,12 @@ describe('workflows over HTTP', () => {
   })
 
   describe('node types', () => {
+    it('names the categories that there are', async () => {
+      const { status, body } = await api.request('GET', '/v1/workflows/nodes?category=zzz')
+      equal(status, 422)
+      match(body.detail[0].msg, /"flow".*"records"/)
+    })
+
     it('are all there, or those of a category', async () => {
       const { body } = await api.request('GET', '/v1/workflows/nodes')
       deepEqual(body.data.map((node: { node_type: string }) => node.node_type).sort(), [
