@@ -27,6 +27,11 @@ ${byTag.map(({ name, operations }) => `<h2>${html(name)}</h2>${operations.map((o
 <h2>Errors</h2>
 <p>Every error has one shape; a 422 lists everything that is wrong in <code>detail</code>.</p>
 ${json(document.components.schemas.Error)}
+<h2>Shapes</h2>
+${Object.entries(document.components.schemas)
+  .filter(([name]) => name !== 'Error')
+  .map(([name, shape]) => `<section id="schema-${html(name)}"><h3>${html(name)}</h3>${json(shape)}</section>`)
+  .join('\n')}
 </main>
 </body>
 </html>
@@ -80,7 +85,7 @@ function parameters({ parameters }: Operation): string {
   const rows = parameters.map(
     (one) =>
       `<tr><td><code>${html(one.name)}</code></td><td>${one.in}${one.required ? ', required' : ''}</td>` +
-      `<td>${html(one.description ?? '')} <code>${html(JSON.stringify(one.schema))}</code></td></tr>`,
+      `<td>${html(one.description ?? '')} <code>${linked(html(JSON.stringify(one.schema)))}</code></td></tr>`,
   )
   return `<table><tbody>${rows.join('')}</tbody></table>`
 }
@@ -99,7 +104,11 @@ const details = (title: string, content: unknown) =>
     })
     .join('\n')
 
-const json = (value: unknown) => `<pre>${html(JSON.stringify(value, null, 2))}</pre>`
+const json = (value: unknown) => `<pre>${linked(html(JSON.stringify(value, null, 2)))}</pre>`
+
+/** References to shapes lead to where they are shown. */
+const linked = (escaped: string) =>
+  escaped.replace(/#\/components\/schemas\/(\w+)/g, '<a href="#schema-$1">$&</a>')
 
 const ESCAPES: Record<string, string> = {
   '&': '&amp;',

@@ -35,6 +35,8 @@ interface Parameter {
   in: 'path' | 'query' | 'header'
   required: boolean
   description?: string
+  style?: string
+  explode?: boolean
   schema: Json
 }
 
@@ -182,10 +184,15 @@ function queryParameters(schema: Json): Parameter[] {
       in: 'query',
       required: required.includes(name),
       ...(typeof description === 'string' ? { description } : {}),
+      ...(takesObject(rest) ? { style: 'deepObject', explode: true } : {}),
       schema: rest,
     }
   })
 }
+
+/** Its members are then sent in brackets: `amount[gte]=5`. */
+const takesObject = ({ anyOf }: Json): boolean =>
+  Array.isArray(anyOf) && anyOf.some((one: Json) => '$ref' in one || one.type === 'object')
 
 function requestBody(route: Route | AppRoute, schema: Json): { required: boolean; content: Json } {
   const limit = route.bodyLimit ?? MAX_BODY

@@ -1,12 +1,11 @@
 import { z } from 'zod'
+import { recordExample } from '../../db/records/examples.ts'
 import type { KindEvent } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
-import type { Actor } from '../../db/tenancy.ts'
 import type { ServiceEvent } from '../../workflows/events.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
-const ACTOR: Actor = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
 const TIME = '2026-01-31T09:30:00.000Z'
 
 const run = z.object({
@@ -31,8 +30,9 @@ const kindOf = (subject: ServiceEvent['subject']) =>
 /** What `data` of an event holds, as JSON Schema; null for a kind that this version does not keep. */
 export function eventSchema(event: ServiceEvent): Record<string, unknown> | null {
   const kind = kindOf(event.subject)
-  const record = kind && recordSchema(kind)
-  const schema = event.subject === 'run' ? run : isMerge(event) ? record?.extend(mergedFrom) : record
+  // Of the shape alone: the kind's own schema is a reference into the OpenAPI document.
+  const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
+  const schema = event.subject === 'run' ? run : shape && z.object(shape)
   return schema ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : null
 }
 
@@ -41,26 +41,9 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> | nul
   if (event.subject === 'run') return runExample(event)
   const kind = kindOf(event.subject)
   if (!kind) return null
-  const { fields, object, example, derive } = entities[kind]
-  const values = {
-    ...Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.default ?? null])),
-    ...example,
-    ...specialOf(event)?.example,
-  }
   return {
-    object,
-    id: ID,
-    ...values,
-    ...derive?.({ next: values, before: undefined, given: {}, now: TIME, actor: ACTOR }),
-    external_id: null,
-    owner_id: null,
-    tags: [],
-    custom_fields: {},
+    ...recordExample(entities[kind], specialOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
-    created_at: TIME,
-    updated_at: TIME,
-    created_by: ACTOR,
-    updated_by: ACTOR,
     ...(isMerge(event) ? { merged_from: '01890a5d-ac96-774b-bcce-b302099a8059' } : {}),
   }
 }

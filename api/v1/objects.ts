@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/custom-fields/types.ts'
-import { type EntityName, withArticle } from '../../db/records/kind.ts'
+import { type EntityName, type FieldType, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
@@ -19,10 +19,22 @@ export const title = (name: string): string => name[0]!.toUpperCase() + name.sli
 
 const CUSTOM_OPERATORS = CUSTOM_FIELD_TYPES.map((type) => `${type}: ${customTypes[type].operators.join(' ')}`)
 
-const LIST = [
-  'Filters are parameters: `email=a@b.c`, `created_at[gte]=2026-01-01`, `lead_status[in]=new,open`, `tags[has]=vip`, `custom_fields.tier=gold`, `company_id[is_null]=true`. Operators: eq ne gt gte lt lte between in nin contains starts_with is_null has. Text is compared without regard to case.',
-  `A custom field that has a definition (/v1/custom-fields) is filtered and sorted by its type, one without as a text. Operators by type: ${CUSTOM_OPERATORS.join('; ')}.`,
-].join('\n\n')
+const CUSTOM_NOTE = `A custom field that has a definition (/v1/custom-fields) is filtered and sorted by its type, one without as a text. Operators by type: ${CUSTOM_OPERATORS.join('; ')}.`
+
+/** With fields that the kind has. */
+function listNote(entity: EntityName): string {
+  const { fields } = entities[entity]
+  const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
+  const choice = first('enum')
+  const examples = [
+    'created_at[gte]=2026-01-01',
+    ...(choice ? [`${choice}[in]=${fields[choice]!.values!.slice(0, 2).join(',')}`] : []),
+    `${first('reference') ?? 'owner_id'}[is_null]=true`,
+    'tags[has]=vip',
+    'custom_fields.tier=gold',
+  ]
+  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a repeated parameter is a second filter. ${CUSTOM_NOTE}`
+}
 
 const PATCH =
   'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.'
@@ -44,7 +56,7 @@ function routesOf(entity: EntityName): Route[] {
       id: `list${title(entity)}`,
       tag: title(entity),
       summary: `List ${entity}`,
-      description: LIST,
+      description: listNote(entity),
       query: recordQuery(entity),
       response: { status: 200, schema: listEnvelope(record) },
       handler: async ({ query, tenant }) => {

@@ -6,6 +6,7 @@ import { entities } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
+import { filterShapes } from './filter-shapes.ts'
 
 export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   offset?: number | undefined
@@ -45,16 +46,8 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
       .describe('The fields to answer with, separated by commas; id and object are always there.'),
   }
   const text = z.union([z.string(), z.array(z.string())])
-  const filters = Object.fromEntries(
-    Object.entries(kind.fields).map(([name, field]) => [
-      name,
-      text
-        .optional()
-        .describe(`Filter: ${field.description} Operators: \`${name}[ne]\`, \`${name}[in]\`, ….`),
-    ]),
-  )
   return z
-    .object({ ...filters, ...controls })
+    .object({ ...filterShapes(kind), ...controls })
     .catchall(text)
     .transform((query, ctx): RecordQuery => {
       const given = Object.entries(query).filter(([name]) => !Object.hasOwn(controls, name)) as [

@@ -30,7 +30,7 @@ const COMMON: Record<string, FieldType> = Object.fromEntries(
 )
 
 export const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
-const TAG_OPERATORS: Operator[] = ['has', 'is_null']
+export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
 /** What may be filtered by, for hints. */
 export const filterNames = (kind: Kind): string[] => [

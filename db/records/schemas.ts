@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
+import { recordExample } from './examples.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
 import { entities, entityNamed, entityNames } from './kinds/index.ts'
@@ -165,20 +166,23 @@ function buildRecord(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields))
     shape[name] = shownAs(field).describe(field.description)
-  return z.object({
-    object: z.literal(kind.object),
-    id: z.uuid(),
-    ...shape,
-    external_id: z.string().nullable(),
-    owner_id: z.uuid().nullable(),
-    tags: z.array(z.string()),
-    custom_fields: z.record(z.string(), z.unknown()),
-    version: z.int(),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-    created_by: actor,
-    updated_by: actor,
-  })
+  const said = (name: keyof typeof commonFields) => commonFields[name].description
+  return z
+    .object({
+      object: z.literal(kind.object),
+      id: z.uuid().describe(said('id')),
+      ...shape,
+      external_id: z.string().nullable().describe(said('external_id')),
+      owner_id: z.uuid().nullable().describe(said('owner_id')),
+      tags: z.array(z.string()).describe(said('tags')),
+      custom_fields: z.record(z.string(), z.unknown()).describe(said('custom_fields')),
+      version: z.int().min(1).describe(said('version')),
+      created_at: z.iso.datetime().describe(said('created_at')),
+      updated_at: z.iso.datetime().describe(said('updated_at')),
+      created_by: actor.describe(said('created_by')),
+      updated_by: actor.describe(said('updated_by')),
+    })
+    .meta({ examples: [recordExample(kind)] })
 }
 
 function shownAs(field: Field): z.ZodType {
@@ -194,11 +198,19 @@ function shownAs(field: Field): z.ZodType {
 export type RecordInput = Record<string, unknown>
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
-const byEntity = <T>(build: (kind: Kind) => T) =>
-  Object.fromEntries(entityNames.map((entity) => [entity, build(entities[entity])])) as Record<EntityName, T>
+/** Each under its name in the OpenAPI document: `Contact`, `ContactCreate`, `ContactUpdate`. */
+const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, suffix = '') =>
+  Object.fromEntries(
+    entityNames.map((entity) => {
+      const kind = entities[entity]
+      return [entity, build(kind).meta({ id: `${capitalized(kind.object)}${suffix}` })]
+    }),
+  ) as Record<EntityName, T>
 
-const creates = byEntity(buildCreate)
-const updates = byEntity(buildUpdate)
+const capitalized = (word: string) => `${word[0]!.toUpperCase()}${word.slice(1)}`
+
+const creates = byEntity(buildCreate, 'Create')
+const updates = byEntity(buildUpdate, 'Update')
 const records = byEntity(buildRecord)
 
 export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>

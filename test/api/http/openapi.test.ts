@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { describeKind } from '../../../db/records/describe.ts'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { createSchema, recordSchema } from '../../../db/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -77,11 +80,51 @@ describe('/openapi.json and /docs', () => {
     assert.ok('ETag' in body.paths['/v1/workflows/{workflow_id}'].get.responses['200'].headers)
   })
 
+  it("names each kind's shapes, and shows an example of each", async () => {
+    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+    const json = (part: { content: Record<string, { schema: object }> }) =>
+      part.content['application/json']!.schema
+    for (const entity of entityNames) {
+      const { object, fields, example } = entities[entity]
+      const name = object[0]!.toUpperCase() + object.slice(1)
+      const { post } = body.paths[`/v1/objects/${entity}`]
+      const { get, patch } = body.paths[`/v1/objects/${entity}/{entity_id}`]
+      assert.deepEqual(json(get.responses[200]), shape(name))
+      assert.deepEqual(json(post.responses[201]), shape(name))
+      assert.equal((json(post.requestBody) as { $ref: string }).$ref, shape(`${name}Create`).$ref)
+      assert.equal((json(patch.requestBody) as { $ref: string }).$ref, shape(`${name}Update`).$ref)
+      const { properties, examples } = body.components.schemas[name]
+      for (const field of Object.keys(fields)) assert.ok(properties[field], field)
+      recordSchema(entity).strict().parse(examples[0])
+      createSchema(entity).parse(example)
+    }
+  })
+
+  it('lists the filters of each field with its operators', async () => {
+    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    for (const entity of entityNames)
+      for (const path of [entity, `contacts/{entity_id}/${entity}`]) {
+        const { parameters } = body.paths[`/v1/objects/${path}`].get
+        const filters = new Map(parameters.map((one: { name: string }) => [one.name, one]))
+        for (const { name, operators, values } of describeKind(entity).fields) {
+          if (operators.length === 0 || name === 'custom_fields') continue
+          // biome-ignore lint/suspicious/noExplicitAny: JSON
+          const { style, schema } = filters.get(name) as any
+          const { $ref } = schema.anyOf.find((one: object) => '$ref' in one)
+          const shape = body.components.schemas[$ref.split('/').at(-1)]
+          assert.deepEqual([style, Object.keys(shape.properties)], ['deepObject', operators], name)
+          if (values) assert.deepEqual(schema.anyOf[0].enum, values)
+        }
+      }
+  })
+
   it('is readable offline: the page loads nothing and runs nothing', async () => {
     const { status, headers, body } = await api.request('GET', '/docs', { key: null })
     assert.equal(status, 200)
     assert.match(headers.get('content-security-policy')!, /default-src 'none'/)
     assert.doesNotMatch(body, /<script|<link|<img|@import|url\(/i)
     for (const { id } of routes) assert.ok(body.includes(`id="${id}"`), id)
+    for (const [, id] of body.matchAll(/<a href="#([^"]+)"/g)) assert.ok(body.includes(`id="${id}"`), id)
   })
 })

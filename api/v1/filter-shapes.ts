@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { commonFields } from '../../db/records/common-fields.ts'
+import { fieldTypes, type Operator } from '../../db/records/field-types.ts'
+import { operatorsOf, TAG_OPERATORS } from '../../db/records/filters.ts'
+import type { Field, Kind } from '../../db/records/kind.ts'
+
+/**
+ * The filters of a list: a parameter by the name of each field, which takes a value or, in brackets, an operator:
+ * `amount=5`, `amount[gte]=5`. To the gateway the brackets are a part of the name, which `parseFilter` takes apart;
+ * what has them as members of an object is the OpenAPI document.
+ */
+export function filterShapes(kind: Kind): Record<string, z.ZodType> {
+  const common = Object.entries(commonFields).filter(([name]) => operatorsOf(kind, name).length > 0)
+  const fields: [string, Pick<Field, 'description' | 'values'> & { type: string }][] = [
+    ...Object.entries(kind.fields),
+    ...common,
+  ]
+  return Object.fromEntries(
+    fields.map(([name, { type, description, values }]) => {
+      // Said, not checked here: choices are read without regard to case.
+      const value = values ? z.string().meta({ enum: [...values] }) : z.string()
+      const shape = z.union([value, z.array(value), operatorShapes[type]!])
+      return [name, shape.optional().describe(`Filter: ${description}`)]
+    }),
+  )
+}
+
+const OF_VALUE: Partial<Record<Operator, string>> = {
+  between: 'Two values, separated by a comma.',
+  in: 'Values, separated by commas; one with a comma in it in double quotes.',
+  nin: 'Values, separated by commas; null is none of them.',
+}
+
+/** One for each type of field, whose fields share it: `MoneyFilter`. */
+const operatorShapes: Record<string, z.ZodType> = Object.fromEntries(
+  [...Object.entries(fieldTypes), ['tags', { operators: TAG_OPERATORS }] as const].map(
+    ([type, { operators }]) => [
+      type,
+      z
+        .strictObject(Object.fromEntries(operators.map((operator) => [operator, operandOf(operator)])))
+        .meta({ id: `${type[0]!.toUpperCase()}${type.slice(1)}Filter` }),
+    ],
+  ),
+)
+
+function operandOf(operator: Operator): z.ZodType {
+  if (operator === 'is_null') return z.enum(['true', 'false']).optional()
+  const note = OF_VALUE[operator]
+  return note ? z.string().describe(note).optional() : z.string().optional()
+}
