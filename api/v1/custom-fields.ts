@@ -12,7 +12,7 @@ import {
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
 import { fieldName, unstorable } from '../../db/records/custom-fields/shape.ts'
-import { CUSTOM_FIELD_TYPES } from '../../db/records/custom-fields/types.ts'
+import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
 import { ifMatch } from '../http/if-match.ts'
@@ -37,7 +37,7 @@ const required = z
 const unique = z
   .boolean()
   .describe(
-    'No two records that are not deleted share a value; text is compared without regard to case. Types that can: all but boolean, multi_select and json. A record that is restored must find its value free.',
+    `No two records that are not deleted share a value; text is compared without regard to case. Types that can: ${UNIQUE_TYPES.join(', ')}. A record that is restored must find its value free.`,
   )
 const options = z
   .array(

@@ -6,7 +6,7 @@ import type { EntityName } from '../kind.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { holdRules, type Rules, readDefinitions } from './rules.ts'
 import { tooMuch } from './shape.ts'
-import { CUSTOM_FIELD_TYPES, type CustomFieldType, customTypes, type Definition, readValue } from './types.ts'
+import { type CustomFieldType, customTypes, type Definition, readValue, UNIQUE_TYPES } from './types.ts'
 
 /**
  * The definitions of a kind's custom fields. Who changes one has all writers of the kind's custom fields wait, so that
@@ -133,7 +133,7 @@ function completed(
   if (hasOptions(type) && !options?.length) wrong('options', `a field of type ${type} needs options`)
   if (!hasOptions(type) && options) wrong('options', `a field of type ${type} has no options`)
   if (unique && !customTypes[type].canBeUnique)
-    wrong('unique', `a field of type ${type} cannot be unique`, `types that can: ${uniqueTypes.join(', ')}`)
+    wrong('unique', `a field of type ${type} cannot be unique`, `types that can: ${UNIQUE_TYPES.join(', ')}`)
   let fallback: unknown = null
   if (input.default !== undefined && input.default !== null) {
     if (unique) wrong('default', 'a unique field has no default, for all records would have the same value')
@@ -148,8 +148,6 @@ function completed(
     ...{ default: fallback, ...stamps },
   }
 }
-
-const uniqueTypes = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type].canBeUnique)
 
 function definitionOf(definitions: Rules['definitions'], name: string): Definition {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { fieldTypes, type Operator } from '../field-types.ts'
 import type { FieldType } from '../kind.ts'
@@ -200,11 +199,8 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   },
 }
 
-/** Whether reading a stored value as this definition says gives the same value. */
-export function keeps(definition: Pick<Definition, 'type' | 'options'>, value: unknown): boolean {
-  const reading = readValue(definition, value)
-  return 'value' in reading && isDeepStrictEqual(reading.value, value)
-}
+/** Those that a definition can ask to be unique. */
+export const UNIQUE_TYPES = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type].canBeUnique)
 
 export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
   customTypes[definition.type].read(value, definition.options ?? [])
