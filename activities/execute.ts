@@ -6,7 +6,7 @@ import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
 import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
 import { masked } from './mask.ts'
-import { capped, storable } from './storable.ts'
+import { capped, requireRoom, storable } from './storable.ts'
 
 /** How the try of one node ended. `input` is its config as rendered and masked, where it got that far. */
 export type Outcome =
@@ -36,6 +36,7 @@ export async function execute(
   let input: unknown = null
   try {
     const type = typeOf(node.type)
+    requireRoom(scope.nodes)
     const rendered = capped(render(node.config, scope))
     input = masked(rendered)
     const config = type.config.parse(rendered)

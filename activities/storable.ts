@@ -11,6 +11,24 @@ export function capped(value: unknown): unknown {
   return isBad(json) ? replaceBad(JSON.parse(json)) : (value ?? null)
 }
 
+/** Of the outputs of all nodes of a run together, which every segment holds in memory. */
+const MAX_RUN_BYTES = 8 * 1024 * 1024
+
+/** Throws NodeError `run_too_large` where the outputs of a run's nodes, by id, leave no room for another. */
+export function requireRoom(nodes: unknown): void {
+  if (typeof nodes !== 'object' || nodes === null) return
+  const outputs = Object.values(nodes)
+  // Each is within its own limit: so few cannot be too many.
+  if (outputs.length * MAX_BYTES <= MAX_RUN_BYTES) return
+  let left = MAX_RUN_BYTES
+  for (const output of outputs) left -= JSON.stringify(output).length
+  if (left < 0)
+    throw new NodeError(
+      'run_too_large',
+      `The outputs of the run's nodes are larger than ${MAX_RUN_BYTES / 1024 / 1024} MiB together.`,
+    )
+}
+
 /** The same value without NUL and half surrogate pairs, which jsonb refuses. */
 export function storable<T>(value: T): T {
   const json = JSON.stringify(value)

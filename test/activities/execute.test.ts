@@ -48,6 +48,21 @@ describe('carrying out one node', () => {
     lines = []
   })
 
+  it('fails where the outputs of the nodes before are too large together', async () => {
+    const context = contextOf(state, {
+      now: new Date(),
+      node: { id: 'it', attempt: 1 },
+      signal: new AbortController().signal,
+      effects: {},
+    })
+    const nodes = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${n}`, { output: 'x'.repeat(900_000) }]))
+    const node = { type: 'set_fields', config: { fields: { a: 1 } } }
+    assert.equal((await execute(node, { nodes: nodes(9) }, context, log)).status, 'completed')
+    const outcome = await execute(node, { nodes: nodes(10) }, context, log)
+    assert.equal(outcome.status === 'failed' && outcome.error.code, 'run_too_large')
+  })
+
   it('fails a node whose data outgrow a mebibyte, by name', async () => {
     const half = 'x'.repeat(600_000)
     const fits = await run({ fields: { a: '{{ inputs.half }}' } }, { half })

@@ -1,4 +1,4 @@
-import { Context, toValue, toValueSync, type Value } from 'liquidjs'
+import { Context, toValue, type Value } from 'liquidjs'
 import { NodeError } from '../nodes/define.ts'
 import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 
@@ -8,13 +8,13 @@ export type Scope = Record<string, unknown>
 export interface RenderLimits {
   /** What LiquidJS may allocate for one placeholder, in its own units (about characters and elements). */
   memory: number
-  /** For the whole value. */
+  /** For the whole value; looked at after each filter, and within those that go through a list. */
   milliseconds: number
   /** Of all rendered text together. */
   characters: number
 }
 
-const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 1_000, characters: 4_000_000 }
+const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 500, characters: 4_000_000 }
 
 /**
  * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
@@ -58,12 +58,11 @@ function renderDeep(value: unknown, path: string, rendering: Rendering, budget: 
 
 function renderText(text: string, path: string, rendering: Rendering, budget: Budget): unknown {
   try {
-    if (Date.now() > budget.until) throw new Error('rendering takes too long')
     const { parts } = parseTemplate(text)
     const only = parts.length === 1 ? parts[0] : undefined
-    if (only && typeof only !== 'string') return evaluate(only, rendering)
+    if (only && typeof only !== 'string') return evaluate(only, rendering, budget)
     const rendered = parts
-      .map((part) => (typeof part === 'string' ? part : textOf(evaluate(part, rendering))))
+      .map((part) => (typeof part === 'string' ? part : textOf(evaluate(part, rendering, budget))))
       .join('')
     budget.characters -= rendered.length
     if (budget.characters < 0) throw new Error('the rendered text is too large')
@@ -77,10 +76,31 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
   }
 }
 
-function evaluate(expression: Value, { scope, limits }: Rendering): unknown {
+function evaluate(expression: Value, { scope, limits }: Rendering, { until }: Budget): unknown {
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
-  return toValue(toValueSync(expression.value(context, false))) ?? null
+  return toValue(settle(expression.value(context, false), until)) ?? null
 }
+
+/** What LiquidJS's own toValueSync does, with a look at the clock at every step. */
+function settle(value: unknown, until: number): unknown {
+  if (!isGenerator(value)) return value
+  let step = value.next()
+  for (;;) {
+    if (Date.now() > until) throw new Error('rendering takes too long')
+    if (step.done) return settle(step.value, until)
+    let settled: unknown
+    try {
+      settled = settle(step.value, until)
+    } catch (error) {
+      step = value.throw(error)
+      continue
+    }
+    step = value.next(settled)
+  }
+}
+
+const isGenerator = (value: unknown): value is Generator<unknown, unknown, unknown> =>
+  typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return ''

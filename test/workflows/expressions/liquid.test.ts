@@ -1,4 +1,4 @@
-import { deepEqual, equal, throws } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { render } from '../../../workflows/expressions/liquid.ts'
 import { references } from '../../../workflows/expressions/references.ts'
@@ -74,6 +74,23 @@ describe('placeholders', () => {
     fails('{{ trigger.big | replace: "x", trigger.big }}', /too large/)
     fails('{{ "now" | date: "%9999999999d" }}', /too large/)
     fails(`{{ a${'['.repeat(5000)} }}`, /nested too deeply/)
+  })
+
+  it('stop within their time, also in the middle of one expression', () => {
+    const items = Array.from({ length: 50_000 }, (_, n) => ({ a: `v${(n * 7919) % 50_000}` }))
+    const costly = [
+      `{{ inputs.items ${'| where: "a" '.repeat(60)}}}`,
+      '{{ inputs.items | size }}'.repeat(2_000),
+    ]
+    for (const text of costly) {
+      const started = Date.now()
+      try {
+        render(text, { inputs: { items } }, { milliseconds: 50 })
+      } catch (error) {
+        match((error as Error).message, /takes too long/)
+      }
+      ok(Date.now() - started < 1_000, `it took ${Date.now() - started} ms`)
+    }
   })
 
   it('tell that something is missing between two values', () =>
