@@ -4,7 +4,7 @@ import { describeCustomField } from '../../db/records/custom-fields/describe.ts'
 import { CUSTOM_FIELD_TYPES } from '../../db/records/custom-fields/types.ts'
 import { describeKind } from '../../db/records/describe.ts'
 import { withArticle } from '../../db/records/kind.ts'
-import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { entityNames } from '../../db/records/kinds/index.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
@@ -63,6 +63,9 @@ const schema = z.object({
   example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
 })
 
+/** Worked out once: a kind does not change while the process runs. */
+const KINDS = entityNames.map(describeKind)
+
 export const objectSchemaRoutes: Route[] = [
   route({
     method: 'GET',
@@ -74,8 +77,7 @@ export const objectSchemaRoutes: Route[] = [
     description: 'Every kind, with its paths and what the key may do with its records.',
     response: { status: 200, schema: listEnvelope(kind) },
     handler: async ({ caller }) => {
-      const data = entityNames.map((entity) => {
-        const { singular, description, fields } = describeKind(entity)
+      const data = KINDS.map(({ entity, singular, description, fields }) => {
         const records = `/v1/objects/${entity}`
         return {
           object: 'object_type',
@@ -91,27 +93,26 @@ export const objectSchemaRoutes: Route[] = [
       return presentList({ data, ...whole, total: data.length, total_is_estimate: false })
     },
   }),
-  ...entityNames.map((entity) => {
-    const { object } = entities[entity]
+  ...KINDS.map((kind) => {
+    const { entity, singular } = kind
     return route({
       method: 'GET',
       path: `/objects/${entity}/schema`,
       scope: `${entity}:read`,
-      id: `get${title(object)}Schema`,
+      id: `get${title(singular)}Schema`,
       tag: title(entity),
-      summary: `What ${withArticle(object)} consists of`,
+      summary: `What ${withArticle(singular)} consists of`,
       description:
         'Its fields and the defined custom fields, with what each can hold and how it can be filtered and sorted by.',
       response: { status: 200, schema },
       handler: async ({ tenant }) => {
         const definitions = await tenant((tx) => listDefinitions(tx, entity))
-        const { upsert_keys, ...described } = describeKind(entity)
         const unique = definitions.filter((definition) => definition.unique)
         return {
           object: 'object_schema',
-          ...described,
+          ...kind,
           custom_fields: definitions.map(describeCustomField),
-          upsert_keys: [...upsert_keys, ...unique.map(({ name }) => `custom_fields.${name}`)],
+          upsert_keys: [...kind.upsert_keys, ...unique.map(({ name }) => `custom_fields.${name}`)],
         }
       },
     })
