@@ -1,18 +1,20 @@
 import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
+import { benchImports } from './imports.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchStart } from './start.ts'
 
 /**
- * `npm run bench [-- records runs deliveries start]`: each figure as a ratio to a floor measured in the same run, in
+ * `npm run bench [-- records runs deliveries imports start]`: each figure as a ratio to a floor measured in the same run, in
  * turns, for machines are noisy. Nothing here is asserted. Of records also: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   deliveries: benchDeliveries,
+  imports: benchImports,
   start: async (stack) => {
     await stack.stop()
     await benchStart(stack)
