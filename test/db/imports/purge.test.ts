@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { createExport } from '../../../db/exports/exports.ts'
+import { purgeExports } from '../../../db/exports/purge.ts'
+import { createImport, getImport } from '../../../db/imports/imports.ts'
+import { purgeImports } from '../../../db/imports/purge.ts'
+import { receiveFile } from '../../../db/imports/upload.ts'
+import type { Tenant } from '../../../db/tenancy.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+
+describe('what imports and exports leave', () => {
+  let db: TestDatabase
+  let tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
+  before(async () => {
+    db = await createTestDatabase()
+    const organizationId = await createOrganization(db)
+    tenant = (work) => db.tenant(organizationId, testActor, work)
+  })
+  after(() => db?.drop())
+
+  const count = async (table: string) =>
+    Number((await db.system(table).count<{ count: number }[]>())[0]!.count)
+
+  it('is deleted in time: files of imports after 30 days, with the rows that failed', async () => {
+    const row = await tenant((tx) =>
+      createImport(tx, { entity: 'contacts', mode: 'create', dry_run: false, mapping: {} }),
+    )
+    async function* file() {
+      yield Buffer.from('email\na@x.example\n')
+    }
+    await receiveFile(tenant, row, file())
+    await db.system('import_errors').insert({
+      ...{
+        organization_id: (await db.system('imports').first('organization_id')).organization_id,
+        import_id: row.id,
+      },
+      ...{ row_number: 1, line: 2, issues: '[]', cells: '[]' },
+    })
+    // Of an upload that broke off.
+    await db.system.raw(
+      "insert into import_pieces select organization_id, gen_random_uuid(), 0, '', now() - interval '2 days' from imports",
+    )
+    await purgeImports(db.system)
+    assert.deepEqual([await count('import_pieces'), await count('import_errors')], [1, 1])
+
+    await db.system('imports').update({ updated_at: db.system.raw("now() - interval '31 days'") })
+    await purgeImports(db.system)
+    assert.deepEqual([await count('import_pieces'), await count('import_errors')], [0, 0])
+    assert.equal((await tenant((tx) => getImport(tx, row.id))).upload_id, null)
+  })
+
+  it('is deleted in time: files of exports after 7 days', async () => {
+    const { id } = await tenant((tx) =>
+      createExport(tx, {
+        entity: 'contacts',
+        query: {},
+        list_query: { sort: 'created_at', order: 'desc', match: 'all', q: undefined, filters: [] },
+        fields: null,
+        bom: false,
+      }),
+    )
+    await db.system.raw("insert into export_pieces select organization_id, id, 0, 'id' from exports")
+    const ended = (days: number) =>
+      db
+        .system('exports')
+        .where({ id })
+        .update({
+          status: 'completed',
+          pieces: 1,
+          ended_at: db.system.raw('now() - make_interval(days => ?)', [days]),
+        })
+    await ended(6)
+    await purgeExports(db.system)
+    assert.equal(await count('export_pieces'), 1)
+    await ended(8)
+    await purgeExports(db.system)
+    assert.deepEqual(
+      [await count('export_pieces'), (await db.system('exports').first()).status],
+      [0, 'expired'],
+    )
+  })
+})

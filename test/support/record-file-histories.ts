@@ -1,0 +1,60 @@
+/**
+ * Records histories of imports and exports into `test/fixtures/histories`, as `record-histories.ts` does those of
+ * runs: `node --import tsx test/support/record-file-histories.ts`. What is stored is never recorded over.
+ */
+import { existsSync, writeFileSync } from 'node:fs'
+import proto from '@temporalio/proto'
+import { startApi } from './api.ts'
+import { createTestDatabase } from './database.ts'
+import { importsOf } from './imports.ts'
+import { until } from './journey.ts'
+import { startWorker } from './worker.ts'
+
+const { History } = proto.temporal.api.history.v1
+const folder = new URL('../fixtures/histories/', import.meta.url)
+
+const db = await createTestDatabase()
+const api = await startApi(db)
+const imports = importsOf(api)
+const worker = await startWorker(db)
+
+/** Each makes a history; @returns the workflow's id. */
+const cases: Record<string, () => Promise<string>> = {
+  async 'import-completed'() {
+    const { id } = await imports.run({ entity: 'contacts' }, 'email\na@x.example\nwrong\n')
+    return `import:${id}`
+  },
+  async 'import-of-several-turns'() {
+    const rows = Array.from({ length: 30_000 }, (_, i) => `many${i}@x.example\n`).join('')
+    const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${rows}`)
+    await imports.start(body.id)
+    await imports.ended(body.id, 120)
+    return `import:${body.id}`
+  },
+  async 'import-stopped'() {
+    const rows = Array.from({ length: 5_000 }, (_, i) => `stopped${i}@x.example\n`).join('')
+    const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${rows}`)
+    await imports.start(body.id)
+    await until('some rows', async () => {
+      const { progress } = (await api.request('GET', `/v1/imports/${body.id}`)).body
+      return progress.rows > 0 ? true : undefined
+    })
+    await api.request('POST', `/v1/imports/${body.id}/stop`)
+    return `import:${body.id}`
+  },
+  async 'export-completed'() {
+    const { body } = await api.request('POST', '/v1/exports', { body: { entity: 'contacts' } })
+    return `export:${body.id}`
+  },
+}
+
+for (const [name, make] of Object.entries(cases)) {
+  const file = new URL(`${name}.binpb`, folder)
+  if (existsSync(file)) continue
+  const handle = worker.client.workflow.getHandle(await make())
+  await until('the end', () => handle.result(), 60)
+  writeFileSync(file, History.encode(await handle.fetchHistory()).finish())
+}
+await worker.stop()
+await api.close()
+await db.drop()
