@@ -38,12 +38,21 @@ export interface StackOptions {
   env?: Record<string, string>
   /** An earlier stack that has ended, to start again on its data and ports. */
   previous?: TestStack
+  /** A stack whose database and Temporal this one's api and worker share. Both want the same SECRETS_KEY. */
+  beside?: TestStack
 }
 
 const START_MILLISECONDS = 90_000
 
 /** Resolves when the box is printed: everything is ready. Throws with all that was printed when it ends before. */
-export async function startStack({ env = {}, previous }: StackOptions = {}): Promise<TestStack> {
+export async function startStack({
+  env: given = {},
+  previous,
+  beside,
+}: StackOptions = {}): Promise<TestStack> {
+  const shared = beside && { DATABASE_URL: beside.databaseUrl, TEMPORAL_ADDRESS: beside.temporalAddress }
+  const env: Record<string, string> = { ...shared, ...given }
+  const known = previous ?? beside
   const dataDir = previous?.dataDir ?? temporaryFolder()
   const ports = previous ? portsOf(previous) : await freePorts()
   const supervisor = spawnSupervisor({ DATA_DIR: dataDir, ...ports, ...env })
@@ -59,11 +68,11 @@ export async function startStack({ env = {}, previous }: StackOptions = {}): Pro
   return {
     apiUrl: `http://localhost:${ports.PORT}`,
     workerUrl: `http://localhost:${ports.WORKER_PORT}`,
-    temporalAddress: `127.0.0.1:${ports.TEMPORAL_PORT}`,
+    temporalAddress: env.TEMPORAL_ADDRESS ?? `127.0.0.1:${ports.TEMPORAL_PORT}`,
     temporalUiUrl: `http://localhost:${ports.TEMPORAL_UI_PORT}`,
     databaseUrl: env.DATABASE_URL ?? databaseUrl(dataDir),
     dataDir,
-    ...(previous ? { key: previous.key, owner: previous.owner } : secrets(supervisor.output())),
+    ...(known ? { key: known.key, owner: known.owner } : secrets(supervisor.output())),
     output: supervisor.output,
     pid,
     kill: (name, signal = 'SIGKILL') => process.kill(pid(name), signal),
