@@ -3,7 +3,7 @@ import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
 import { lacksCurrency, organizationCurrency } from './currency.ts'
 import { holdRules, type Rules } from './custom-fields/rules.ts'
-import { claimUnique } from './custom-fields/unique.ts'
+import { claimUnique, uniqueTaken } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -111,26 +111,36 @@ async function createSet(tx: Tenant, kind: Kind, inputs: RecordInput[]): Promise
     attempt(() => creation(tx.actor, kind, currency(values), rules)),
   )
   const writes = prepared.flatMap((one) => ('error' in one ? [] : [one]))
-  const wrong = await referenceIssues(tx, kind, writes)
-  const taken = await takenExternalIds(tx, kind, writes)
-  const outcomes = prepared.map((one): Outcome => {
+  const refused = await refusals(tx, kind, rules, writes)
+  const sound = writes.filter(({ record }) => !refused.has(record.id))
+  await write(tx, kind, rules, sound)
+  return prepared.map((one): Outcome => {
     if ('error' in one) return one
-    const { record } = one
-    const issues = wrong.get(record.id)
-    if (issues) return { error: invalid(issues) }
-    if (typeof record.external_id === 'string') {
-      if (taken.has(record.external_id)) return { error: externalIdTaken(kind, record) }
-      taken.add(record.external_id)
-    }
-    return { record, created: true }
+    const error = refused.get(one.record.id)
+    return error ? { error } : { record: one.record, created: true }
   })
-  await write(
-    tx,
-    kind,
-    rules,
-    prepared.flatMap((one, i) => ('error' in one || 'error' in outcomes[i]! ? [] : [one])),
-  )
-  return outcomes
+}
+
+/** Why some of the new records cannot be written, by id. */
+async function refusals(
+  tx: Tenant,
+  kind: Kind,
+  rules: Rules,
+  writes: Write[],
+): Promise<Map<string, AppError>> {
+  const [issues, taken] = await Promise.all([
+    referenceIssues(tx, kind, writes),
+    takenExternalIds(tx, kind, writes),
+  ])
+  const refused = new Map([...issues].map(([id, found]) => [id, invalid(found)]))
+  for (const { record } of writes) {
+    if (refused.has(record.id) || typeof record.external_id !== 'string') continue
+    if (taken.has(record.external_id)) refused.set(record.id, externalIdTaken(kind, record))
+    taken.add(record.external_id)
+  }
+  const rest = writes.filter(({ record }) => !refused.has(record.id))
+  for (const [id, error] of await uniqueTaken(tx, kind, rules, rest)) refused.set(id, error)
+  return refused
 }
 
 async function updateSet(tx: Tenant, kind: Kind, updates: Update[]): Promise<Outcome[]> {

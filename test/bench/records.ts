@@ -1,5 +1,6 @@
 import { connect } from '../../db/connect.ts'
 import { type ApiProcess, startApi } from './api-process.ts'
+import { benchBatch } from './batch.ts'
 import { startChild } from './child.ts'
 import { load, type Shot } from './load.ts'
 import { lists, singles, type Target, target } from './record-cases.ts'
@@ -70,6 +71,7 @@ export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptio
         }),
       )
     }
+    if ('batch'.includes(only)) for (const at of [big, small]) await benchBatch(db, at)
     if ('memory'.includes(only)) await benchMemory(api, big)
   } finally {
     await floor.close()

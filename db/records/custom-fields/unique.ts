@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { conflict } from '../../errors.ts'
+import { type AppError, conflict } from '../../errors.ts'
 import type { Tenant } from '../../tenancy.ts'
 import type { EntityName, Kind } from '../kind.ts'
 import type { Write } from '../write.ts'
@@ -33,9 +33,40 @@ export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: 
   }
   await freeValues(tx, kind.entity, freed)
   const lost = firstTwice(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
-  if (lost)
-    throw conflict(`another ${kind.object} has this ${lost.name}`, { param: `custom_fields.${lost.name}` })
+  if (lost) throw isTaken(kind, lost)
 }
+
+/**
+ * Of new records those with a unique value that another has, or one before them in `writes`, by id with what
+ * `claimUnique` would say. It holds nothing: the values still have to be claimed.
+ */
+export async function uniqueTaken(
+  tx: Tenant,
+  kind: Kind,
+  rules: Rules,
+  writes: Write[],
+): Promise<Map<string, AppError>> {
+  const refused = new Map<string, AppError>()
+  const wanted = writes.flatMap(({ record }) => valuesOf(rules, record.id, record.custom_fields))
+  if (wanted.length === 0) return refused
+  const { rows } = await tx.trx.raw<{ rows: Key[] }>(
+    `select held.name, held.value_key as key from unnest(?::text[], ?::text[]) as wanted (name, value_key)
+     join custom_field_values held on held.organization_id = ? and held.entity = ?
+       and held.name = wanted.name and held.value_key = wanted.value_key`,
+    [...columnsOf(wanted).slice(0, 2), tx.organizationId, kind.entity] as never,
+  )
+  const held = new Set(rows.map(together))
+  for (const { record } of writes) {
+    const values = valuesOf(rules, record.id, record.custom_fields)
+    const lost = values.find((value) => held.has(together(value)))
+    if (lost) refused.set(record.id, isTaken(kind, lost))
+    else for (const value of values) held.add(together(value))
+  }
+  return refused
+}
+
+const isTaken = (kind: Kind, { name }: Key) =>
+  conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
 /** Frees all that a record holds: it is deleted. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMany, type Outcome, updateMany, upsertMany } from '../../../db/records/bulk.ts'
+import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
@@ -105,6 +106,20 @@ describe('many records at once', () => {
     ])
     assert.deepEqual(outcomes.map(typeOf), ['conflict', 'validation_error', 'record', 'conflict'])
     assert.equal(errorIn(outcomes[3]!).details.param, 'external_id')
+  })
+
+  it('takes each value of a unique custom field once, the first that comes', async () => {
+    await records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
+    const badge = (value: string) => ({ first_name: 'A', custom_fields: { badge: value } })
+    await records.create('contacts', badge('one'))
+    const outcomes = await createAll('contacts', [
+      badge('ONE'),
+      { ...badge('two'), company_id: crypto.randomUUID() },
+      badge('two'),
+      badge('Two'),
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['conflict', 'validation_error', 'record', 'conflict'])
+    assert.equal(errorIn(outcomes[3]!).details.param, 'custom_fields.badge')
   })
 
   it('writes the others where another client takes an external_id in the same moment', async () => {
