@@ -2,12 +2,14 @@ import type { AppRoute } from '../http/route.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
+import { organizationRoutes } from './organization.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { sessionRoutes } from './session.ts'
 
 /** Every operation of /app. A new resource: a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
+  ...organizationRoutes,
   ...keyRoutes,
   ...incomingWebhookRoutes,
   ...outgoingWebhookRoutes,

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { getOrganization, type Organization, updateOrganization } from '../../db/organization.ts'
+import { isCurrency, isTimezone } from '../../db/records/values.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+
+const values = {
+  name: z.string().trim().min(1).max(200),
+  currency: z
+    .string()
+    .trim()
+    .toUpperCase()
+    .refine(isCurrency, 'must be a code of ISO 4217, such as USD')
+    .describe('Of money that comes without one.'),
+  timezone: z
+    .string()
+    .refine(isTimezone, 'must be an IANA name such as Europe/Zurich')
+    .describe('Workflows read it as `org.timezone`.'),
+  log_retention_days: z
+    .int()
+    .min(1)
+    .max(3_650)
+    .describe('How long logs of webhooks, events and deliveries are kept.'),
+  strict_custom_fields: z
+    .boolean()
+    .describe('Whether custom fields without a definition are refused when records are written.'),
+}
+
+const organization = z.object({
+  object: z.literal('organization'),
+  id: z.uuid(),
+  plan: z.enum(['free', 'professional', 'enterprise']),
+  ...values,
+  created_at: z.iso.datetime(),
+})
+
+const present = (found: Organization) => ({ object: 'organization', ...found })
+
+export const organizationRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/organization',
+    role: 'member',
+    id: 'getOrganization',
+    tag: 'Organization',
+    summary: 'Get the organization',
+    response: { status: 200, schema: organization },
+    handler: async ({ tenant }) => present(await tenant(getOrganization)),
+  }),
+  appRoute({
+    method: 'PATCH',
+    path: '/organization',
+    role: 'admin',
+    id: 'updateOrganization',
+    tag: 'Organization',
+    summary: 'Change the organization',
+    description: 'Absent is unchanged.',
+    body: z.strictObject(values).partial(),
+    response: { status: 200, schema: organization },
+    example: { currency: 'EUR', strict_custom_fields: true },
+    handler: async ({ body, tenant }) => present(await tenant((tx) => updateOrganization(tx, body))),
+  }),
+]

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { type App, signIn } from '../../support/session.ts'
+
+describe('the organization', () => {
+  let db: TestDatabase
+  let api: TestApi
+  let owner: App
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+    owner = await signIn(db, api)
+  })
+  after(async () => {
+    await api.close()
+    await db.drop()
+  })
+
+  it('shows what it has not chosen as it is by default', async () => {
+    const { status, body } = await owner('GET', '/organization')
+    assert.equal(status, 200)
+    const { currency, timezone, log_retention_days, strict_custom_fields } = body
+    assert.deepEqual(
+      { currency, timezone, log_retention_days, strict_custom_fields },
+      { currency: 'USD', timezone: 'UTC', log_retention_days: 30, strict_custom_fields: false },
+    )
+  })
+
+  it('puts money without a currency in its own', async () => {
+    const { status, body } = await owner('PATCH', '/organization', { currency: 'eur' })
+    assert.deepEqual([status, body.currency, body.timezone], [200, 'EUR', 'UTC'])
+    const deal = await api.request('POST', '/v1/objects/deals', { body: { name: 'Big', amount: 5 } })
+    assert.equal(deal.body.currency, 'EUR')
+  })
+
+  it('refuses custom fields without a definition once it is strict', async () => {
+    const create = () =>
+      api.request('POST', '/v1/objects/contacts', {
+        body: { email: 'ada@example.com', custom_fields: { colour: 'red' } },
+      })
+    assert.equal((await create()).status, 201)
+    assert.equal((await owner('PATCH', '/organization', { strict_custom_fields: true })).status, 200)
+    const refused = await create()
+    assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'custom_fields', 'colour']])
+  })
+
+  it('names all that is wrong, and is changed by admins only', async () => {
+    const wrong = await owner('PATCH', '/organization', {
+      currency: 'XXZ',
+      timezone: 'Mars',
+      log_retention_days: 0,
+    })
+    assert.equal(wrong.status, 422)
+    assert.deepEqual(
+      wrong.body.detail.map(({ loc }: { loc: string[] }) => loc[1]),
+      ['currency', 'timezone', 'log_retention_days'],
+    )
+    const member = await signIn(db, api, 'member')
+    assert.equal((await member('GET', '/organization')).status, 200)
+    assert.equal((await member('PATCH', '/organization', { name: 'Mine' })).status, 403)
+  })
+})
