@@ -119,5 +119,5 @@ const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
 
 function exampleOf(name: string): Record<string, unknown> {
   const event = SERVICE_EVENTS.find((one) => one.name === name)
-  return (event && eventExample(event)) ?? { id: '01890a5d-ac96-774b-bcce-b302099a8057' }
+  return event ? eventExample(event) : { id: '01890a5d-ac96-774b-bcce-b302099a8057' }
 }

@@ -57,7 +57,10 @@ export const fieldMapping = z.discriminatedUnion('mode', [
       .array(
         z.strictObject({
           from: path,
-          to: z.string().max(100),
+          to: z.string().max(100).meta({
+            description:
+              'A field of the target, `address.city`, `tags`, `custom_fields.tier`, `company_name` (the company is found or made) or `note_content` (a note is added).',
+          }),
           transforms: z.array(transform).max(10).default([]),
           default: z.string().max(1_000).optional(),
           skip_if: pattern.optional(),

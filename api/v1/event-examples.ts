@@ -24,23 +24,22 @@ const run = z.object({
 const isMerge = ({ name }: ServiceEvent) => name.endsWith('.merged')
 const mergedFrom = { merged_from: z.uuid().describe('The record that went into this one, and is gone.') }
 
-const kindOf = (subject: ServiceEvent['subject']) =>
+/** Undefined for runs. */
+const kindOf = ({ subject }: ServiceEvent) =>
   entityNames.find((entity) => entities[entity].object === subject)
 
-/** What `data` of an event holds, as JSON Schema; null for a kind that this version does not keep. */
-export function eventSchema(event: ServiceEvent): Record<string, unknown> | null {
-  const kind = kindOf(event.subject)
+/** What `data` of an event holds, as JSON Schema. */
+export function eventSchema(event: ServiceEvent): Record<string, unknown> {
+  const kind = kindOf(event)
   // Of the shape alone: the kind's own schema is a reference into the OpenAPI document.
   const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
-  const schema = event.subject === 'run' ? run : shape && z.object(shape)
-  return schema ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : null
+  return z.toJSONSchema(shape ? z.object(shape) : run, { io: 'output', unrepresentable: 'any' })
 }
 
-/** `data` as a receiver could get it; null where there is no schema. */
-export function eventExample(event: ServiceEvent): Record<string, unknown> | null {
-  if (event.subject === 'run') return runExample(event)
-  const kind = kindOf(event.subject)
-  if (!kind) return null
+/** `data` as a receiver could get it. */
+export function eventExample(event: ServiceEvent): Record<string, unknown> {
+  const kind = kindOf(event)
+  if (!kind) return runExample(event)
   return {
     ...recordExample(entities[kind], specialOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
@@ -51,7 +50,7 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> | nul
 /** The old values of the changed fields, as the example has them; undefined where the event tells of no update. */
 export function previousExample(event: ServiceEvent): Record<string, unknown> | undefined {
   if (event.name.endsWith('.updated')) return { external_id: 'crm-7' }
-  const kind = kindOf(event.subject)
+  const kind = kindOf(event)
   const special = specialOf(event)
   if (!kind || !special) return undefined
   const { example, fields } = entities[kind]
@@ -60,9 +59,9 @@ export function previousExample(event: ServiceEvent): Record<string, unknown> | 
 }
 
 /** What the kind says of an event of its own, such as `deal.won`. */
-function specialOf({ name, subject }: ServiceEvent): KindEvent | undefined {
-  const kind = kindOf(subject)
-  return kind && entities[kind].events?.[name.slice(name.indexOf('.') + 1)]
+function specialOf(event: ServiceEvent): KindEvent | undefined {
+  const kind = kindOf(event)
+  return kind && entities[kind].events?.[event.name.slice(event.name.indexOf('.') + 1)]
 }
 
 function runExample(event: ServiceEvent) {

@@ -10,10 +10,7 @@ const event = z.object({
   name: z.string(),
   description: z.string(),
   subject: z.string().meta({ description: 'What `data` is: a record of this kind, or a run.' }),
-  data_schema: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .meta({ description: 'JSON Schema of `data`; null for kinds of record that are yet to come.' }),
+  data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
   example: z
     .object({
       id: z.uuid(),
@@ -22,7 +19,6 @@ const event = z.object({
       data: z.record(z.string(), z.unknown()),
       previous: z.record(z.string(), z.unknown()).optional(),
     })
-    .nullable()
     .meta({ description: 'A body as it is delivered.' }),
 })
 
@@ -60,7 +56,6 @@ export const eventRoutes: Route[] = [
 
 function deliveryExample(event: ServiceEvent) {
   const data = eventExample(event)
-  if (!data) return null
   const previous = previousExample(event)
   return {
     id: '01890a5d-ac96-774b-bcce-b302099a8060',

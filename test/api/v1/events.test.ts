@@ -8,8 +8,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 interface EventType {
   name: string
   subject: string
-  data_schema: { properties: Record<string, unknown> } | null
-  example: { event: string; data: Record<string, unknown>; previous?: unknown } | null
+  data_schema: { properties: Record<string, unknown> }
+  example: { event: string; data: Record<string, unknown>; previous?: unknown }
 }
 
 describe('the catalogue of events', () => {
@@ -40,23 +40,23 @@ describe('the catalogue of events', () => {
 
   it('gives each the schema of its data, and an example that keeps to it', () => {
     const { data_schema, example } = events.get('contact.created')!
-    assert.ok(data_schema!.properties.email)
-    assert.equal(example!.event, 'contact.created')
+    assert.ok(data_schema.properties.email)
+    assert.equal(example.event, 'contact.created')
     for (const entity of entityNames)
       for (const event of events.values())
         if (event.subject === entities[entity].object)
           recordSchema(entity)
             .extend(event.name.endsWith('.merged') ? { merged_from: z.uuid() } : {})
             .strict()
-            .parse(event.example!.data)
+            .parse(event.example.data)
     const failed = events.get('workflow.failed')!
-    assert.deepEqual(Object.keys(failed.data_schema!.properties), Object.keys(failed.example!.data))
+    assert.deepEqual(Object.keys(failed.data_schema.properties), Object.keys(failed.example.data))
   })
 
   it('shows the old values where something changed', () => {
-    assert.ok(events.get('contact.updated')!.example!.previous)
-    assert.equal(events.get('contact.created')!.example!.previous, undefined)
-    const won = events.get('deal.won')!.example!
+    assert.ok(events.get('contact.updated')!.example.previous)
+    assert.equal(events.get('contact.created')!.example.previous, undefined)
+    const won = events.get('deal.won')!.example
     assert.deepEqual([won.data.stage, won.data.probability], ['won', 100])
     assert.deepEqual(won.previous, { stage: 'proposal' })
   })
