@@ -84,6 +84,7 @@ export function graphOf(
 
 function common(sets: ReadonlySet<string>[]): ReadonlySet<string> {
   const [one, ...others] = sets
+  if (one && others.length === 0) return one
   return new Set([...(one ?? [])].filter((id) => others.every((other) => other.has(id))))
 }
 
