@@ -9,6 +9,7 @@ import { createKey as insertKey, type KeyWithSecret } from '../../db/keys.ts'
 import { createLogger } from '../../db/log.ts'
 import { Listener } from '../../db/notify.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
+import { assertDeclared } from './declared.ts'
 
 export interface Answer {
   status: number
@@ -31,6 +32,7 @@ export interface TestApi {
   organizationId: string
   key: string
   secretsKey: Buffer
+  /** Throws where the answer is not what OpenAPI declares. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   close(): Promise<void>
 }
@@ -82,7 +84,13 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
       })
       const text = await response.text()
       const json = response.headers.get('content-type')?.includes('json')
-      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+      const answer = {
+        status: response.status,
+        headers: response.headers,
+        body: json ? JSON.parse(text) : text,
+      }
+      assertDeclared(method, path, answer)
+      return answer
     },
     async close() {
       await listener.close()

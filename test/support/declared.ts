@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { z } from 'zod'
+import { type OpenApi, type Operation, openApi } from '../../api/http/openapi.ts'
+import { Router } from '../../api/http/router.ts'
+import { appRoutes } from '../../api/settings/route-table.ts'
+import { routes } from '../../api/v1/route-table.ts'
+import type { Answer } from './api.ts'
+
+type Json = Record<string, unknown>
+
+const document = openApi(routes, appRoutes, '/')
+const router = new Router<Operation>()
+for (const [path, methods] of Object.entries(document.paths))
+  for (const [method, operation] of Object.entries(methods)) router.add(method.toUpperCase(), path, operation)
+
+const checkers = new Map<string, z.ZodType>()
+
+/**
+ * Holds an answer of the API against what its OpenAPI document declares for the operation and status. Throws with the
+ * operation's name where the status, the type or the body is another; a member that the document does not name is
+ * wrong, too. Paths that are no operation pass.
+ */
+export function assertDeclared(method: string, path: string, { status, headers, body }: Answer): void {
+  const { pathname, searchParams } = new URL(path, 'http://api')
+  const match = router.match(method, pathname)
+  if (!match?.found) return
+  const { operationId, responses } = match.value
+  const what = `${operationId} answers ${status}`
+  const response = resolve(responses[status])
+  assert.ok(response, `${what}, which is not declared: ${JSON.stringify(body)}`)
+  const type = headers.get('content-type')?.split(';')[0] ?? ''
+  const content = (response.content as Record<string, { schema: Json }>)[type]
+  assert.ok(content, `${what} with ${type}, which is not declared`)
+  if (type !== 'application/json') return
+  const narrowed = searchParams.has('fields') && status === 200
+  const name = `${operationId} ${status} ${narrowed}`
+  const checker = checkers.get(name) ?? toChecker(narrowed ? withFields(content.schema) : content.schema)
+  checkers.set(name, checker)
+  const issues = checker.safeParse(body).error?.issues ?? []
+  assert.deepEqual(issues, [], `${what} with what is not declared: ${JSON.stringify(body)}`)
+}
+
+function resolve(part: unknown): Json | undefined {
+  const { $ref } = (part ?? {}) as { $ref?: string }
+  if (!$ref) return part as Json | undefined
+  return $ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((whole, step) => (whole as Json)[step], document) as Json
+}
+
+/** A list that was asked for some fields has the others' values left out. */
+function withFields(schema: Json): Json {
+  const { properties, ...list } = resolve(schema) as { properties: Record<string, { items: Json }> }
+  const item = { ...resolve(properties.data!.items), required: ['object', 'id'] }
+  return { ...list, properties: { ...properties, data: { type: 'array', items: item } } }
+}
+
+const definitions = closed(document.components.schemas) as OpenApi['components']['schemas']
+
+function toChecker(schema: Json): z.ZodType {
+  return z.fromJSONSchema({ ...(closed(schema) as Json), $defs: definitions } as z.core.JSONSchema.JSONSchema)
+}
+
+/** Clients are to ignore what they do not know; what the API itself says must all be declared. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const copy: Json = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]))
+  if (typeof copy.$ref === 'string') copy.$ref = copy.$ref.replace('#/components/schemas/', '#/$defs/')
+  if (copy.type === 'object' && copy.properties) copy.additionalProperties ??= false
+  return copy
+}
