@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const activities = createActivities({ db, log, http: http.call, records: recordEffects })
   const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
-  const files = createFiles({ db })
+  const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE
   const { connectionOptions } = loadClientConnectConfig()

@@ -1,16 +1,16 @@
 import { Context } from '@temporalio/activity'
-import type { Database } from '../../db/connect.ts'
 import { advanceExport } from '../../db/exports/advance.ts'
 import type { ExportRow } from '../../db/exports/exports.ts'
 import type { Actor } from '../../db/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
+import type { FilesDeps } from './deps.ts'
 
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Exports the next records for some seconds, a transaction for each piece of the file. */
-export function createExportRows({ db }: { db: Database }) {
+export function createExportRows({ db }: FilesDeps) {
   return async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
     const until = Date.now() + TURN_MS
     for (;;) {

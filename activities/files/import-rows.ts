@@ -1,12 +1,13 @@
 import { Context } from '@temporalio/activity'
-import type { Database } from '../../db/connect.ts'
 import { type CsvRow, readRows } from '../../db/csv/rows.ts'
 import { AppError } from '../../db/errors.ts'
 import { advanceImport, beginImport, failImport, type Read } from '../../db/imports/advance.ts'
 import { getImport, type ImportRow } from '../../db/imports/imports.ts'
 import { readPieces } from '../../db/imports/pieces.ts'
+import { isRefusal, writeEachRow } from '../../db/imports/write-rows.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
+import type { FilesDeps } from './deps.ts'
 
 /** Of one transaction: as many as a batch may have. */
 const ROWS = 200
@@ -15,7 +16,7 @@ const TURN_MS = 5_000
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
-export function createImportRows({ db }: { db: Database }) {
+export function createImportRows({ db, log }: FilesDeps) {
   return async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }
     const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
@@ -31,8 +32,17 @@ export function createImportRows({ db }: { db: Database }) {
       while (row.status === 'running' && Date.now() < until) {
         const from: number = row.next_byte
         const read = await next(file)
-        row = await db
-          .tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read))
+        const advance = (write?: typeof writeEachRow) =>
+          db.tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read, write))
+        row = await advance()
+          .catch((error: unknown) => {
+            if (!isRefusal(error)) throw error
+            log.warn(
+              { organization_id, import_id: id, code: (error as { code: string }).code },
+              'rows go one by one',
+            )
+            return advance(writeEachRow)
+          })
           .catch((error: unknown) => {
             if (!(error instanceof AppError)) throw error
             return system((tx) => failImport(tx, of, error))

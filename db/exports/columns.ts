@@ -37,12 +37,12 @@ export async function exportColumns(
 }
 
 async function namesInUse(tx: Tenant, entity: EntityName): Promise<string[]> {
-  const { rows } = await tx.trx.raw<{ rows: { name: string }[] }>(
-    `select distinct name from ${entity}, jsonb_object_keys(custom_fields) name
+  const { rows } = await tx.trx.raw<{ rows: { key: string }[] }>(
+    `select distinct one.key from ${entity}, jsonb_object_keys(custom_fields) one (key)
      where organization_id = ? and deleted_at is null limit ${MAX_CUSTOM}`,
     [tx.organizationId],
   )
-  return rows.map(({ name }) => `custom_fields.${name}`)
+  return rows.map(({ key }) => `custom_fields.${key}`)
 }
 
 /** Makes a record the cells of its row. */

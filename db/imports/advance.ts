@@ -38,22 +38,21 @@ export interface Read {
 /**
  * Deals with the next rows of an import: the records, the rows that failed, and how far it is then, all in this one
  * transaction. So a process that dies leaves all of it or nothing, and whoever goes on does so behind these rows.
- * @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
+ * `write` is `writeEachRow` where `writeRows` could not. @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
  */
 export async function advanceImport(
   tx: Tenant,
   of: StartOf,
   from: number,
   { rows, end }: Read,
+  write = writeRows,
 ): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
   const targets = await targetsFor(tx, row.entity)
   const { header } = row.file!
   const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length }
-  const written = await (row.dry_run
-    ? tried(tx, (inner) => writeRows(inner, job, rows))
-    : writeRows(tx, job, rows))
+  const written = await (row.dry_run ? tried(tx, (inner) => write(inner, job, rows)) : write(tx, job, rows))
   await noteFailures(tx, row, rows, written)
   const last = rows.at(-1)?.end
   return changeImport(tx, row.id, {

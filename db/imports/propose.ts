@@ -1,6 +1,6 @@
 import { ENTITY_OF } from '../incoming/types.ts'
 import { READ_ONLY } from '../records/common-fields.ts'
-import type { EntityName } from '../records/kind.ts'
+import type { EntityName, Field } from '../records/kind.ts'
 import { entities } from '../records/kinds/index.ts'
 import { normalise, SYNONYMS } from '../records/synonyms.ts'
 import type { Mapping } from './imports.ts'
@@ -35,9 +35,10 @@ function guess(
   if (targetOf(targets, column)) return { target: column, rank: 0 }
   const whole = normalise(column)
   const { object } = entities[entity]
+  const fields: Record<string, Field> = entities[entity].fields
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
-  if (SERVICE.has(bare)) return { target: null, rank: 0 }
+  if (SERVICE.has(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
   for (const name of [whole, bare]) {
     const own = [...targets.byName.values()].find((target) => namesOf(target).includes(name))
     if (own) return { target: own.name, rank: name === whole ? 1 : 2 }

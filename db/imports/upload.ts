@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
 import { readRows } from '../csv/rows.ts'
-import { conflict, type Issue, invalid } from '../errors.ts'
+import { AppError, conflict, type Issue, invalid } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { changeImport, type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
@@ -101,14 +101,19 @@ async function readFile(
     encoding: decoder.encoding!,
     delimiter,
     header,
-    samples: header.map((_, index) => samples.map((cells) => (cells[index] ?? '').slice(0, 100))),
+    samples: header.map((_, index) =>
+      samples.map((cells) => (cells[index] ?? '').replaceAll('\0', '\ufffd').slice(0, 100)),
+    ),
     start,
   }
 }
 
 /** Columns without a name get one; trailing ones that spreadsheets leave behind, too. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
-  const header = cells.map((cell, index) => cell.trim() || `column ${index + 1}`)
+  const header = cells.map((cell, index) => {
+    const name = cell.trim()
+    return name === '' || name === '__proto__' ? `column ${index + 1}` : name
+  })
   const issues: Issue[] = header.flatMap((name, index) => {
     const earlier = header.indexOf(name)
     return earlier === index
@@ -120,6 +125,8 @@ function headerOf(cells: string[]): string[] {
           ),
         ]
   })
+  if (cells.some((cell) => cell.includes('\0')))
+    issues.push(issue('the first row holds NUL: the file is no text', 'save the sheet as "CSV UTF-8"'))
   if (header.length > MAX_COLUMNS) issues.push(issue(`the file has more than ${MAX_COLUMNS} columns`))
   if (
     cells.some((cell) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell)) ||
@@ -139,6 +146,16 @@ const issue = (msg: string, hint?: string): Issue => ({
   ...(hint ? { hint } : {}),
 })
 
+const WORKBOOKS = ['504b0304', 'd0cf11e0'].map((hex) => Buffer.from(hex, 'hex'))
+
+/** What people send instead: the spreadsheet itself, new (zip) or old. */
+function refuseWorkbook(beginning: Buffer): void {
+  if (WORKBOOKS.some((mark) => beginning.subarray(0, mark.length).equals(mark)))
+    throw new AppError('invalid_request', 'the file is a workbook, not CSV', {
+      hint: 'save the sheet as "CSV UTF-8" and send that',
+    })
+}
+
 async function* decoded(
   upload: AsyncIterable<Buffer>,
   decoder: ToUtf8,
@@ -146,6 +163,7 @@ async function* decoded(
 ): AsyncGenerator<Buffer> {
   // Gathered, for the decoder wants to see a byte order mark whole.
   for await (const piece of piecesOf(upload)) {
+    if (counted.bytes === 0) refuseWorkbook(piece)
     counted.bytes += piece.length
     yield decoder.write(piece)
   }

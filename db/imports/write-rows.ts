@@ -8,7 +8,7 @@ import { entities } from '../records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
 import { createRecord } from '../records/store.ts'
 import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
-import type { Tenant } from '../tenancy.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { type Column, isFilled, type RowFields, type RowIssue, readRow, rowIssues } from './read-row.ts'
 
@@ -57,6 +57,28 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   written.failures = lines.filter((line) => !isSound(line)).map(({ row, issues }) => ({ row, issues }))
   return written
 }
+
+/**
+ * The same, each row on its own: for when one of them makes the database refuse them all. What it did not take is a row
+ * that failed.
+ */
+export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
+  const sum: Written = { created: 0, updated: 0, skipped: 0, failures: [] }
+  for (const row of rows) {
+    const one = await savepoint(tx, (inner) => writeRows(inner, job, [row])).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error
+      const issues = [{ column: null, message: 'the row cannot be stored: something went wrong on our side' }]
+      return { created: 0, updated: 0, skipped: 0, failures: [{ row, issues }] }
+    })
+    for (const name of ['created', 'updated', 'skipped'] as const) sum[name] += one[name]
+    sum.failures.push(...one.failures)
+  }
+  return sum
+}
+
+/** Whether PostgreSQL refused the data: wrong, against a constraint, or past a limit. It will do so again. */
+export const isRefusal = (error: unknown): boolean =>
+  /^(22|23|54|P0)/.test((error as { code?: string } | null)?.code ?? '')
 
 const isSound = ({ issues }: Line) => issues.length === 0
 

@@ -64,7 +64,7 @@ export async function startWorker(
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     deliveries: createDeliver({ db, http: receivers, secretsKey: effects.secretsKey ?? randomBytes(32) }),
-    files: createFiles({ db }),
+    files: createFiles({ db, log: testLog }),
     connection,
     namespace: 'default',
     taskQueue,

@@ -150,4 +150,41 @@ describe('exports', function () {
     assert.deepEqual([done.progress.created, done.progress.failed], [150, 0])
     assert.deepEqual(await said(target), before)
   })
+
+  it('of every kind are understood by an import', async () => {
+    const request = await client()
+    const records: Record<string, object> = {
+      companies: {
+        name: 'Acme',
+        domain: 'acme.example',
+        annual_revenue: '-1250.00',
+        currency: 'CHF',
+        employee_count: 12,
+      },
+      deals: { name: 'Big', stage: 'won', amount: '1234.5', expected_close_date: '2026-01-31', tags: ['a'] },
+      tasks: { title: 'Call', status: 'done', due_at: '2026-01-31T09:00:00.123Z', priority: 'high' },
+      notes: { body: '=1+1\n"quoted"; and, so', format: 'markdown', pinned: true },
+      activities: {
+        type: 'call',
+        duration_seconds: 90,
+        direction: 'inbound',
+        occurred_at: '2026-01-31T09:00:00Z',
+      },
+    }
+    for (const [entity, body] of Object.entries(records)) {
+      const created = await request('POST', `/v1/objects/${entity}`, {
+        body: { external_id: 'one', ...body },
+      })
+      assert.equal(created.status, 201, JSON.stringify(created.body))
+      const { file } = await exported(request, { entity })
+      const values = { entity, mode: 'upsert', by: 'external_id' }
+      const same = await importsOf({ request }).run(values, file)
+      const { created: made, updated, skipped, failed } = same.progress
+      assert.deepEqual(
+        { entity, made, updated, skipped, failed },
+        { entity, made: 0, updated: 0, skipped: 1, failed: 0 },
+        file,
+      )
+    }
+  })
 })

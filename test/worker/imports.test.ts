@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import pg from 'pg'
 import { advanceImport, type Read } from '../../db/imports/advance.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { startApi, type TestApi } from '../support/api.ts'
@@ -204,6 +205,20 @@ describe('imports', function () {
     const turns = await Promise.all([turn(1), turn(1), turn(2)])
     assert.deepEqual(turns.map((row) => row?.status).sort(), ['completed', undefined, undefined])
     assert.equal((await contacts('email=twice@x.example')).length, 1)
+  })
+
+  it('leave out a row that the database refuses, and go on', async () => {
+    const owner = new pg.Client({ connectionString: db.url })
+    await owner.connect()
+    await owner.query(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'no' using errcode = '54000'; end $$;
+      create trigger refuse before insert on contacts for each row
+        when (new.first_name = 'Poison') execute function refuse()`)
+    await owner.end()
+    const done = await imports.run({ entity: 'contacts' }, 'first_name\nBefore\nPoison\nBehind\n')
+    assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 2, 1])
+    assert.match(await imports.errors(done.id), /Poison,line 3: the row cannot be stored/)
   })
 
   it('keep rows out of the history of the workflow', async () => {

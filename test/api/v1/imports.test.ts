@@ -130,6 +130,20 @@ describe('imports, before they run', () => {
       /encoding/,
     )
 
+    refused(
+      'a workbook',
+      Buffer.from('504b030414000600', 'hex'),
+      400,
+      /is a workbook, not CSV/,
+      /save the sheet/,
+    )
+    refused('NUL in its header', 'a\0b,c\n1,2\n', 422, /the first row holds NUL/)
+
+    it("may hold NUL further down: that is the row's own mistake", async () => {
+      const { body } = await prepare('email,note\na@x.example,a\0b\n')
+      assert.deepEqual(body.file.columns[1].samples, ['a\ufffdb'])
+    })
+
     it('is refused past 32 MiB, and in other types', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const large = await imports.upload(body.id, Buffer.alloc(32 * 1024 * 1024 + 1, 'a'))
