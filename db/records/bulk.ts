@@ -14,7 +14,7 @@ import type { RecordInput } from './schemas.ts'
 import { attempt, inSets, inWaves, type Outcome, pick } from './sets.ts'
 import { createRecord, updateRecord } from './store.ts'
 import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
-import { finderBy, severalMatch, upsertKey } from './upsert.ts'
+import { type Finder, finderBy, severalMatch, upsertKey } from './upsert.ts'
 import type { Write } from './write.ts'
 import { writeRecords } from './write-many.ts'
 
@@ -81,28 +81,45 @@ export async function upsertMany(
     const value = upsertKey(by, patch)
     return value === undefined ? undefined : finder.keyOf(value)
   })
+  const items = upserts.map((upsert, i) => ({ ...upsert, key: keys[i] }))
   return inWaves(keys, async (places) => {
-    const wanted = pick(keys, places).filter((key) => key !== undefined)
-    const found = await finder.find(wanted)
-    const creates: [number, RecordInput][] = []
-    const updates: [number, Update][] = []
-    const outcomes = new Map<number, Outcome>()
-    for (const place of places) {
-      const { input, patch } = upserts[place]!
-      const ids = found.get(keys[place] ?? '') ?? []
-      if (ids.length > 1) outcomes.set(place, { error: severalMatch(entity, by, ids) })
-      else if (ids[0]) updates.push([place, { id: ids[0], patch }])
-      else if (input instanceof AppError) outcomes.set(place, { error: input })
-      else creates.push([place, input])
-    }
-    const inputs = creates.map(([, input]) => input)
-    for (const [i, outcome] of (await createMany(tx, entity, inputs)).entries())
-      outcomes.set(creates[i]![0], outcome)
-    const patches = updates.map(([, update]) => update)
-    for (const [i, outcome] of (await updateMany(tx, entity, patches)).entries())
-      outcomes.set(updates[i]![0], outcome)
-    return places.map((place) => outcomes.get(place)!)
+    const outcomes = await upsertSet(tx, entity, by, finder, pick(items, places))
+    // Taken by a client that does not look before it creates: now that one's record is found.
+    const lost = places.filter((_, i) => isTaken(outcomes[i]!, by))
+    if (lost.length === 0) return outcomes
+    const found = await upsertSet(tx, entity, by, finder, pick(items, lost))
+    return outcomes.map((outcome) => (isTaken(outcome, by) ? found.shift()! : outcome))
   })
+}
+
+const isTaken = (outcome: Outcome, by: string): boolean =>
+  'error' in outcome && outcome.error.details.param === by && !outcome.error.details.candidates
+
+/** `items`: none has the same key as another. */
+async function upsertSet(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  finder: Finder,
+  items: (Upsert & { key: string | undefined })[],
+): Promise<Outcome[]> {
+  const found = await finder.find(items.flatMap(({ key }) => key ?? []))
+  const outcomes: Outcome[] = new Array(items.length)
+  const creates: { place: number; input: RecordInput }[] = []
+  const updates: ({ place: number } & Update)[] = []
+  for (const [place, { input, patch, key }] of items.entries()) {
+    const ids = found.get(key ?? '') ?? []
+    if (ids.length > 1) outcomes[place] = { error: severalMatch(entity, by, ids) }
+    else if (ids[0]) updates.push({ place, id: ids[0], patch })
+    else if (input instanceof AppError) outcomes[place] = { error: input }
+    else creates.push({ place, input })
+  }
+  const inputs = creates.map(({ input }) => input)
+  for (const [i, outcome] of (await createMany(tx, entity, inputs)).entries())
+    outcomes[creates[i]!.place] = outcome
+  for (const [i, outcome] of (await updateMany(tx, entity, updates)).entries())
+    outcomes[updates[i]!.place] = outcome
+  return outcomes
 }
 
 async function createSet(tx: Tenant, kind: Kind, inputs: RecordInput[]): Promise<Outcome[]> {

@@ -44,6 +44,25 @@ describe('many records at once', () => {
       ),
     )
 
+  /** What `work` answers that begins while a transaction that takes an external_id is under way. */
+  async function whileTaken<T>(externalId: string, work: () => Promise<T>): Promise<T> {
+    let commit = () => {}
+    const held = new Promise<void>((resolve) => {
+      commit = resolve
+    })
+    const other = records.tenant(async (tx) => {
+      const input = createSchema('contacts').parse({ last_name: 'Other', external_id: externalId })
+      await createRecord(tx, 'contacts', input)
+      await held
+    })
+    await sleep(50)
+    const answer = work()
+    await sleep(100)
+    commit()
+    await other
+    return answer
+  }
+
   /** Rows without what differs from one record to the next. */
   const stored = async (entity: EntityName, id: string) => {
     const row = await db.system(entity).where({ organization_id: organizationId, id }).first()
@@ -123,21 +142,26 @@ describe('many records at once', () => {
   })
 
   it('writes the others where another client takes an external_id in the same moment', async () => {
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const other = records.tenant(async (tx) => {
-      await createRecord(tx, 'contacts', createSchema('contacts').parse({ last_name: 'O', external_id: 'x' }))
-      await held
-    })
-    await sleep(50)
-    const many = createAll('contacts', [{ first_name: 'A', external_id: 'x' }, { first_name: 'B' }])
-    await sleep(50)
-    release()
-    await other
-    assert.deepEqual((await many).map(typeOf), ['conflict', 'record'])
+    const answer = await whileTaken('x', () =>
+      createAll('contacts', [{ first_name: 'A', external_id: 'x' }, { first_name: 'B' }]),
+    )
+    assert.deepEqual(answer.map(typeOf), ['conflict', 'record'])
     assert.equal((await records.list('contacts')).data.length, 2)
+  })
+
+  it('updates the record that another client creates in the same moment', async () => {
+    const answer = await whileTaken('x', () =>
+      upsertAll('contacts', 'external_id', [
+        { first_name: 'A', external_id: 'x' },
+        { first_name: 'B', external_id: 'y' },
+      ]),
+    )
+    assert.deepEqual(
+      answer.map((outcome) => 'created' in outcome && outcome.created),
+      [false, true],
+    )
+    const { first_name, last_name } = recordIn(answer[0]!)
+    assert.deepEqual([first_name, last_name], ['A', 'Other'])
   })
 
   it("puts money without a currency in the organization's", async () => {
