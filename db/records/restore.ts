@@ -4,7 +4,7 @@ import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { claimUnique } from './custom-fields/unique.ts'
-import type { EntityName } from './kind.ts'
+import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
 import { refillReferencesTo } from './primaries.ts'
@@ -38,24 +38,38 @@ export async function restoreRecord(
   if (!rows[0]) throw notFound(`deleted ${kind.object}`)
   const before = present(kind, rows[0])
   requireVersion(kind.object, before.version, options.ifVersion)
-  const lost = []
-  for (const [name, { to }] of referencesOf(kind)) {
-    const target = before[name]
-    if (typeof target !== 'string') continue
-    if (!(await heldStill(tx, to, [target])).has(target) || (await closesCircle(tx, kind, name, id, target)))
-      lost.push(name)
-  }
+  const moved = await movedReferences(tx, kind, before)
   const record = {
     ...before,
-    ...Object.fromEntries(lost.map((name) => [name, null])),
+    ...moved,
     version: before.version + 1,
     updated_at: new Date().toISOString(),
     updated_by: tx.actor,
   } as AgxRecord
-  const changes = Object.fromEntries(lost.map((name) => [name, { from: before[name], to: null }]))
+  const changes = Object.fromEntries(
+    Object.entries(moved).map(([name, to]) => [name, { from: before[name], to }]),
+  )
   const write = { action: 'restored', record, changes } as const
   await unique(kind, record, () => writeRecord(tx, kind, write))
   await claimUnique(tx, kind, rules, [write])
   await refillReferencesTo(tx, entity, id)
   return record
+}
+
+/** The references to what is not there any more: to nothing from now on, or to what it was merged into. */
+async function movedReferences(
+  tx: Tenant,
+  kind: Kind,
+  before: AgxRecord,
+): Promise<Record<string, string | null>> {
+  const moved: Record<string, string | null> = {}
+  for (const [name, { to }] of referencesOf(kind)) {
+    const old = before[name]
+    if (typeof old !== 'string') continue
+    const now = (await mergedInto(tx, old)) ?? old
+    const held = (await heldStill(tx, to, [now])).has(now)
+    const next = held && !(await closesCircle(tx, kind, name, before.id, now)) ? now : null
+    if (next !== old) moved[name] = next
+  }
+  return moved
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -216,6 +218,31 @@ describe('a batch', () => {
     assert.deepEqual(second.body, first.body)
     assert.equal(second.headers.get('idempotency-replayed'), 'true')
     assert.equal(await count('contacts'), 1)
+  })
+
+  it('leaves nothing when its connection is lost, and is done by the retry', async () => {
+    await create('contacts', { email: 'held@example.com' })
+    const body = {
+      operations: [
+        { op: 'create', data: { first_name: 'A' } },
+        { op: 'create', data: { first_name: 'B' } },
+        { op: 'upsert', by: 'email', data: { email: 'held@example.com', first_name: 'C' } },
+      ],
+    }
+    const headers = { 'Idempotency-Key': 'lost' }
+    const admin = new pg.Client({ connectionString: db.url })
+    await admin.connect()
+    await admin.query('begin; select from contacts for update')
+    const sent = send('contacts', body, headers)
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock'`
+    for (let cuts = 0; cuts === 0; cuts = (await admin.query(cut)).rowCount!) await sleep(20)
+    assert.equal((await sent).status, 503)
+    await admin.end()
+    assert.deepEqual([await count('contacts'), await count('events')], [1, 1])
+    const retried = await send('contacts', body, headers)
+    assert.deepEqual([retried.status, retried.body.succeeded], [200, 3])
+    assert.deepEqual([await count('contacts'), await count('events')], [3, 4])
   })
 
   it('never makes two that touch the same records wait for each other in a circle', async () => {

@@ -144,6 +144,15 @@ describe('merging two records', () => {
         })
   })
 
+  it('is followed by what is restored later', async () => {
+    const [a, b] = await Promise.all(['A', 'B'].map((name) => records.create('companies', { name })))
+    const { id } = await records.create('contacts', { first_name: 'C', company_id: a!.id })
+    await records.delete('contacts', id)
+    await merge('companies', b!.id, a!.id)
+    assert.equal((await records.restore('contacts', id)).company_id, b!.id)
+    assert.deepEqual(await related(id), [b!.id])
+  })
+
   it('reads the histories of both as one', async () => {
     const [a, b, c] = await Promise.all(
       ['A', 'B', 'C'].map((name) => records.create('notes', { body: name })),
