@@ -2,16 +2,15 @@
  * Records histories of deliveries for `test/workflows/replay.test.ts`, as `record-histories.ts` does those of runs:
  * `node --import tsx test/support/record-delivery-histories.ts`. What is stored is never recorded over.
  */
-import { existsSync, writeFileSync } from 'node:fs'
-import proto from '@temporalio/proto'
+import { existsSync } from 'node:fs'
 import { insertEvents } from '../../db/events.ts'
 import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
+import { saveHistory } from './histories.ts'
 import { type Behaviour, startReceiver } from './receiver.ts'
 import { type App, signIn } from './session.ts'
 import { startWorker } from './worker.ts'
 
-const { History } = proto.temporal.api.history.v1
 const folder = new URL('../fixtures/histories/', import.meta.url)
 
 interface Case {
@@ -61,7 +60,7 @@ for (const [name, { answers, retry_schedule, meanwhile }] of Object.entries(case
   await meanwhile?.(app, delivery)
   const handle = worker.client.workflow.getHandle(`delivery:${delivery.id}`)
   await handle.result()
-  writeFileSync(file, History.encode(await handle.fetchHistory()).finish())
+  saveHistory(file, await handle.fetchHistory())
 }
 await worker.stop()
 receiver.close()

@@ -2,15 +2,14 @@
  * Records histories of imports and exports into `test/fixtures/histories`, as `record-histories.ts` does those of
  * runs: `node --import tsx test/support/record-file-histories.ts`. What is stored is never recorded over.
  */
-import { existsSync, writeFileSync } from 'node:fs'
-import proto from '@temporalio/proto'
+import { existsSync } from 'node:fs'
 import { startApi } from './api.ts'
 import { createTestDatabase } from './database.ts'
+import { saveHistory } from './histories.ts'
 import { importsOf } from './imports.ts'
 import { until } from './journey.ts'
 import { startWorker } from './worker.ts'
 
-const { History } = proto.temporal.api.history.v1
 const folder = new URL('../fixtures/histories/', import.meta.url)
 
 const db = await createTestDatabase()
@@ -53,7 +52,7 @@ for (const [name, make] of Object.entries(cases)) {
   if (existsSync(file)) continue
   const handle = worker.client.workflow.getHandle(await make())
   await until('the end', () => handle.result(), 60)
-  writeFileSync(file, History.encode(await handle.fetchHistory()).finish())
+  saveHistory(file, await handle.fetchHistory())
 }
 await worker.stop()
 await api.close()

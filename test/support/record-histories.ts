@@ -4,14 +4,13 @@
  * happened, and every later version of the workflows must still be able to replay it. A new case gets a new name.
  */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import proto from '@temporalio/proto'
+import { existsSync, mkdirSync } from 'node:fs'
 import { cancelRun } from '../../db/runs.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
+import { saveHistory } from './histories.ts'
 import { queueRun, startWorker, untilRun } from './worker.ts'
 
-const { History } = proto.temporal.api.history.v1
 const folder = new URL('../fixtures/histories/', import.meta.url)
 const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { id } } })
 const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
@@ -71,7 +70,7 @@ for (const [name, definition] of Object.entries(cases)) {
     })
     await handle.result()
   }
-  writeFileSync(file, History.encode(await handle.fetchHistory()).finish())
+  saveHistory(file, await handle.fetchHistory())
 }
 await worker.stop()
 await db.drop()

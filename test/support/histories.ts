@@ -1,0 +1,17 @@
+import { writeFileSync } from 'node:fs'
+import proto from '@temporalio/proto'
+
+const { History } = proto.temporal.api.history.v1
+
+/** Stores a history for the replay tests; without stack traces, which name the paths of the machine it ran on. */
+export function saveHistory(file: URL, history: proto.temporal.api.history.v1.IHistory): void {
+  const copy = History.decode(History.encode(history).finish())
+  emptyStackTraces(copy)
+  writeFileSync(file, History.encode(copy).finish())
+}
+
+function emptyStackTraces(part: unknown): void {
+  if (typeof part !== 'object' || part === null || part instanceof Uint8Array) return
+  if ('stackTrace' in part && part.stackTrace) part.stackTrace = ''
+  for (const member of Object.values(part)) emptyStackTraces(member)
+}
