@@ -5,23 +5,22 @@ import pg from 'pg'
 import { cancelRun } from '../../db/runs.ts'
 import { type RunRow, runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
-import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { createOrganization, testActor } from '../support/database.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
 const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
 const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
 
 /** The ways in which a run ends, or never begins, that its author did not plan. */
 describe('ends of runs', () => {
-  let db: TestDatabase
-  let worker: TestWorker
-  let organizationId: string
+  const suite = withWorker()
   const events = async (id: string): Promise<string[]> => {
-    const rows = await db.system('events').where({ subject_id: id }).orderBy('id')
+    const rows = await suite.db.system('events').where({ subject_id: id }).orderBy('id')
     return rows.map((row) => row.name)
   }
   const rowOf = (id: string, over: Partial<RunRow> = {}): RunRow => ({
-    organization_id: organizationId,
+    organization_id: suite.organizationId,
     id,
     kind: 'run',
     workflow_id: randomUUID(),
@@ -34,41 +33,29 @@ describe('ends of runs', () => {
     ...over,
   })
 
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    worker = await startWorker(db)
-  })
-  after(async function () {
-    this.timeout(30_000)
-    await worker?.stop()
-    await db?.drop()
-  })
-
   it('fails a run that takes longer than its workflow allows', async () => {
-    const id = await queueRun(db, organizationId, {
+    const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [delay('long', '1h')],
       settings: { timeout: '300ms' },
     })
-    const run = await untilRun(db, id)
+    const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.error?.code], ['failed', 'timeout'])
     assert.deepEqual(await events(id), ['workflow.started', 'workflow.failed'])
-    const node = await db.system('run_nodes').where({ run_id: id }).first()
+    const node = await suite.db.system('run_nodes').where({ run_id: id }).first()
     assert.equal(node.status, 'cancelled')
   })
 
   it('ends with a reduced record where the database refuses what the run did', async () => {
     // Its owner's work, which the processes' role may not do.
-    const owner = new pg.Client({ connectionString: db.url })
+    const owner = new pg.Client({ connectionString: suite.db.url })
     await owner.connect()
     await owner.query("alter table run_nodes add constraint refused check (title <> 'Broken')")
     try {
-      const id = await queueRun(db, organizationId, { nodes: [{ ...set('a'), title: 'Broken' }] })
-      const run = await untilRun(db, id)
+      const id = await queueRun(suite.db, suite.organizationId, { nodes: [{ ...set('a'), title: 'Broken' }] })
+      const run = await untilRun(suite.db, id)
       assert.deepEqual([run.status, run.error?.code], ['failed', 'not_recordable'])
       assert.deepEqual(await events(id), ['workflow.failed'])
-      await worker.client.workflow.getHandle(`run:${id}`).result()
+      await suite.worker.client.workflow.getHandle(`run:${id}`).result()
     } finally {
       await owner.query('alter table run_nodes drop constraint refused')
       await owner.end()
@@ -76,42 +63,42 @@ describe('ends of runs', () => {
   })
 
   it('answers with outputs that jsonb would refuse, cleaned', async () => {
-    const id = await queueRun(db, organizationId, {
+    const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [set('a')],
       outputs: { text: '{{ "a%00b" | url_decode }}' },
     })
-    assert.deepEqual((await untilRun(db, id)).outputs, { text: 'a\ufffdb' })
+    assert.deepEqual((await untilRun(suite.db, id)).outputs, { text: 'a\ufffdb' })
   })
 
   it('cancels a queued run at once, and it never starts', async () => {
     const lane = { nodes: [delay('a', '1h')], settings: { concurrency: 1 } }
-    const first = await queueRun(db, organizationId, lane)
-    await untilRun(db, first, ['running'])
-    const { workflow_id } = await db.system('runs').where({ id: first }).first()
+    const first = await queueRun(suite.db, suite.organizationId, lane)
+    await untilRun(suite.db, first, ['running'])
+    const { workflow_id } = await suite.db.system('runs').where({ id: first }).first()
     const { createRun } = await import('../../db/runs.ts')
-    const second = await db.tenant(organizationId, testActor, (tx) =>
+    const second = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: 1, name: 'Test' },
         trigger: { type: 'api' },
         inputs: {},
       }),
     )
-    const cancel = (id: string) => db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    const cancel = (id: string) => suite.db.tenant(suite.organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal(await cancel(second), 'cancelled')
     assert.equal(await cancel(second), 'cancelled')
     await cancel(first)
-    await untilRun(db, first)
-    await assert.rejects(worker.client.workflow.getHandle(`run:${second}`).describe(), /NotFound/)
+    await untilRun(suite.db, first)
+    await assert.rejects(suite.worker.client.workflow.getHandle(`run:${second}`).describe(), /NotFound/)
   })
 
   it('starts runs in a namespace that lacks our search attributes, without them', async function () {
     this.timeout(60_000)
     const namespace = `bare-${randomUUID()}`
-    await worker.client.workflowService.registerNamespace({
+    await suite.worker.client.workflowService.registerNamespace({
       namespace,
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
-    const client = new Client({ connection: worker.connection, namespace })
+    const client = new Client({ connection: suite.worker.connection, namespace })
     const queue = runsQueue({ taskQueue: 'nobody', log: testLog })
     const row = rowOf(randomUUID())
     // The namespace takes a moment to be known everywhere.
@@ -135,31 +122,31 @@ describe('ends of runs', () => {
   })
 
   it('fails a run that Temporal refuses to start, with its reason and its event', async () => {
-    const other = await createOrganization(db)
+    const other = await createOrganization(suite.db)
     // Nobody claims it: the organization may run nothing.
-    await db
+    await suite.db
       .system('organizations')
       .where({ id: other })
       .update({ limits: JSON.stringify({ max_running: 0 }) })
-    const id = await queueRun(db, other, { nodes: [set('a')] })
+    const id = await queueRun(suite.db, other, { nodes: [set('a')] })
     const queue = runsQueue({ taskQueue: 'q'.repeat(2_000), log: testLog })
     const row = rowOf(id, { organization_id: other })
-    const reason = await queue.start(worker.client, row).then(
+    const reason = await queue.start(suite.worker.client, row).then(
       () => undefined,
       (error) => refusal(error),
     )
     assert.match(reason ?? '', /length/i)
-    await queue.refused(db, row, reason!)
-    const run = await untilRun(db, id)
+    await queue.refused(suite.db, row, reason!)
+    const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.error], ['failed', { code: 'start_refused', message: reason }])
     assert.deepEqual(await events(id), ['workflow.failed'])
-    await queue.refused(db, row, reason!)
+    await queue.refused(suite.db, row, reason!)
     assert.deepEqual(await events(id), ['workflow.failed'])
   })
 
   it('takes names and titles of any script at their greatest length', async () => {
     const title = '漢'.repeat(200)
-    const id = await queueRun(db, organizationId, {
+    const id = await queueRun(suite.db, suite.organizationId, {
       name: title,
       nodes: [
         { ...delay('a', '10ms'), title },
@@ -167,6 +154,6 @@ describe('ends of runs', () => {
       ],
       edges: [{ from: 'a', handle: 'success', to: 'b' }],
     })
-    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.equal((await untilRun(suite.db, id)).status, 'completed')
   })
 })

@@ -1,25 +1,12 @@
 import assert from 'node:assert/strict'
 import { createDefinition } from '../../db/records/custom-fields/definitions.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
 
 const crm = (id: string, config: Record<string, unknown>) => ({ id, type: 'crm_manager', config })
 
 describe('runs that work on records', () => {
-  let db: TestDatabase
-  let worker: TestWorker
-  let organizationId: string
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    worker = await startWorker(db)
-  })
-  after(async function () {
-    this.timeout(30_000)
-    await worker?.stop()
-    await db?.drop()
-  })
+  const suite = withWorker()
 
   it('create, get, search, update, upsert, link, list, unlink and delete', async () => {
     const contact = { entity: 'contacts', id: '{{ nodes.create.output.id }}' }
@@ -57,8 +44,8 @@ describe('runs that work on records', () => {
       crm('gone', { operation: 'get', ...contact }),
     ]
     const id = await queueRun(
-      db,
-      organizationId,
+      suite.db,
+      suite.organizationId,
       {
         nodes: [...nodes, { id: 'end', type: 'stop', config: {} }],
         edges: [
@@ -79,7 +66,7 @@ describe('runs that work on records', () => {
       },
       { name: 'Ada' },
     )
-    const run = await untilRun(db, id)
+    const run = await untilRun(suite.db, id)
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.deepEqual(run.outputs, {
       got: 'Ada',
@@ -89,9 +76,9 @@ describe('runs that work on records', () => {
       related: 'Engines',
       deleted: true,
     })
-    const rows = await db.system('run_nodes').where({ run_id: id, node_id: 'gone' })
+    const rows = await suite.db.system('run_nodes').where({ run_id: id, node_id: 'gone' })
     assert.deepEqual([rows[0].status, rows[0].handle, rows[0].error.code], ['failed', 'error', 'not_found'])
-    const raised = await db.system('events').whereNot('name', 'like', 'workflow.%').orderBy('id')
+    const raised = await suite.db.system('events').whereNot('name', 'like', 'workflow.%').orderBy('id')
     assert.deepEqual([...new Set(raised.map((event) => event.name))].sort(), [
       'company.created',
       'contact.created',
@@ -129,8 +116,8 @@ describe('runs that work on records', () => {
       crm('tasks', { operation: 'search', entity: 'tasks', filters: { 'status[in]': ['todo', 'waiting'] } }),
     ]
     const id = await queueRun(
-      db,
-      organizationId,
+      suite.db,
+      suite.organizationId,
       {
         nodes,
         edges: nodes
@@ -145,15 +132,15 @@ describe('runs that work on records', () => {
       },
       { name: 'Second engine', amount: 1250 },
     )
-    const run = await untilRun(db, id)
+    const run = await untilRun(suite.db, id)
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.deepEqual(run.outputs, { deal: [100, '1250.00'], note: 'Wants it by March.', task: 'Call' })
-    assert.ok(await db.system('events').where({ name: 'deal.won' }).first())
+    assert.ok(await suite.db.system('events').where({ name: 'deal.won' }).first())
   })
 
   it('keep custom fields as they are defined', async () => {
     const [since, score] = ['since', 'score'].map((name) => `custom_fields.${name}`)
-    await db.tenant(organizationId, { type: 'system', id: null }, async (tx) => {
+    await suite.db.tenant(suite.organizationId, { type: 'system', id: null }, async (tx) => {
       await createDefinition(tx, 'notes', 'since', { type: 'date' })
       await createDefinition(tx, 'notes', 'score', { type: 'number' })
     })
@@ -168,8 +155,8 @@ describe('runs that work on records', () => {
       crm('refused', note({ since: 'yesterday' })),
     ]
     const id = await queueRun(
-      db,
-      organizationId,
+      suite.db,
+      suite.organizationId,
       {
         nodes,
         edges: [
@@ -181,9 +168,9 @@ describe('runs that work on records', () => {
       },
       { since: '2026-01-31' },
     )
-    const run = await untilRun(db, id)
+    const run = await untilRun(suite.db, id)
     assert.deepEqual([run.error?.node_id, run.error?.code], ['refused', 'validation_error'])
-    const notes = await db.system('notes').where({ body: 'Defined' })
+    const notes = await suite.db.system('notes').where({ body: 'Defined' })
     assert.deepEqual(
       notes.map((row) => row.custom_fields),
       [{ since: '2026-01-31', score: 10 }],
@@ -191,7 +178,7 @@ describe('runs that work on records', () => {
   })
 
   it('undo what a failed node had written, and keep what the others did', async () => {
-    const id = await queueRun(db, organizationId, {
+    const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [
         crm('first', { operation: 'create', entity: 'companies', fields: { name: 'Kept' } }),
         crm('second', {
@@ -205,9 +192,9 @@ describe('runs that work on records', () => {
       ],
       edges: [{ from: 'first', handle: 'success', to: 'second' }],
     })
-    const run = await untilRun(db, id)
+    const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.error?.node_id], ['failed', 'second'], JSON.stringify(run.error))
-    const names = await db.system('companies').whereIn('name', ['Kept', 'Undone'])
+    const names = await suite.db.system('companies').whereIn('name', ['Kept', 'Undone'])
     assert.deepEqual(
       names.map((row) => row.name),
       ['Kept'],

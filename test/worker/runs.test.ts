@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 
 const five = {
   nodes: ['one', 'two', 'three', 'four', 'five'].map((id) => ({
@@ -19,35 +19,22 @@ const five = {
 }
 
 describe('runs on Temporal', () => {
-  let db: TestDatabase
-  let worker: TestWorker
-  let organizationId: string
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    worker = await startWorker(db)
-  })
-  after(async function () {
-    this.timeout(30_000)
-    await worker?.stop()
-    await db?.drop()
-  })
+  const suite = withWorker()
 
   it('takes one workflow task and at most eight events for five light nodes', async () => {
-    const id = await queueRun(db, organizationId, five, { name: 'Ada' })
-    const run = await untilRun(db, id)
+    const id = await queueRun(suite.db, suite.organizationId, five, { name: 'Ada' })
+    const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.outputs, run.error], ['completed', { last: 'Ada' }, null])
-    const nodes = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    const nodes = await suite.db.system('run_nodes').where({ run_id: id }).orderBy('position')
     assert.deepEqual(
       nodes.map((node) => [node.node_id, node.status]),
       five.nodes.map((node) => [node.id, 'completed']),
     )
-    await worker.client.workflow.getHandle(`run:${id}`).result()
-    const events = await historyOf(worker.client, `run:${id}`)
+    await suite.worker.client.workflow.getHandle(`run:${id}`).result()
+    const events = await historyOf(suite.worker.client, `run:${id}`)
     assert.ok(events.length <= 8, `${events.length} events`)
     assert.equal(events.filter((event) => event.workflowTaskCompletedEventAttributes).length, 1)
-    const raised = await db.system('events').where({ subject_id: id }).orderBy('id')
+    const raised = await suite.db.system('events').where({ subject_id: id }).orderBy('id')
     assert.deepEqual(
       raised.map((event) => event.name),
       ['workflow.started', 'workflow.completed'],
