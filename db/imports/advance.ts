@@ -1,9 +1,10 @@
 import type { CsvRow } from '../csv/rows.ts'
 import type { AppError } from '../errors.ts'
-import { savepoint, type Tenant } from '../tenancy.ts'
+import type { Tenant } from '../tenancy.ts'
 import { changeImport, type ImportRow, lockImport } from './imports.ts'
 import { columnsOf } from './read-row.ts'
 import { targetsFor } from './targets.ts'
+import { forgetKeys, tryRows } from './try-rows.ts'
 import { type Written, writeRows } from './write-rows.ts'
 
 /** Which workflow asks: of each start of an import it is another one. */
@@ -38,7 +39,8 @@ export interface Read {
 /**
  * Deals with the next rows of an import: the records, the rows that failed, and how far it is then, all in this one
  * transaction. So a process that dies leaves all of it or nothing, and whoever goes on does so behind these rows.
- * `write` is `writeEachRow` where `writeRows` could not. @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
+ * `write` is `writeEachRow` where `writeRows` could not.
+ * @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
  */
 export async function advanceImport(
   tx: Tenant,
@@ -52,7 +54,8 @@ export async function advanceImport(
   const targets = await targetsFor(tx, row.entity)
   const { header } = row.file!
   const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length }
-  const written = await (row.dry_run ? tried(tx, (inner) => write(inner, job, rows)) : write(tx, job, rows))
+  const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write(tx, job, rows))
+  if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   await noteFailures(tx, row, rows, written)
   const last = rows.at(-1)?.end
   return changeImport(tx, row.id, {
@@ -106,17 +109,3 @@ async function noteFailures(
 
 /** JSON that PostgreSQL takes: without NUL. */
 const storable = (json: string) => json.replaceAll('\\u0000', '\\ufffd')
-
-/** Does something as it would be done, and undoes it. */
-async function tried<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  let result: { value: T } | undefined
-  await savepoint(tx, async (inner) => {
-    result = { value: await work(inner) }
-    throw new Undo()
-  }).catch((error) => {
-    if (!(error instanceof Undo)) throw error
-  })
-  return result!.value
-}
-
-class Undo extends Error {}

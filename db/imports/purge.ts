@@ -15,6 +15,7 @@ export async function purgeImports(system: Knex): Promise<void> {
   )
   for (const { organization_id, id, upload_id } of rows) {
     await system('import_errors').where({ organization_id, import_id: id }).delete()
+    await system('import_keys').where({ organization_id, import_id: id }).delete()
     await system('import_pieces').where({ organization_id, upload_id }).delete()
     await system('imports').where({ organization_id, id, upload_id }).update({ upload_id: null })
   }

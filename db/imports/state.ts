@@ -3,6 +3,7 @@ import { entities } from '../records/kinds/index.ts'
 import type { Tenant } from '../tenancy.ts'
 import { changeImport, type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
 import { type Targets, targetOf, targetsFor } from './targets.ts'
+import { forgetKeys } from './try-rows.ts'
 
 /** What people do with an import; `created → ready → queued → running → completed`, or `stopped`, or `failed`. */
 
@@ -48,6 +49,7 @@ export async function startImport(
   const settled = settle(row, row.file, mapping, await targetsFor(tx, row.entity))
   check(settled)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
+  await forgetKeys(tx, id)
   return queue(tx, row, {
     ...progressAtStart(row.file),
     targets: JSON.stringify(settled),

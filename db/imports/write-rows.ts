@@ -5,7 +5,7 @@ import { findOldestCompany } from '../incoming/dedupe.ts'
 import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
 import type { EntityName } from '../records/kind.ts'
 import { entities } from '../records/kinds/index.ts'
-import { createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
+import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
 import { createRecord } from '../records/store.ts'
 import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
@@ -18,7 +18,11 @@ export interface Written {
   /** Nothing to say, or nothing that was not there already. */
   skipped: number
   failures: { row: CsvRow; issues: RowIssue[] }[]
+  /** The records of those that were created. */
+  made: { row: CsvRow; record: AgxRecord }[]
 }
+
+const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: [], made: [] })
 
 export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'> {
   columns: Column[]
@@ -40,7 +44,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     const read = readRow(job.columns, job.width, row.cells)
     return { row, read, issues: read.issues }
   })
-  const written: Written = { created: 0, updated: 0, skipped: rows.length - filled.length, failures: [] }
+  const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   await linkCompanies(
     tx,
     lines.filter((line) => isSound(line) && isValid(job, line)),
@@ -63,15 +67,16 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
  * that failed.
  */
 export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
-  const sum: Written = { created: 0, updated: 0, skipped: 0, failures: [] }
+  const sum = nothing()
   for (const row of rows) {
     const one = await savepoint(tx, (inner) => writeRows(inner, job, [row])).catch((error: unknown) => {
       if (!isRefusal(error)) throw error
       const issues = [{ column: null, message: 'the row cannot be stored: something went wrong on our side' }]
-      return { created: 0, updated: 0, skipped: 0, failures: [{ row, issues }] }
+      return { ...nothing(), failures: [{ row, issues }] }
     })
     for (const name of ['created', 'updated', 'skipped'] as const) sum[name] += one[name]
     sum.failures.push(...one.failures)
+    sum.made.push(...one.made)
   }
   return sum
 }
@@ -113,8 +118,10 @@ async function update(tx: Tenant, job: Job, written: Written, found: Map<Line, s
 function count(job: Job, written: Written, lines: Line[], outcomes: Outcome[], same: Set<string>): void {
   for (const [i, outcome] of outcomes.entries()) {
     if ('error' in outcome) lines[i]!.issues = issuesOf(job, outcome.error)
-    else if (outcome.created) written.created++
-    else if (same.has(outcome.record.id)) written.skipped++
+    else if (outcome.created) {
+      written.created++
+      written.made.push({ row: lines[i]!.row, record: outcome.record })
+    } else if (same.has(outcome.record.id)) written.skipped++
     else written.updated++
   }
 }

@@ -11,6 +11,7 @@ import * as bulkAndMerge from './0009_bulk_and_merge.ts'
 import * as imports from './0010_imports.ts'
 import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
+import * as importKeys from './0014_import_keys.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -26,4 +27,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0010_imports', imports],
   ['0012_idempotent_headers', idempotentHeaders],
   ['0013_export_starts', exportStarts],
+  ['0014_import_keys', importKeys],
 ]

@@ -136,6 +136,24 @@ describe('imports', function () {
     assert.equal((await imports.start(tried.id)).status, 409)
   })
 
+  it('report of a dry run what the import then does, also of rows that are far apart', async () => {
+    const many = Array.from({ length: 450 }, (_, i) => `far${i},far${i}@x.example,F\n`).join('')
+    const file = `external_id,email,first_name\n${many}far3,other@x.example,G\nfar9,FAR9@x.example,H\n`
+    for (const values of [{ mode: 'create' }, { mode: 'upsert', by: 'email' }]) {
+      const own = file.replaceAll('far', `far-${values.mode}`).replaceAll('FAR', `FAR-${values.mode}`)
+      const tried = await imports.run({ entity: 'contacts', ...values, dry_run: true }, own)
+      const reported = await imports.errors(tried.id)
+      await imports.start(tried.id, { dry_run: false })
+      const done = await imports.ended(tried.id)
+      assert.deepEqual(tried.progress, done.progress)
+      const wrong = values.mode === 'create' ? 2 : 1
+      assert.deepEqual([done.progress.updated, done.progress.failed], [2 - wrong, wrong])
+      const rowsOf = (errors: string) => errors.split('\r\n').map((line) => line.split(',')[0])
+      assert.deepEqual(rowsOf(reported), rowsOf(await imports.errors(done.id)))
+    }
+    assert.equal(Number((await db.system('import_keys').count().first())!.count), 0)
+  })
+
   it('stop behind a row and go on behind it', async () => {
     const rows = 3_000
     const file = `email\n${Array.from({ length: rows }, (_, i) => `stop${i}@x.example\n`).join('')}`

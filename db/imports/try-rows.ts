@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import type { CsvRow } from '../csv/rows.ts'
+import { holdRules } from '../records/custom-fields/rules.ts'
+import { uniqueKey } from '../records/custom-fields/unique.ts'
+import type { AgxRecord } from '../records/schemas.ts'
+import { upsertKey } from '../records/upsert.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
+import { rowIssues } from './read-row.ts'
+import type { Job, Written, writeRows } from './write-rows.ts'
+
+/**
+ * A dry run: rows are written as they would be, and it is undone. What they would have made is remembered by what no
+ * two records share, so that a row far behind, which would collide with it or change it, is told as that.
+ */
+export async function tryRows(
+  tx: Tenant,
+  job: Job & { id: string },
+  rows: CsvRow[],
+  write: typeof writeRows,
+): Promise<Written> {
+  const written = await undone(tx, (inner) => write(inner, job, rows))
+  const keysOf = await keysFor(tx, job)
+  const made = written.made.map(({ row, record }) => ({ row, id: record.id, keys: keysOf(record) }))
+  const seen = await ownersOf(
+    tx,
+    job.id,
+    made.flatMap(({ keys }) => keys.map(({ hash }) => hash)),
+  )
+  const fresh: { key: string; record_id: string }[] = []
+  for (const { row, id, keys } of made) {
+    const found = keys.find(({ name }) => name === job.upsert_by)
+    const owner = found && seen.get(found.hash)
+    const taken = keys.find(({ hash }) => seen.has(hash) && seen.get(hash) !== owner)
+    if (owner || taken) written.created--
+    if (taken) {
+      const msg = `a row before has this ${taken.name}`
+      written.failures.push({ row, issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]) })
+      continue
+    }
+    if (owner) written.updated++
+    fresh.push(...keys.map(({ hash }) => ({ key: hash, record_id: owner ?? id })))
+  }
+  await remember(tx, job.id, fresh)
+  return written
+}
+
+/** When a dry run is over, and before the next one. */
+export async function forgetKeys(tx: Tenant, importId: string): Promise<void> {
+  await tx.trx('import_keys').where({ organization_id: tx.organizationId, import_id: importId }).delete()
+}
+
+interface Key {
+  name: string
+  /** Hexadecimal. */
+  hash: string
+}
+
+/** What no other record may share: external_id, unique custom fields, and what an upsert goes by. */
+async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record: AgxRecord) => Key[]> {
+  const { definitions } = await holdRules(tx, entity)
+  const unique = Object.entries(definitions).flatMap(([name, definition]) =>
+    definition.unique ? [`custom_fields.${name}`] : [],
+  )
+  const names = [...new Set(['external_id', ...unique, ...(upsert_by ? [upsert_by] : [])])]
+  return (record) =>
+    names.flatMap((name) => {
+      const value = upsertKey(name, record)
+      if (value === undefined) return []
+      const text = name === 'external_id' ? value : uniqueKey(value)
+      return [{ name, hash: createHash('sha256').update(`${name}\0${text}`).digest('hex') }]
+    })
+}
+
+/** Which record of a row before has a key. */
+async function ownersOf(tx: Tenant, importId: string, hashes: string[]): Promise<Map<string, string>> {
+  const { rows } = await tx.trx.raw<{ rows: { key: string; record_id: string }[] }>(
+    `select encode(key, 'hex') as key, record_id from import_keys
+     where organization_id = ? and import_id = ?
+       and key = any(select decode(hash, 'hex') from unnest(?::text[]) hash)`,
+    [tx.organizationId, importId, hashes as never],
+  )
+  return new Map(rows.map(({ key, record_id }) => [key, record_id]))
+}
+
+async function remember(
+  tx: Tenant,
+  importId: string,
+  fresh: { key: string; record_id: string }[],
+): Promise<void> {
+  await tx.trx.raw(
+    `insert into import_keys (organization_id, import_id, key, record_id)
+     select ?, ?, decode(key, 'hex'), record_id from jsonb_to_recordset(?) as fresh (key text, record_id uuid)
+     on conflict do nothing`,
+    [tx.organizationId, importId, JSON.stringify(fresh)],
+  )
+}
+
+/** Does something, and undoes it. */
+async function undone<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  let result: { value: T } | undefined
+  await savepoint(tx, async (inner) => {
+    result = { value: await work(inner) }
+    throw new Undo()
+  }).catch((error) => {
+    if (!(error instanceof Undo)) throw error
+  })
+  return result!.value
+}
+
+class Undo extends Error {}
