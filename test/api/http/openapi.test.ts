@@ -4,23 +4,13 @@ import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/records/describe.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { createSchema, recordSchema } from '../../../db/records/schemas.ts'
-import { startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('/openapi.json and /docs', () => {
-  let db: TestDatabase
-  let api: TestApi
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api.close()
-    await db.drop()
-  })
+  const suite = withApi()
 
   it('describes every operation, each under a name of its own', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     assert.equal(body.openapi, '3.1.0')
     const ids = Object.values(body.paths).flatMap((methods) =>
       Object.values(methods as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
@@ -30,7 +20,7 @@ describe('/openapi.json and /docs', () => {
   })
 
   it('refers only to what is there', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const references = [...JSON.stringify(body).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!)
     for (const reference of new Set(references)) {
       const found = reference
@@ -42,7 +32,7 @@ describe('/openapi.json and /docs', () => {
   })
 
   it('declares the statuses of the contract for every operation of /v1', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     for (const [path, methods] of Object.entries<Record<string, { responses: object }>>(body.paths))
       if (path.startsWith('/v1/'))
         for (const operation of Object.values(methods))
@@ -51,13 +41,13 @@ describe('/openapi.json and /docs', () => {
   })
 
   it('names the scopes of both kinds that an association joins', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const { post } = body.paths['/v1/objects/companies/{entity_id}/associations/{target}/{target_id}']
     assert.deepEqual(post['x-scopes'], ['companies:write', '{target}:write'])
   })
 
   it('declares If-Match and 412 together, where it is honoured', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const honouring = Object.values<
       Record<string, { operationId: string; responses: object; parameters: { name: string }[] }>
     >(body.paths)
@@ -81,7 +71,7 @@ describe('/openapi.json and /docs', () => {
   })
 
   it("names each kind's shapes, and shows an example of each", async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
     const json = (part: { content: Record<string, { schema: object }> }) =>
       part.content['application/json']!.schema
@@ -102,7 +92,7 @@ describe('/openapi.json and /docs', () => {
   })
 
   it('lists the filters of each field with its operators', async () => {
-    const { body } = await api.request('GET', '/openapi.json', { key: null })
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     for (const entity of entityNames)
       for (const path of [entity, `contacts/{entity_id}/${entity}`]) {
         const { parameters } = body.paths[`/v1/objects/${path}`].get
@@ -120,7 +110,7 @@ describe('/openapi.json and /docs', () => {
   })
 
   it('is readable offline: the page loads nothing and runs nothing', async () => {
-    const { status, headers, body } = await api.request('GET', '/docs', { key: null })
+    const { status, headers, body } = await suite.api.request('GET', '/docs', { key: null })
     assert.equal(status, 200)
     assert.match(headers.get('content-security-policy')!, /default-src 'none'/)
     assert.doesNotMatch(body, /<script|<link|<img|@import|url\(/i)

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createKey } from '../../support/api.ts'
+import { withApi } from '../../support/with-api.ts'
 
 const spec = (name = 'Greet', note = 'hello') => `name: ${name}
 description: Says hello
@@ -14,19 +14,10 @@ outputs: {note: "{{ nodes.say.output.note }}"}
 `
 
 describe('workflows over HTTP', () => {
-  let db: TestDatabase
-  let api: TestApi
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api?.close()
-    await db?.drop()
-  })
+  const suite = withApi()
 
   const post = (path: string, body?: unknown, key?: string) =>
-    api.request('POST', `/v1/workflows${path}`, { body: body ?? {}, ...(key ? { key } : {}) })
+    suite.api.request('POST', `/v1/workflows${path}`, { body: body ?? {}, ...(key ? { key } : {}) })
   const create = async (name?: string) => (await post('', { spec: spec(name) })).body
 
   describe('validate', () => {
@@ -34,7 +25,7 @@ describe('workflows over HTTP', () => {
       const { status, body } = await post('/validate', { spec: spec('Never saved') })
       equal(status, 200)
       deepEqual(body, { object: 'validation', valid: true, errors: [], warnings: [] })
-      const list = await api.request('GET', '/v1/workflows?name=Never%20saved')
+      const list = await suite.api.request('GET', '/v1/workflows?name=Never%20saved')
       equal(list.body.total, 0)
     })
 
@@ -104,7 +95,7 @@ describe('workflows over HTTP', () => {
       equal(body.error.type, 'workflow_invalid')
       equal(body.error.validation.errors[0].line, 3)
       equal(body.error.validation.errors[0].hint, 'did you mean crm_manager?')
-      equal((await api.request('GET', '/v1/workflows?name=Broken')).body.total, 0)
+      equal((await suite.api.request('GET', '/v1/workflows?name=Broken')).body.total, 0)
     })
 
     it('refuses a spec above 256 KiB with 413, which validate reports as a finding', async () => {
@@ -112,7 +103,7 @@ describe('workflows over HTTP', () => {
       const refused = await post('', large)
       deepEqual([refused.status, refused.body.error.type], [413, 'payload_too_large'])
       const { workflow_id } = await create('Small')
-      equal((await api.request('PATCH', `/v1/workflows/${workflow_id}`, { body: large })).status, 413)
+      equal((await suite.api.request('PATCH', `/v1/workflows/${workflow_id}`, { body: large })).status, 413)
       const { status, body } = await post('/validate', large)
       deepEqual([status, body.valid, body.errors[0].code], [200, false, 'yaml_limit'])
     })
@@ -126,7 +117,7 @@ describe('workflows over HTTP', () => {
   describe('one workflow', () => {
     it('is read with its spec and its definition, in the order written', async () => {
       const created = await create()
-      const { status, body } = await api.request('GET', `/v1/workflows/${created.workflow_id}`)
+      const { status, body } = await suite.api.request('GET', `/v1/workflows/${created.workflow_id}`)
       equal(status, 200)
       equal(body.spec, spec())
       deepEqual(
@@ -140,7 +131,7 @@ describe('workflows over HTTP', () => {
       const { workflow_id: id } = await create()
       const active = await post(`/${id}/activate`)
       deepEqual([active.body.status, active.body.active, active.body.active_version], ['active', true, 1])
-      const changed = await api.request('PATCH', `/v1/workflows/${id}`, {
+      const changed = await suite.api.request('PATCH', `/v1/workflows/${id}`, {
         body: { spec: spec('Renamed', 'hi') },
       })
       equal(changed.status, 200)
@@ -156,32 +147,35 @@ describe('workflows over HTTP', () => {
     it('keeps a name that was overridden while its spec says the same', async () => {
       const { body } = await post('', { spec: spec('A'), name: 'B' })
       const path = `/v1/workflows/${body.workflow_id}`
-      equal((await api.request('PATCH', path, { body: { spec: spec('A', 'x') } })).body.name, 'B')
-      equal((await api.request('PATCH', path, { body: { spec: spec('C') } })).body.name, 'C')
+      equal((await suite.api.request('PATCH', path, { body: { spec: spec('A', 'x') } })).body.name, 'B')
+      equal((await suite.api.request('PATCH', path, { body: { spec: spec('C') } })).body.name, 'C')
     })
 
     it('refuses a change or a deletion for another version than the current one', async () => {
       const { workflow_id } = await create('Guarded')
       const path = `/v1/workflows/${workflow_id}`
-      const read = await api.request('GET', path)
+      const read = await suite.api.request('GET', path)
       equal(read.headers.get('etag'), '"1"')
       const headers = { 'If-Match': read.headers.get('etag')! }
-      const changed = await api.request('PATCH', path, { body: { spec: spec('Guarded', 'x') }, headers })
+      const changed = await suite.api.request('PATCH', path, {
+        body: { spec: spec('Guarded', 'x') },
+        headers,
+      })
       deepEqual([changed.status, changed.headers.get('etag')], [200, '"2"'])
       for (const method of ['PATCH', 'DELETE']) {
-        const late = await api.request(method, path, {
+        const late = await suite.api.request(method, path, {
           ...(method === 'PATCH' && { body: { name: 'Late' } }),
           headers,
         })
         deepEqual([late.status, late.body.error.type], [412, 'version_conflict'])
       }
-      equal((await api.request('GET', path)).body.name, 'Guarded')
-      equal((await api.request('DELETE', path, { headers: { 'If-Match': '"2"' } })).status, 200)
+      equal((await suite.api.request('GET', path)).body.name, 'Guarded')
+      equal((await suite.api.request('DELETE', path, { headers: { 'If-Match': '"2"' } })).status, 200)
     })
 
     it('replays the ETag of the first answer under an Idempotency-Key', async () => {
       const once = () =>
-        api.request('POST', '/v1/workflows', {
+        suite.api.request('POST', '/v1/workflows', {
           body: { spec: spec('Once') },
           headers: { 'Idempotency-Key': 'once' },
         })
@@ -193,9 +187,9 @@ describe('workflows over HTTP', () => {
     it('changes nothing, not even updated_at, where nothing differs', async () => {
       const { workflow_id } = await create('Same')
       const path = `/v1/workflows/${workflow_id}`
-      const { body: before } = await api.request('GET', path)
+      const { body: before } = await suite.api.request('GET', path)
       for (const body of [{}, { name: 'Same' }, { description: 'Says hello' }]) {
-        const { body: after } = await api.request('PATCH', path, { body })
+        const { body: after } = await suite.api.request('PATCH', path, { body })
         deepEqual([after.updated_at, after.version], [before.updated_at, 1])
       }
     })
@@ -203,20 +197,22 @@ describe('workflows over HTTP', () => {
     it('says the name and description that it was given in its definition, and keeps the text of its spec', async () => {
       const { workflow_id } = await create('Old name')
       const path = `/v1/workflows/${workflow_id}`
-      const { body } = await api.request('PATCH', path, { body: { name: 'New name', description: null } })
+      const { body } = await suite.api.request('PATCH', path, {
+        body: { name: 'New name', description: null },
+      })
       deepEqual(
         [body.name, body.definition.name, body.definition.description],
         ['New name', 'New name', undefined],
       )
       equal(body.spec, spec('Old name'))
-      const again = await api.request('PATCH', path, { body: { spec: body.spec } })
+      const again = await suite.api.request('PATCH', path, { body: { spec: body.spec } })
       deepEqual(
         [again.body.name, again.body.description, again.body.definition.name],
         ['New name', null, 'New name'],
       )
       const described = body.spec.replace('Says hello', 'Says goodbye')
       equal(
-        (await api.request('PATCH', path, { body: { spec: described } })).body.description,
+        (await suite.api.request('PATCH', path, { body: { spec: described } })).body.description,
         'Says goodbye',
       )
     })
@@ -230,7 +226,9 @@ describe('workflows over HTTP', () => {
         ],
         edges: [{ from: 'a', handle: 'success', to: 'b' }],
       }
-      const { status, body } = await api.request('PATCH', `/v1/workflows/${id}`, { body: { definition } })
+      const { status, body } = await suite.api.request('PATCH', `/v1/workflows/${id}`, {
+        body: { definition },
+      })
       equal(status, 200)
       deepEqual([body.name, body.version, body.spec], ['Raw', 2, null])
       deepEqual(body.definition.edges, definition.edges)
@@ -238,17 +236,17 @@ describe('workflows over HTTP', () => {
 
     it('is not found once deleted, nor by another organization, nor by what is not an id', async () => {
       const { workflow_id: id } = await create()
-      const removed = await api.request('DELETE', `/v1/workflows/${id}`)
+      const removed = await suite.api.request('DELETE', `/v1/workflows/${id}`)
       deepEqual([removed.status, removed.body.deleted], [200, true])
-      equal((await api.request('GET', `/v1/workflows/${id}`)).status, 404)
+      equal((await suite.api.request('GET', `/v1/workflows/${id}`)).status, 404)
       equal((await post(`/${id}/activate`)).status, 404)
-      equal((await api.request('GET', '/v1/workflows/not-an-id')).status, 404)
+      equal((await suite.api.request('GET', '/v1/workflows/not-an-id')).status, 404)
     })
   })
 
   it('lists what is asked for, page by page', async () => {
     for (const name of ['List 1', 'List 2', 'List 3']) await create(name)
-    const first = await api.request('GET', '/v1/workflows?q=list&limit=2')
+    const first = await suite.api.request('GET', '/v1/workflows?q=list&limit=2')
     equal(first.status, 200)
     deepEqual(
       first.body.data.map((row: { name: string }) => row.name),
@@ -256,45 +254,45 @@ describe('workflows over HTTP', () => {
     )
     deepEqual([first.body.has_more, first.body.total], [true, 3])
     const next = `/v1/workflows?q=list&limit=2&cursor=${first.body.next_cursor}`
-    const second = await api.request('GET', next)
+    const second = await suite.api.request('GET', next)
     deepEqual(
       second.body.data.map((row: { name: string }) => row.name),
       ['List 1'],
     )
     equal(second.body.next_cursor, null)
-    equal((await api.request('GET', next.replace('q=list', 'q=other'))).status, 400)
-    equal((await api.request('GET', `${next}&offset=1`)).status, 400)
-    equal((await api.request('GET', '/v1/workflows?cursor=rubbish')).status, 400)
-    equal((await api.request('GET', '/v1/workflows?colour=red')).status, 422)
+    equal((await suite.api.request('GET', next.replace('q=list', 'q=other'))).status, 400)
+    equal((await suite.api.request('GET', `${next}&offset=1`)).status, 400)
+    equal((await suite.api.request('GET', '/v1/workflows?cursor=rubbish')).status, 400)
+    equal((await suite.api.request('GET', '/v1/workflows?colour=red')).status, 422)
     await post(`/${first.body.data[0].workflow_id}/activate`)
     deepEqual(
-      (await api.request('GET', '/v1/workflows?q=list&active=true')).body.data.map(
+      (await suite.api.request('GET', '/v1/workflows?q=list&active=true')).body.data.map(
         (row: { name: string }) => row.name,
       ),
       ['List 3'],
     )
-    equal((await api.request('GET', '/v1/workflows?q=list&active=false')).body.total, 2)
+    equal((await suite.api.request('GET', '/v1/workflows?q=list&active=false')).body.total, 2)
   })
 
   it('asks for workflows:author to write, which reading does not give', async () => {
-    const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:read'] })
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['workflows:read'] })
     equal((await post('', { spec: spec() }, key)).status, 403)
     equal((await post('/validate', { spec: spec() }, key)).status, 200)
   })
 
   describe('node types', () => {
     it('names the categories that there are', async () => {
-      const { status, body } = await api.request('GET', '/v1/workflows/nodes?category=zzz')
+      const { status, body } = await suite.api.request('GET', '/v1/workflows/nodes?category=zzz')
       equal(status, 422)
       match(body.detail[0].msg, /"flow".*"records"/)
     })
 
     it('are all there, or those of a category', async () => {
-      const { body } = await api.request('GET', '/v1/workflows/nodes')
+      const { body } = await suite.api.request('GET', '/v1/workflows/nodes')
       deepEqual(body.data.map((node: { node_type: string }) => node.node_type).sort(), [
         ...['api_request', 'condition', 'crm_manager', 'delay', 'emit_event', 'set_fields', 'stop', 'switch'],
       ])
-      const flow = await api.request('GET', '/v1/workflows/nodes?category=flow')
+      const flow = await suite.api.request('GET', '/v1/workflows/nodes?category=flow')
       ok(
         flow.body.data.length > 0 &&
           flow.body.data.every((node: { category: string }) => node.category === 'flow'),
@@ -312,13 +310,13 @@ describe('workflows over HTTP', () => {
         'stop',
         'switch',
       ]) {
-        const { status, body } = await api.request('GET', `/v1/workflows/nodes/${type}`)
+        const { status, body } = await suite.api.request('GET', `/v1/workflows/nodes/${type}`)
         equal(status, 200)
         equal(body.node_type, type)
         ok(body.config_schema && body.output_schema && body.example && body.output_handles)
       }
-      equal((await api.request('GET', '/v1/workflows/nodes/constructor')).status, 404)
-      match((await api.request('GET', '/v1/workflows/nodes/dely')).body.error.hint, /delay/)
+      equal((await suite.api.request('GET', '/v1/workflows/nodes/constructor')).status, 404)
+      match((await suite.api.request('GET', '/v1/workflows/nodes/dely')).body.error.hint, /delay/)
     })
   })
 })
