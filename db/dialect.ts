@@ -12,10 +12,20 @@ const MAX_PREPARED = 500
 /** Statement names by pool. Knex makes transaction clients without running constructors, hence not a field. */
 const statementNames = new WeakMap<object, Map<string, string>>()
 
+/**
+ * Options of a statement whose best plan depends on its values: it is not prepared, for after a few executions
+ * PostgreSQL would plan a prepared one for values that it does not know.
+ */
+export const PLANNED_ANEW = { plan: 'anew' } as const
+
 /** Knex's PostgreSQL dialect with prepared statements, sent in as few packets as can be. */
 export class Dialect extends PostgresClient {
-  override _query(connection: unknown, query: { sql: string; bindings?: unknown[]; options?: object }) {
-    const name = query.bindings?.length ? this.statementName(query.sql) : undefined
+  override _query(
+    connection: unknown,
+    query: { sql: string; bindings?: unknown[]; options?: { plan?: 'anew'; name?: string } },
+  ) {
+    const isPrepared = query.bindings?.length && query.options?.plan !== 'anew'
+    const name = isPrepared ? this.statementName(query.sql) : undefined
     if (name) query.options = { ...query.options, name }
     sendTogether(connection as pg.Client)
     return super._query(connection, query)

@@ -9,6 +9,7 @@ import * as sixKinds from './0007_six_kinds.ts'
 import * as customFieldDefinitions from './0008_custom_field_definitions.ts'
 import * as bulkAndMerge from './0009_bulk_and_merge.ts'
 import * as imports from './0010_imports.ts'
+import * as listSpeed from './0011_list_speed.ts'
 import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
 import * as importKeys from './0014_import_keys.ts'
@@ -25,6 +26,7 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0008_custom_field_definitions', customFieldDefinitions],
   ['0009_bulk_and_merge', bulkAndMerge],
   ['0010_imports', imports],
+  ['0011_list_speed', listSpeed],
   ['0012_idempotent_headers', idempotentHeaders],
   ['0013_export_starts', exportStarts],
   ['0014_import_keys', importKeys],

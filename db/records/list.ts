@@ -1,13 +1,15 @@
-import { decodeCursor, encodeCursor, type Position, queryHash } from '../cursor.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../cursor.ts'
 import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
-import { present, shownColumns } from './columns.ts'
+import { present } from './columns.ts'
 import { readByType } from './custom-fields/query.ts'
-import { type Filter, type Fragment, type SortKey, sortable, toCondition } from './filters.ts'
+import { type Filter, type Fragment, sortable, toCondition } from './filters.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
+import { type Row, selectPage } from './pages.ts'
 import type { AgxRecord } from './schemas.ts'
-import { search } from './search.ts'
+import { containing, type Found, searchPage } from './search.ts'
+import { searchPatterns } from './search-text.ts'
 import { total } from './total.ts'
 
 export interface ListQuery {
@@ -21,6 +23,9 @@ export interface ListQuery {
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
 }
+
+/** What is sorted by an index of every kind. */
+const WALKABLE = ['created_at']
 
 /**
  * A page of records. `related` narrows it to those that are linked with a record; it and `q` are always required,
@@ -41,50 +46,53 @@ export async function listRecords(
   const sorted = sortType ? [sort, sortType] : sort
   const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
-  const found = query.q === undefined ? undefined : await search(tx, kind, query.q)
-  const matching = conditions(tx, kind, { ...query, filters }, related)
-  if (found) matching.push(found.condition)
-  const where = all(position ? [...matching, beyond(key, order, position)] : matching)
-  const { rows } = await tx.trx.raw<{ rows: (Record<string, unknown> & { sort_key: unknown })[] }>(
-    `select ${shownColumns(kind).join(', ')}, ${key.sql} as sort_key from ${entity} where ${where.sql}
-     order by ${key.sql} ${order} ${key.nullable ? 'nulls last' : ''}, id ${order} limit ? offset ?`,
-    [...where.bindings, limit + 1, offset] as never,
-  )
-  const page = rows.slice(0, limit)
+  const patterns = query.q === undefined ? [] : searchPatterns(query.q)
+  const listing = {
+    ...{ kind, key, order, position, offset },
+    limit: limit + 1,
+    among: {
+      sql: 'organization_id = ? and deleted_at is null',
+      bindings: [tx.organizationId],
+    },
+    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...containing(patterns)],
+  }
+  const found: Found =
+    patterns.length > 0
+      ? await searchPage(tx, listing, WALKABLE.includes(sort))
+      : { rows: await selectPage(tx, listing) }
+  const page = found.rows.slice(0, limit)
   const last = page.at(-1)
-  const has_more = rows.length > limit
-  const known = position || has_more || (offset > 0 && !last) ? undefined : offset + page.length
-  const many = found?.common && query.filters.length === 0 && !related
+  const has_more = found.rows.length > limit
+  const isShown = !position && !has_more && (offset === 0 || last !== undefined)
+  const matching = found.matching ?? (isShown ? offset + page.length : undefined)
   return {
     data: page.map((row) => present(kind, row)),
     limit,
     offset,
     has_more,
     next_cursor: has_more && last ? encodeCursor(hash, positionOf(last)) : null,
-    ...(await total(tx, entity, query.count, all(matching), { known, many })),
+    ...(await total(tx, listing, query.count, { matching, density: found.density })),
   }
 }
 
-const positionOf = (row: Record<string, unknown> & { sort_key: unknown }) => ({
+const positionOf = (row: Row) => ({
   value:
     row.sort_key === null
       ? null
       : row.sort_key instanceof Date
         ? row.sort_key.toISOString()
         : String(row.sort_key),
-  id: row.id as string,
+  id: row.id,
 })
 
+/** What else a record must meet: the link, and the filters as `match` combines them. */
 function conditions(
   tx: Tenant,
   kind: Kind,
   query: ListQuery,
   related: { entity: EntityName; id: string } | undefined,
 ): Fragment[] {
-  const found: Fragment[] = [
-    { sql: 'organization_id = ?', bindings: [tx.organizationId] },
-    { sql: 'deleted_at is null', bindings: [] },
-  ]
+  const found: Fragment[] = []
   if (related)
     found.push({
       sql: `id in (
@@ -102,16 +110,3 @@ function conditions(
   }
   return found
 }
-
-/** The rows behind a place in the order; nulls are last in both directions. */
-function beyond(key: SortKey, order: 'asc' | 'desc', { value, id }: Position): Fragment {
-  const than = order === 'asc' ? '>' : '<'
-  if (value === null) return { sql: `(${key.sql} is null and id ${than} ?)`, bindings: [id] }
-  const after = { sql: `(${key.sql}, id) ${than} (?::${key.type}, ?)`, bindings: [value, id] }
-  return key.nullable ? { ...after, sql: `(${after.sql} or ${key.sql} is null)` } : after
-}
-
-const all = (fragments: Fragment[]): Fragment => ({
-  sql: fragments.map(({ sql }) => sql).join(' and '),
-  bindings: fragments.flatMap(({ bindings }) => bindings),
-})

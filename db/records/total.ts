@@ -1,37 +1,60 @@
 import type { Tenant } from '../tenancy.ts'
 import type { Fragment } from './filters.ts'
-import type { EntityName } from './kind.ts'
+import type { Kind } from './kind.ts'
 import type { ListQuery } from './list.ts'
+import { all, ask, searched } from './pages.ts'
+import type { Found } from './search.ts'
 
 /** Up to so many matches are counted exactly even when an estimate was asked for. */
 export const EXACT_UP_TO = 10_000
 
-/**
- * How many records match. `known`: the page itself has shown how many; `many`: there are more than are counted for
- * an estimate.
- */
+/** So many times higher than that an estimate must be to be believed without counting. */
+const CERTAINLY = 1.5
+
+interface Counted {
+  kind: Kind
+  among: Fragment
+  conditions: Fragment[]
+}
+
+/** How many records match. `matching`: what finding the page has shown; `density`: which part of all seems to match. */
 export async function total(
   tx: Tenant,
-  entity: EntityName,
+  { kind, among, conditions }: Counted,
   count: ListQuery['count'],
-  where: Fragment,
-  { known, many = false }: { known: number | undefined; many: boolean | undefined },
+  { matching, density }: { matching: Found['matching'] | undefined; density: number | undefined },
 ): Promise<{ total: number | null; total_is_estimate: boolean }> {
   if (count === 'none') return { total: null, total_is_estimate: false }
-  if (known !== undefined) return { total: known, total_is_estimate: false }
+  if (typeof matching === 'number') return { total: matching, total_is_estimate: false }
+  const where = all([among, ...conditions])
   const counted = async (limit: string) => {
-    const { rows } = await tx.trx.raw<{ rows: { total: number }[] }>(
-      `select count(*) as total from (select from ${entity} where ${where.sql} ${limit}) matching`,
-      where.bindings as never,
+    const rows = await ask<{ total: number }>(
+      tx,
+      `select count(*) as total from (select from ${searched(kind)} where ${where.sql} ${limit}) matching`,
+      where.bindings,
     )
     return rows[0]!.total
   }
   if (count === 'exact') return { total: await counted(''), total_is_estimate: false }
-  const atLeast = many ? EXACT_UP_TO + 1 : await counted(`limit ${EXACT_UP_TO + 1}`)
+  const estimate =
+    density === undefined
+      ? await planned(tx, kind, where)
+      : Math.round(density * (await planned(tx, kind, among)))
+  // Counting ten thousand takes longer than the page did.
+  const atLeast =
+    matching === 'many' || estimate > CERTAINLY * EXACT_UP_TO
+      ? EXACT_UP_TO + 1
+      : await counted(`limit ${EXACT_UP_TO + 1}`)
   if (atLeast <= EXACT_UP_TO) return { total: atLeast, total_is_estimate: false }
-  const { rows } = await tx.trx.raw<{ rows: { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }[] }>(
-    `explain (format json) select from ${entity} where ${where.sql}`,
-    where.bindings as never,
+  return { total: Math.max(atLeast, estimate), total_is_estimate: true }
+}
+
+/** What the planner expects. */
+async function planned(tx: Tenant, kind: Kind, where: Fragment): Promise<number> {
+  const rows = await ask<{ 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }>(
+    tx,
+    `explain (format json) select from ${searched(kind)} where ${where.sql}`,
+    where.bindings,
   )
-  return { total: Math.max(atLeast, rows[0]!['QUERY PLAN'][0]!.Plan['Plan Rows']), total_is_estimate: true }
+  return rows[0]!['QUERY PLAN'][0]!.Plan['Plan Rows']
 }

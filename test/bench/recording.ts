@@ -8,6 +8,7 @@ import type { Tenant } from '../../db/tenancy.ts'
 export interface Statement {
   sql: string
   bindings: unknown[]
+  options?: object
 }
 
 /**
@@ -59,12 +60,10 @@ export async function replay(
     return value.replace(UUID, idOf).replace(`"version":${version + 1}`, `"version":${found + 1}`)
   }
   let most: object[] = []
-  for (const { sql, bindings } of statements) {
-    const answer = await tx.trx.raw<{ rows: { version?: number }[] }>(
-      sql.replace(/\$\d+/g, '?'),
-      bindings.map(swap) as never,
-    )
-    const { rows } = answer
+  for (const { sql, bindings, options = {} } of statements) {
+    const { rows } = await tx.trx
+      .raw<{ rows: { version?: number }[] }>(sql, bindings.map(swap) as never)
+      .options(options)
     found = rows[0]?.version ?? found
     if (rows.length > most.length) most = rows
   }
