@@ -47,15 +47,17 @@ export class ToUtf8 {
     const rest = this.held
     this.held = Buffer.alloc(0)
     if (this.decoder) return this.count(this.decode(undefined))
-    return rest.length > 0 ? this.count(this.checked(rest)) : rest
+    if (rest.length === 0) return rest
+    return this.count(this.encoding === 'windows-1252' ? fromWindows1252(rest) : this.checked(rest))
   }
 
   private convert(piece: Buffer): Buffer {
     if (this.decoder) return this.count(this.decode(piece))
-    if (this.encoding === 'windows-1252') return this.count(fromWindows1252(piece))
     const bytes = this.held.length > 0 ? Buffer.concat([this.held, piece]) : piece
-    const complete = completeUntil(bytes)
+    const single = this.encoding === 'windows-1252'
+    const complete = single ? bytes.length : completeUntil(bytes)
     this.held = Buffer.from(bytes.subarray(complete))
+    if (single) return this.count(fromWindows1252(bytes))
     return this.count(this.checked(bytes.subarray(0, complete)))
   }
 

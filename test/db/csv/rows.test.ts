@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { findDelimiter } from '../../../db/csv/delimiter.ts'
+import { type CsvRow, readRows } from '../../../db/csv/rows.ts'
+
+async function* inPieces(text: string, size: number) {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+/** The rows, and the message of what ends them. */
+async function read(text: string, size = 1_000): Promise<{ rows: CsvRow[]; error?: string }> {
+  const rows: CsvRow[] = []
+  try {
+    for await (const row of readRows(inPieces(text, size), ',')) rows.push(row)
+    return { rows }
+  } catch (error) {
+    return { rows, error: (error as Error).message }
+  }
+}
+
+describe('the rows of a file', () => {
+  for (const [name, end] of [
+    ['LF', '\n'],
+    ['CRLF', '\r\n'],
+    ['CR', '\r'],
+  ] as const)
+    it(`know the line on which they begin, where lines end with ${name}`, async () => {
+      const text = ['a,b', '', '"x', 'y",1', '', '', '5" disk,2', 'é,"q""q"'].join(end)
+      for (const size of [1, 2, 3, 1_000]) {
+        const { rows } = await read(text, size)
+        assert.deepEqual(
+          rows.map(({ line, cells }) => [line, ...cells]),
+          [
+            [1, 'a', 'b'],
+            [3, `x${end}y`, '1'],
+            [7, '5" disk', '2'],
+            [8, 'é', 'q"q'],
+          ],
+        )
+      }
+    })
+
+  it('come before what is wrong, which is told with its line', async () => {
+    const { rows, error } = await read('a\r\n"b\r\nb"\r\n\r\n"c\r\nd\r\n')
+    assert.deepEqual([rows.length, error], [2, 'the row on line 5 has a quote that is never closed'])
+    const long = await read(`a\nb\n"${'x'.repeat(2_000_000)}`, 65_536)
+    assert.deepEqual(
+      [long.rows.length, long.error],
+      [2, 'the row on line 3 has a quote that is never closed'],
+    )
+  })
+
+  it('are the same, wherever the file is cut', async () => {
+    const text = fc.stringMatching(/^[ab",\r\n]{0,30}$/)
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 10 }), async (file, size) =>
+        assert.deepEqual(await read(file, size), await read(file)),
+      ),
+    )
+  })
+})
+
+describe('the delimiter of a file', () => {
+  for (const [file, delimiter] of [
+    ['a,b\n1,2\n', ','],
+    ['a;b\n"1,5";2\n', ';'],
+    ['a\tb, c\n1\t2\n', '\t'],
+    ['a|b\n1|2', '|'],
+    ['name, first;mail;x\nLovelace, Ada;a@b.c;1\nBob;b@b.c;2\n', ';'],
+    ['one\n1\n', ','],
+    ['"a;b",c\n"1;2",3\n', ','],
+  ] as const)
+    it(`${JSON.stringify(file)}: ${JSON.stringify(delimiter)}`, () =>
+      assert.deepEqual(findDelimiter(Buffer.from(file)), { delimiter, skip: 0 }))
+
+  it('is what the first line says', () => {
+    assert.deepEqual(findDelimiter(Buffer.from('sep=^\r\na,b^c\r\n')), { delimiter: '^', skip: 7 })
+  })
+})
