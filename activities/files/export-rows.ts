@@ -1,23 +1,35 @@
 import { Context } from '@temporalio/activity'
-import { advanceExport } from '../../db/exports/advance.ts'
+import { AppError } from '../../db/errors.ts'
+import { advanceExport, failExport } from '../../db/exports/advance.ts'
 import type { ExportRow } from '../../db/exports/exports.ts'
 import type { Actor } from '../../db/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
+import { givingUp } from './give-up.ts'
 
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Exports the next records for some seconds, a transaction for each piece of the file. */
-export function createExportRows({ db }: FilesDeps) {
-  return async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
+export function createExportRows(deps: FilesDeps) {
+  const { db } = deps
+  return givingUp(deps, exportRows, fail)
+
+  async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
     const until = Date.now() + TURN_MS
     for (;;) {
       const row = await db.tenant(organization_id, SYSTEM, (tx) => advanceExport(tx, id))
       if (row.status !== 'running' || Date.now() > until) return answerOf(row)
       Context.current().heartbeat()
     }
+  }
+
+  async function fail({ organization_id, id }: FileInput): Promise<FileAnswer> {
+    const failure = new AppError('internal_error', 'something went wrong on our side', {
+      hint: 'try again later',
+    })
+    return answerOf(await db.tenant(organization_id, SYSTEM, (tx) => failExport(tx, id, failure)))
   }
 }
 

@@ -8,6 +8,7 @@ import { isRefusal, writeEachRow } from '../../db/imports/write-rows.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
+import { givingUp } from './give-up.ts'
 
 /** Of one transaction: as many as a batch may have. */
 const ROWS = 200
@@ -16,8 +17,11 @@ const TURN_MS = 5_000
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
-export function createImportRows({ db, log }: FilesDeps) {
-  return async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
+export function createImportRows(deps: FilesDeps) {
+  const { db, log } = deps
+  return givingUp(deps, importRows, fail)
+
+  async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }
     const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
     let row = await system((tx) => beginImport(tx, of))
@@ -54,6 +58,17 @@ export function createImportRows({ db, log }: FilesDeps) {
       await file.return()
     }
     return answerOf(row)
+  }
+
+  async function fail({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
+    const failure = new AppError('internal_error', 'something went wrong on our side', {
+      hint: 'resume it later',
+    })
+    const row = await db.tenant(organization_id, SYSTEM, async (tx) => {
+      await failImport(tx, { id, start }, failure)
+      return getImport(tx, id)
+    })
+    return elsewhere(row)
   }
 }
 

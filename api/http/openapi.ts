@@ -103,6 +103,8 @@ function describe(route: Route | AppRoute, schemas: Json, limited: boolean): Des
   const writes = route.method !== 'GET'
   const statuses = ['400', '401', '403', '404', '422', '429', '500', '503']
   if (writes) statuses.push('409', '413', '415')
+  // It is not made yet.
+  else if ('file' in route.response) statuses.push('409')
   if (route.ifMatch) statuses.push('412')
   const schema = (source: z.ZodType, io: 'input' | 'output') => jsonSchema(source, io, route.id, schemas)
   const { response } = route

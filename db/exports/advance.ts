@@ -20,14 +20,21 @@ export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> 
   } catch (error) {
     // A custom field that it sorts by has got another type, for instance.
     if (!(error instanceof AppError)) throw error
-    const { message, details } = error
-    return changeExport(tx, id, {
-      status: 'failed',
-      error: JSON.stringify({ message, ...(details.hint ? { hint: details.hint } : {}) }),
-      ended_at: tx.trx.fn.now(),
-      lease_until: null,
-    })
+    return failExport(tx, id, error)
   }
+}
+
+export function failExport(
+  tx: Tenant,
+  id: string,
+  { message, details: { hint } }: AppError,
+): Promise<ExportRow> {
+  return changeExport(tx, id, {
+    status: 'failed',
+    error: JSON.stringify({ message, ...(hint ? { hint } : {}) }),
+    ended_at: tx.trx.fn.now(),
+    lease_until: null,
+  })
 }
 
 async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {

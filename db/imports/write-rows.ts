@@ -213,15 +213,14 @@ function withWholeAddresses({ entity }: Job, patch: RecordInput, before: RecordI
   }
 }
 
-/** Companies that are only named are found by their name, or made. */
+/** Companies that are only named are found by their name, or made; in one order, for each name is locked. */
 async function linkCompanies(tx: Tenant, lines: Line[]): Promise<void> {
+  const keyOf = ({ read }: Line) => read.companyName!.toLowerCase()
   const ids = new Map<string, string>()
-  for (const { read } of lines) {
-    if (!read.companyName) continue
-    const key = read.companyName.toLowerCase()
-    const id = ids.get(key) ?? (await findOrCreateCompany(tx, read.companyName))
-    ids.set(key, id)
-    read.fields.company_id = id
+  for (const line of [...lines].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))) {
+    const id = ids.get(keyOf(line)) ?? (await findOrCreateCompany(tx, line.read.companyName!))
+    ids.set(keyOf(line), id)
+    line.read.fields.company_id = id
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import pg from 'pg'
 import { type Answer, createKey, startApi, type TestApi } from '../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
@@ -186,5 +187,22 @@ describe('exports', function () {
         file,
       )
     }
+  })
+
+  it('fail when the database refuses them again and again', async () => {
+    const request = await client()
+    const owner = new pg.Client({ connectionString: db.url })
+    await owner.connect()
+    await owner.query(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'no' using errcode = '54000'; end $$;
+      create trigger refuse before insert on export_pieces for each row execute function refuse()`)
+    await owner.end()
+    const { done, file } = await exported(request, { entity: 'contacts' })
+    assert.deepEqual(
+      [done.status, done.error],
+      ['failed', { message: 'something went wrong on our side', hint: 'try again later' }],
+    )
+    assert.match(JSON.stringify(file), /the export has failed: something went wrong/)
   })
 })
