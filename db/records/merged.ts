@@ -1,20 +1,20 @@
 import { AppError, notFound } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
-import type { Kind } from './kind.ts'
+import type { EntityName, Kind } from './kind.ts'
 
 /** Records that are in another now: their ids point to it for good. */
 
-export async function mergedInto(tx: Tenant, id: string): Promise<string | undefined> {
+export async function mergedInto(tx: Tenant, entity: EntityName, id: string): Promise<string | undefined> {
   const row = await tx
     .trx('merged_records')
-    .where({ organization_id: tx.organizationId, id })
+    .where({ organization_id: tx.organizationId, id, entity })
     .first<{ merged_into: string } | undefined>('merged_into')
   return row?.merged_into
 }
 
 /** What to throw for a record that is not there: where it was merged, the error says into which. */
 export async function recordNotFound(tx: Tenant, kind: Kind, id: string): Promise<AppError> {
-  const winner = await mergedInto(tx, id)
+  const winner = await mergedInto(tx, kind.entity, id)
   if (winner === undefined) return notFound(kind.object)
   return new AppError('not_found', `${kind.object} not found: it was merged into another`, {
     merged_into: winner,

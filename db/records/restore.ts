@@ -34,7 +34,7 @@ export async function restoreRecord(
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
     [tx.organizationId, id],
   )
-  if (await mergedInto(tx, id)) throw await recordNotFound(tx, kind, id)
+  if (await mergedInto(tx, entity, id)) throw await recordNotFound(tx, kind, id)
   if (!rows[0]) throw notFound(`deleted ${kind.object}`)
   const before = present(kind, rows[0])
   requireVersion(kind.object, before.version, options.ifVersion)
@@ -66,7 +66,7 @@ async function movedReferences(
   for (const [name, { to }] of referencesOf(kind)) {
     const old = before[name]
     if (typeof old !== 'string') continue
-    const now = (await mergedInto(tx, old)) ?? old
+    const now = (await mergedInto(tx, to, old)) ?? old
     const held = (await heldStill(tx, to, [now])).has(now)
     const next = held && !(await closesCircle(tx, kind, name, before.id, now)) ? now : null
     if (next !== old) moved[name] = next

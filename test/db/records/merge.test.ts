@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AppError } from '../../../db/errors.ts'
+import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import { listHistory } from '../../../db/records/history.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
@@ -72,6 +73,17 @@ describe('merging two records', () => {
     assert.deepEqual(await related(company.id), [winner.id])
   })
 
+  it('takes over what only one record can have', async () => {
+    await records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
+    const winner = await records.create('contacts', { first_name: 'W' })
+    const loser = await records.create('contacts', { last_name: 'L', custom_fields: { badge: 'b7' } })
+    await merge('contacts', winner.id, loser.id)
+    const again = records.create('contacts', { first_name: 'X', custom_fields: { badge: 'B7' } })
+    await assert.rejects(again, { details: { param: 'custom_fields.badge' } })
+    await records.update('contacts', winner.id, { custom_fields: { badge: null } })
+    await records.create('contacts', { first_name: 'X', custom_fields: { badge: 'B7' } })
+  })
+
   it('takes an amount along with its currency', async () => {
     const winner = await records.create('deals', { name: 'A', currency: 'USD' })
     const loser = await records.create('deals', { name: 'B', amount: '5', currency: 'EUR' })
@@ -119,6 +131,11 @@ describe('merging two records', () => {
     assert.equal(await parentOf(kid.id), upper.id)
     await merge('companies', upper.id, kid.id)
     assert.equal(await parentOf(upper.id), null)
+
+    const below = await records.create('companies', { name: 'B', parent_company_id: upper.id })
+    const lowest = await records.create('companies', { name: 'Z', parent_company_id: below.id })
+    await merge('companies', upper.id, lowest.id)
+    assert.equal(await parentOf(upper.id), null)
   })
 
   it('points from the loser to the winner for good, however often that is merged on', async () => {
@@ -142,6 +159,10 @@ describe('merging two records', () => {
           assert.equal(error.details.merged_into, c!.id)
           return true
         })
+    await assert.rejects(
+      records.get('tasks', a!.id),
+      (error: AppError) => error.details.merged_into === undefined,
+    )
   })
 
   it('is followed by what is restored later', async () => {
