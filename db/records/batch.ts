@@ -101,7 +101,8 @@ async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Prom
     const found = await settle(() => findByKeys(tx, entity, by, keys))
     if (!('error' in found)) for (const those of found.values()) ids.push(...those)
   }
-  if (ids.length > 0) await lockRecords(tx, entity, ids)
+  const deletes = steps.some((step) => step.op === 'delete')
+  if (ids.length > 0) await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
 }
 
 /** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */
