@@ -75,18 +75,17 @@ async function claim(db: Knex, { table }: FileSort, limit: number): Promise<File
       `with organizations as (select distinct organization_id from ${table} where status = 'queued'),
        candidates as (
          select q.* from organizations o cross join lateral (
-           select f.organization_id, f.id,
+           select f.organization_id, f.id, f.lease_until,
              row_number() over (order by f.id) + (
                select count(*) from ${table} b where b.organization_id = o.organization_id and b.status = 'running'
              ) as place
            from ${table} f
            where f.organization_id = o.organization_id and f.status = 'queued'
            order by f.id limit :atOnce) q
-         where q.place <= :atOnce)
+         where q.place <= :atOnce and (q.lease_until is null or q.lease_until < now()))
        update ${table} f set lease_until = now() + make_interval(secs => :lease)
        from (select * from candidates order by place limit :limit) c
        where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'
-         and (f.lease_until is null or f.lease_until < now())
        returning f.organization_id, f.id, f.entity, f.starts`,
       { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
     )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { importsOf } from '../../support/imports.ts'
+import { until } from '../../support/journey.ts'
 
 const ID = '01890000-0000-7000-8000-000000000000'
 
@@ -150,6 +151,46 @@ describe('imports, before they run', () => {
       assert.equal(large.status, 413)
       const json = await api.request('PUT', `/v1/imports/${body.id}/file`, { body: {} })
       assert.deepEqual([json.status, json.body.error.hint], [415, 'send Content-Type: text/csv'])
+    })
+
+    it('leaves nothing of an upload that broke off', async () => {
+      const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const before = await db.system('import_pieces').count().first()
+      const gone = new AbortController()
+      const half = new ReadableStream({
+        async pull(controller) {
+          controller.enqueue(Buffer.from(`email\n${'a@x.example\n'.repeat(60_000)}`))
+          await new Promise((resolve) => setTimeout(resolve, 300))
+          gone.abort()
+        },
+      })
+      await assert.rejects(
+        fetch(`${api.url}/v1/imports/${body.id}/file`, {
+          method: 'PUT',
+          headers: { authorization: `Bearer ${api.key}`, 'content-type': 'text/csv' },
+          body: half,
+          duplex: 'half',
+          signal: gone.signal,
+        } as RequestInit),
+      )
+      await until('the pieces to go', async () => {
+        const now = await db.system('import_pieces').count().first()
+        return now?.count === before?.count ? true : undefined
+      })
+      assert.equal((await api.request('GET', `/v1/imports/${body.id}`)).body.status, 'created')
+    })
+
+    it('makes no custom fields where they need a definition', async () => {
+      const organizationId = await createOrganization(db, { settings: { strict_custom_fields: true } })
+      const { key } = await createKey(db, organizationId)
+      const strict = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
+      const { body } = await strict.prepare({ entity: 'contacts' }, 'email,Shoe size\n')
+      assert.deepEqual(proposed(body), { email: 'email', 'Shoe size': null })
+      const start = await strict.start(body.id, { mapping: { 'Shoe size': 'custom_fields.shoe_size' } })
+      assert.deepEqual(
+        [start.status, start.body.error.message],
+        [422, 'custom_fields.shoe_size cannot be written'],
+      )
     })
 
     it('knows the columns of a HubSpot export', async () => {
