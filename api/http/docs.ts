@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { OpenApi, Operation } from './openapi.ts'
+import type { Parameter } from './openapi-parameters.ts'
 
 /**
  * The reference page: the OpenAPI document as plain HTML. No script, nothing from elsewhere, so it works without
  * internet and needs no trust.
  */
 export function docsPage(document: OpenApi): string {
-  const byTag = document.tags.map(({ name }) => ({ name, operations: operationsOf(document, name) }))
+  const byTag = document.tags.map((tag) => ({ ...tag, operations: operationsOf(document, tag.name) }))
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -23,7 +24,7 @@ ${byTag.map(({ name, operations }) => `<h2>${html(name)}</h2><ul>${operations.ma
 </nav>
 <main>
 <p>${html(document.info.description)} Base address: <code>${html(document.servers[0]!.url)}</code></p>
-${byTag.map(({ name, operations }) => `<h2>${html(name)}</h2>${operations.map((one) => section(document, one)).join('\n')}`).join('\n')}
+${byTag.map(({ name, description, operations }) => `<h2>${html(name)}</h2><p>${html(description)}</p>${operations.map((one) => section(document, one)).join('\n')}`).join('\n')}
 <h2>Errors</h2>
 <p>Every error has one shape; a 422 lists everything that is wrong in <code>detail</code>.</p>
 ${json(document.components.schemas.Error)}
@@ -65,7 +66,7 @@ function section(document: OpenApi, { method, path, operation }: Listed): string
 <h3>${html(operation.summary)}</h3>
 <p class="call"><b>${method}</b> <code>${html(path)}</code> <span>${html(needs)}</span></p>
 ${operation.description ? `<p>${html(operation.description)}</p>` : ''}
-${parameters(operation)}
+${parameters(document, operation)}
 ${operation.requestBody ? details('Body', operation.requestBody.content) : ''}
 ${Object.entries(operation.responses)
   .map(([status, response]) => answer(document, status, response))
@@ -80,14 +81,21 @@ function needsOf(operation: Operation): string {
   return 'X-Webhook-Secret'
 }
 
-function parameters({ parameters }: Operation): string {
-  if (parameters.length === 0) return ''
-  const rows = parameters.map(
-    (one) =>
-      `<tr><td><code>${html(one.name)}</code></td><td>${one.in}${one.required ? ', required' : ''}</td>` +
-      `<td>${html(one.description ?? '')} <code>${linked(html(JSON.stringify(one.schema)))}</code></td></tr>`,
-  )
+function parameters(document: OpenApi, operation: Operation): string {
+  if (operation.parameters.length === 0) return ''
+  const rows = operation.parameters
+    .map((parameter) => resolved(document, parameter))
+    .map(
+      (one) =>
+        `<tr><td><code>${html(one.name)}</code></td><td>${one.in}${one.required ? ', required' : ''}</td>` +
+        `<td>${html(one.description ?? '')} <code>${linked(html(JSON.stringify(one.schema)))}</code></td></tr>`,
+    )
   return `<table><tbody>${rows.join('')}</tbody></table>`
+}
+
+function resolved(document: OpenApi, parameter: Operation['parameters'][number]): Parameter {
+  if (!('$ref' in parameter)) return parameter as Parameter
+  return document.components.parameters[String(parameter.$ref).split('/').at(-1)!]!
 }
 
 function answer(document: OpenApi, status: string, response: Record<string, unknown>): string {

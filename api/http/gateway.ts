@@ -6,7 +6,7 @@ import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
-import type { AppRoute, FileAnswer, Route } from './route.ts'
+import { type AppRoute, type FileAnswer, isIdempotent, type Route } from './route.ts'
 import { type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
@@ -91,8 +91,7 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
     params: route.params,
     query: strict(route.query ?? z.object({})),
     body: route.body && strict(route.body),
-    // A file that is sent again replaces itself: it needs no key, and is not there to be compared.
-    idempotent: route.idempotent ?? (route.method !== 'GET' && !route.accepts),
+    idempotent: isIdempotent(route),
   }
 }
 

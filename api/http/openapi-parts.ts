@@ -68,7 +68,7 @@ export const errorResponses = Object.fromEntries(
     status,
     {
       description,
-      ...(status === '429' || status === '503' ? { headers: retryAfter() } : {}),
+      headers: headersOf(status),
       content: {
         'application/json': {
           schema: { $ref: '#/components/schemas/Error' },
@@ -79,6 +79,11 @@ export const errorResponses = Object.fromEntries(
   ]),
 )
 
+function headersOf(status: string): object {
+  const names = ['X-Request-Id', ...(status === '429' || status === '503' ? ['Retry-After'] : [])]
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
 function example(status: number, message: string): object {
   const type = (Object.keys(STATUS) as ErrorType[]).filter((name) => STATUS[name] === status)
   const error = { type: type.at(0), message, request_id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10' }
@@ -87,10 +92,7 @@ function example(status: number, message: string): object {
     : { error }
 }
 
-function retryAfter(): object {
-  return { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } }
-}
-
+/** Of answers; an operation names those that it has. */
 export const responseHeaders = {
   'X-Request-Id': {
     description: 'Your own where you sent a UUID or ULID',
@@ -99,4 +101,27 @@ export const responseHeaders = {
   'X-RateLimit-Limit': { description: 'Requests in the window of 60 s', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': { description: 'Requests left in it', schema: { type: 'integer' } },
   'X-RateLimit-Reset': { description: 'When it ends: UTC epoch seconds', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
+  ETag: { description: 'The version, in quotes; for If-Match', schema: { type: 'string' } },
+  'Idempotency-Replayed': {
+    description: '`true` where the answer is that of the first request with the Idempotency-Key',
+    schema: { const: 'true' },
+  },
+  'Preference-Applied': { description: 'The `Prefer` that was followed', schema: { type: 'string' } },
+}
+
+export const securitySchemes = {
+  key: { type: 'http', scheme: 'bearer', description: 'An API key: agx_…' },
+  webhook: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Webhook-Secret',
+    description: 'The secret of one incoming webhook.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'agx_session',
+    description: 'POST /app/session sets it. Writes send its csrf_token as X-CSRF-Token too.',
+  },
 }

@@ -5,25 +5,25 @@ const failure = (description: string, error: string, more: object = {}) => ({
   description,
   content: {
     'application/json': {
-      schema: {
-        type: 'object',
-        required: ['success', 'error', 'message'],
-        properties: {
-          success: { const: false },
-          error: { type: 'string', description: 'A stable code' },
-          message: { type: 'string' },
-          details: {
-            type: 'object',
-            additionalProperties: { type: 'string' },
-            description: 'Field → reason',
-          },
-          retry_after: { type: 'integer', description: 'Seconds' },
-        },
-      },
+      schema: { $ref: '#/components/schemas/ReceiverError' },
       example: { success: false, error, message: description, ...more },
     },
   },
 })
+
+export const receiverShapes = {
+  ReceiverError: {
+    type: 'object',
+    required: ['success', 'error', 'message'],
+    properties: {
+      success: { const: false },
+      error: { type: 'string', description: 'A stable code' },
+      message: { type: 'string' },
+      details: { type: 'object', additionalProperties: { type: 'string' }, description: 'Field → reason' },
+      retry_after: { type: 'integer', description: 'Seconds' },
+    },
+  },
+}
 
 export const receiverOperation = {
   operationId: 'receiveWebhook',
@@ -61,6 +61,13 @@ export const receiverOperation = {
               entity: { enum: ['contact', 'company', 'deal', 'task'] },
               action: { enum: ['created', 'updated', 'skipped'] },
             },
+          },
+          example: {
+            success: true,
+            message: 'contact created',
+            record_id: '01890a5d-ac96-774b-bcce-b302099a8057',
+            entity: 'contact',
+            action: 'created',
           },
         },
       },

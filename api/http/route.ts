@@ -46,6 +46,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   etag?: true
   /** The handler honours If-Match: a version that is not the current one is 412. */
   ifMatch?: true
+  /** The handler honours `Prefer: wait=N`. */
+  waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
 }
 
@@ -103,3 +105,7 @@ export interface AppRoute<Params = unknown, Query = unknown, Body = unknown>
 export function appRoute<Params, Query, Body>(definition: AppRoute<Params, Query, Body>): AppRoute {
   return definition as unknown as AppRoute
 }
+
+/** Whether an operation takes an Idempotency-Key. A file that is sent again replaces itself, and is not there to be compared. */
+export const isIdempotent = ({ idempotent, method, accepts }: Route | AppRoute): boolean =>
+  idempotent ?? (method !== 'GET' && !accepts)

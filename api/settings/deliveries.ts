@@ -38,6 +38,7 @@ export const deliveryRoutes: AppRoute[] = [
       'A real delivery of an example, marked `"test": true`, in either state of the webhook. It is tried once; GET /app/deliveries/{delivery_id} says what came of it.',
     params,
     body: testBody,
+    example: { event: 'contact.created' },
     response: { status: 200, schema: deliveryDetailSchema },
     handler: ({ params, body, tenant }) =>
       tenant(async (tx) => {

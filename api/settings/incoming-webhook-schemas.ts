@@ -66,37 +66,43 @@ const values = {
     .meta({ description: 'The workflow’s inputs, each with a path: `payload.contact.email`, `record.id`.' }),
 }
 
-export const createBody = z.strictObject({
-  name: values.name,
-  description: values.description.default(''),
-  secret: secret.optional(),
-  verification: verification.default({ type: 'secret' }),
-  ip_whitelist: ipWhitelist.default([]),
-  rate_limit: values.rate_limit.default(60),
-  burst: values.burst.default(0),
-  block: values.block.default(null),
-  target_entity: values.target_entity.default('Contact'),
-  field_mapping: values.field_mapping.default({ mode: 'automatic' }),
-  deduplication: values.deduplication.prefault({}),
-  workflow_id: values.workflow_id.default(null),
-  workflow_inputs: values.workflow_inputs.default({}),
-})
+export const createBody = z
+  .strictObject({
+    name: values.name,
+    description: values.description.default(''),
+    secret: secret.optional(),
+    verification: verification.default({ type: 'secret' }),
+    ip_whitelist: ipWhitelist.default([]),
+    rate_limit: values.rate_limit.default(60),
+    burst: values.burst.default(0),
+    block: values.block.default(null),
+    target_entity: values.target_entity.default('Contact'),
+    field_mapping: values.field_mapping.default({ mode: 'automatic' }),
+    deduplication: values.deduplication.prefault({}),
+    workflow_id: values.workflow_id.default(null),
+    workflow_inputs: values.workflow_inputs.default({}),
+  })
+  .meta({ id: 'IncomingWebhookCreate' })
 
 export const patchBody = z.strictObject({ ...values, status: z.enum(['Active', 'Inactive']) }).partial()
 
-export const webhookSchema = z.object({
-  object: z.literal('incoming_webhook'),
-  id: z.uuid(),
-  url: z.string(),
-  status: z.enum(['Active', 'Inactive']),
-  ...values,
-  ip_whitelist: z.array(z.string()),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-})
-export const withSecret = webhookSchema.extend({
-  secret: z.string().meta({ description: 'Shown this once; kept sealed.' }),
-})
+export const webhookSchema = z
+  .object({
+    object: z.literal('incoming_webhook'),
+    id: z.uuid(),
+    url: z.string(),
+    status: z.enum(['Active', 'Inactive']),
+    ...values,
+    ip_whitelist: z.array(z.string()),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'IncomingWebhook' })
+export const withSecret = webhookSchema
+  .extend({
+    secret: z.string().meta({ description: 'Shown this once; kept sealed.' }),
+  })
+  .meta({ id: 'IncomingWebhookWithSecret' })
 
 const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
 export const logQuery = z.strictObject({
@@ -108,30 +114,34 @@ export const logQuery = z.strictObject({
   to: time.optional(),
 })
 
-export const logSchema = z.object({
-  object: z.literal('incoming_webhook_log'),
-  id: z.uuid(),
-  webhook_id: z.uuid(),
-  created_at: z.iso.datetime(),
-  source_ip: z.string(),
-  status: z.enum(['Success', 'Failed', 'Blocked']),
-  action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
-  http_status: z.int(),
-  payload_size: z.int().meta({ description: 'In bytes.' }),
-  response_time_ms: z.number(),
-  error: z.string().nullable(),
-  message: z.string().nullable(),
-  record_id: z.uuid().nullable(),
-  run_id: z.uuid().nullable(),
-  warnings: z.array(z.string()),
-})
-export const logDetailSchema = logSchema.extend({
-  headers: z.record(z.string(), z.string()),
-  payload: z.string().nullable(),
-  payload_truncated: z.boolean(),
-  mapped_data: z.unknown(),
-  error_details: z.unknown(),
-})
+export const logSchema = z
+  .object({
+    object: z.literal('incoming_webhook_log'),
+    id: z.uuid(),
+    webhook_id: z.uuid(),
+    created_at: z.iso.datetime(),
+    source_ip: z.string(),
+    status: z.enum(['Success', 'Failed', 'Blocked']),
+    action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
+    http_status: z.int(),
+    payload_size: z.int().meta({ description: 'In bytes.' }),
+    response_time_ms: z.number(),
+    error: z.string().nullable(),
+    message: z.string().nullable(),
+    record_id: z.uuid().nullable(),
+    run_id: z.uuid().nullable(),
+    warnings: z.array(z.string()),
+  })
+  .meta({ id: 'IncomingWebhookLog' })
+export const logDetailSchema = logSchema
+  .extend({
+    headers: z.record(z.string(), z.string()),
+    payload: z.string().nullable(),
+    payload_truncated: z.boolean(),
+    mapped_data: z.unknown(),
+    error_details: z.unknown(),
+  })
+  .meta({ id: 'IncomingWebhookLogDetails' })
 
 export const testBody = z.strictObject({
   payload: z.unknown().meta({ description: 'JSON as it is; a form or XML as text.' }),

@@ -94,6 +94,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     description: 'Holds from the next request on.',
     params,
     body: patchBody,
+    example: { rate_limit: 120, ip_whitelist: ['192.0.2.0/24'] },
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
@@ -138,6 +139,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     body: z
       .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
       .prefault({}),
+    example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler(request) {
       const made = request.body.secret ?? newSecret()
@@ -160,6 +162,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     idempotent: false,
     params,
     body: testBody,
+    example: { payload: { email: 'ada@example.com', name: 'Ada Lovelace' } },
     response: { status: 200, schema: testSchema },
     handler: (request) =>
       request.tenant(async (tx) =>

@@ -25,21 +25,25 @@ const values = {
   ip_allowlist: z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
 }
 
-const keySchema = z.object({
-  object: z.literal('key'),
-  id: z.uuid(),
-  name: z.string(),
-  prefix: z.string(),
-  scopes: z.array(z.string()),
-  ip_allowlist: z.array(z.string()),
-  expires_at: z.iso.datetime().nullable(),
-  revoked_at: z.iso.datetime().nullable(),
-  last_used_at: z.iso.datetime().nullable(),
-  created_at: z.iso.datetime(),
-})
-const withSecret = keySchema.extend({
-  key: z.string().meta({ description: 'The secret. Shown this once, kept as a hash only.' }),
-})
+const keySchema = z
+  .object({
+    object: z.literal('key'),
+    id: z.uuid(),
+    name: z.string(),
+    prefix: z.string(),
+    scopes: z.array(z.string()),
+    ip_allowlist: z.array(z.string()),
+    expires_at: z.iso.datetime().nullable(),
+    revoked_at: z.iso.datetime().nullable(),
+    last_used_at: z.iso.datetime().nullable(),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Key' })
+const withSecret = keySchema
+  .extend({
+    key: z.string().meta({ description: 'The secret. Shown this once, kept as a hash only.' }),
+  })
+  .meta({ id: 'KeyWithSecret' })
 
 export const keyRoutes: AppRoute[] = [
   appRoute({
@@ -95,6 +99,7 @@ export const keyRoutes: AppRoute[] = [
     description: 'Holds from the next request on.',
     params,
     body: z.strictObject(values).partial(),
+    example: { scopes: ['contacts:read', 'deals:read'] },
     response: { status: 200, schema: keySchema },
     handler: ({ params, body, tenant }) => tenant((tx) => updateKey(tx, params.key_id, body)),
   }),
@@ -122,6 +127,7 @@ export const keyRoutes: AppRoute[] = [
     params,
     idempotent: false,
     body: z.strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0) }).prefault({}),
+    example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler: ({ params, body, tenant }) => tenant((tx) => rotateKey(tx, params.key_id, body.overlap_hours)),
   }),

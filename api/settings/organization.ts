@@ -25,13 +25,15 @@ const values = {
     .describe('Whether custom fields without a definition are refused when records are written.'),
 }
 
-const organization = z.object({
-  object: z.literal('organization'),
-  id: z.uuid(),
-  plan: z.enum(['free', 'professional', 'enterprise']),
-  ...values,
-  created_at: z.iso.datetime(),
-})
+const organization = z
+  .object({
+    object: z.literal('organization'),
+    id: z.uuid(),
+    plan: z.enum(['free', 'professional', 'enterprise']),
+    ...values,
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Organization' })
 
 const present = (found: Organization) => ({ object: 'organization', ...found })
 

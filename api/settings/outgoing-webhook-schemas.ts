@@ -85,16 +85,18 @@ const values = {
   concurrency: z.number().int().min(1).max(100).meta({ description: 'Deliveries under way at once.' }),
 }
 
-export const createBody = z.strictObject({
-  name: values.name,
-  url: values.url,
-  events: values.events,
-  secret: secret.optional(),
-  headers: headers.default({}),
-  retry_schedule: values.retry_schedule.default(null),
-  timeout_ms: values.timeout_ms.default(15_000),
-  concurrency: values.concurrency.default(10),
-})
+export const createBody = z
+  .strictObject({
+    name: values.name,
+    url: values.url,
+    events: values.events,
+    secret: secret.optional(),
+    headers: headers.default({}),
+    retry_schedule: values.retry_schedule.default(null),
+    timeout_ms: values.timeout_ms.default(15_000),
+    concurrency: values.concurrency.default(10),
+  })
+  .meta({ id: 'OutgoingWebhookCreate' })
 
 export const patchBody = z
   .strictObject({ ...values, headers, status: z.enum(['Active', 'Inactive']) })
@@ -112,28 +114,32 @@ export const testBody = z
   })
   .prefault({})
 
-export const webhookSchema = z.object({
-  object: z.literal('outgoing_webhook'),
-  id: z.uuid(),
-  name: z.string(),
-  url: z.string(),
-  events: z.array(z.string()),
-  status: z.enum(['Active', 'Inactive']),
-  status_reason: z.string().nullable().meta({ description: 'Why the service turned it off.' }),
-  header_names: z.array(z.string()),
-  retry_schedule: z.array(z.int()).nullable(),
-  timeout_ms: z.int(),
-  concurrency: z.int(),
-  failing_since: z.iso.datetime().nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-})
+export const webhookSchema = z
+  .object({
+    object: z.literal('outgoing_webhook'),
+    id: z.uuid(),
+    name: z.string(),
+    url: z.string(),
+    events: z.array(z.string()),
+    status: z.enum(['Active', 'Inactive']),
+    status_reason: z.string().nullable().meta({ description: 'Why the service turned it off.' }),
+    header_names: z.array(z.string()),
+    retry_schedule: z.array(z.int()).nullable(),
+    timeout_ms: z.int(),
+    concurrency: z.int(),
+    failing_since: z.iso.datetime().nullable(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'OutgoingWebhook' })
 
-export const withSecret = webhookSchema.extend({
-  secret: z
-    .string()
-    .meta({ description: 'Signs deliveries (Standard Webhooks). Shown this once; kept sealed.' }),
-})
+export const withSecret = webhookSchema
+  .extend({
+    secret: z
+      .string()
+      .meta({ description: 'Signs deliveries (Standard Webhooks). Shown this once; kept sealed.' }),
+  })
+  .meta({ id: 'OutgoingWebhookWithSecret' })
 
 const STATUSES = ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled'] as const
 
@@ -143,42 +149,45 @@ export const deliveryQuery = z.strictObject({
   event: z.string().max(130).optional(),
 })
 
-export const deliverySchema = z.object({
-  object: z.literal('delivery'),
-  id: z.uuid(),
-  webhook_id: z.uuid(),
-  event_id: z.uuid(),
-  event: z.string(),
-  test: z.boolean(),
-  generation: z.int().meta({ description: 'How often the event had been sent again before.' }),
-  status: z.enum(STATUSES),
-  held_for: z
-    .enum(['endpoint', 'quota'])
-    .nullable()
-    .meta({ description: 'What a held one waits for: its webhook to be Active, or the quota of the plan.' }),
-  attempt_count: z.int(),
-  next_attempt_at: z.iso.datetime().nullable(),
-  error: z.string().nullable(),
-  created_at: z.iso.datetime(),
-  started_at: z.iso.datetime().nullable(),
-  ended_at: z.iso.datetime().nullable(),
-})
-
-export const deliveryDetailSchema = deliverySchema.extend({
-  data: z.record(z.string(), z.unknown()),
-  previous: z.record(z.string(), z.unknown()).nullable(),
-  attempts: z.array(
-    z.object({
-      attempt: z.int(),
-      status: z
-        .enum(['unknown', 'succeeded', 'failed'])
-        .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
-      started_at: z.iso.datetime(),
-      http_status: z.int().nullable(),
-      duration_ms: z.number().nullable(),
-      response_headers: z.record(z.string(), z.string()).nullable(),
-      response_body: z.string().nullable().meta({ description: 'Its first 20,000 bytes.' }),
-      error: z.string().nullable(),
+export const deliverySchema = z
+  .object({
+    object: z.literal('delivery'),
+    id: z.uuid(),
+    webhook_id: z.uuid(),
+    event_id: z.uuid(),
+    event: z.string(),
+    test: z.boolean(),
+    generation: z.int().meta({ description: 'How often the event had been sent again before.' }),
+    status: z.enum(STATUSES),
+    held_for: z.enum(['endpoint', 'quota']).nullable().meta({
+      description: 'What a held one waits for: its webhook to be Active, or the quota of the plan.',
     }),
-  ),
-})
+    attempt_count: z.int(),
+    next_attempt_at: z.iso.datetime().nullable(),
+    error: z.string().nullable(),
+    created_at: z.iso.datetime(),
+    started_at: z.iso.datetime().nullable(),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Delivery' })
+
+export const deliveryDetailSchema = deliverySchema
+  .extend({
+    data: z.record(z.string(), z.unknown()),
+    previous: z.record(z.string(), z.unknown()).nullable(),
+    attempts: z.array(
+      z.object({
+        attempt: z.int(),
+        status: z
+          .enum(['unknown', 'succeeded', 'failed'])
+          .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
+        started_at: z.iso.datetime(),
+        http_status: z.int().nullable(),
+        duration_ms: z.number().nullable(),
+        response_headers: z.record(z.string(), z.string()).nullable(),
+        response_body: z.string().nullable().meta({ description: 'Its first 20,000 bytes.' }),
+        error: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'DeliveryDetails' })

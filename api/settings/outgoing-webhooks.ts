@@ -87,6 +87,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
       'Holds from the next attempt on, also of deliveries under way. `headers` replaces all of them.',
     params,
     body: patchBody,
+    example: { events: ['contact.*', 'deal.won'], concurrency: 2 },
     response: { status: 200, schema: webhookSchema },
     handler({ params, body, deps, tenant }) {
       const { status, headers, ...values } = body
@@ -135,6 +136,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     idempotent: false,
     params,
     body: rotateBody,
+    example: { overlap_hours: 48 },
     response: { status: 200, schema: withSecret },
     async handler({ params, body, deps, tenant }) {
       const { secret = newSecret(), overlap_hours } = body

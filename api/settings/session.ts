@@ -8,15 +8,17 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 import { sessionCookie } from './cookie.ts'
 import { sessionOf } from './session-caller.ts'
 
-const sessionSchema = z.object({
-  object: z.literal('session'),
-  id: z.uuid(),
-  expires_at: z.iso.datetime(),
-  csrf_token: z.string().meta({ description: 'Send it as X-CSRF-Token with every write' }),
-  role: z.enum(['owner', 'admin', 'member']),
-  user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }),
-  organization: z.object({ id: z.uuid(), name: z.string(), plan: z.string() }),
-})
+const sessionSchema = z
+  .object({
+    object: z.literal('session'),
+    id: z.uuid(),
+    expires_at: z.iso.datetime(),
+    csrf_token: z.string().meta({ description: 'Send it as X-CSRF-Token with every write' }),
+    role: z.enum(['owner', 'admin', 'member']),
+    user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }),
+    organization: z.object({ id: z.uuid(), name: z.string(), plan: z.string() }),
+  })
+  .meta({ id: 'Session' })
 
 export const sessionRoutes: AppRoute[] = [
   appRoute({
@@ -29,6 +31,7 @@ export const sessionRoutes: AppRoute[] = [
     description: 'Sets the session cookie. Guessing is slowed down by address, and by email and address.',
     idempotent: false,
     body: z.strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) }),
+    example: { email: 'ada@example.com', password: 'correct horse battery staple' },
     response: { status: 201, schema: sessionSchema },
     async handler(request) {
       const { body, deps } = request

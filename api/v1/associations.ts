@@ -9,7 +9,17 @@ import { narrowed, recordParams, title } from './objects.ts'
 import { recordQuery } from './record-query.ts'
 
 const end = z.object({ object: z.string(), id: z.uuid() })
-const pair = { from: end, to: end }
+const pair = { object: z.literal('association'), from: end, to: end }
+const association = z
+  .object({
+    ...pair,
+    label: z.string().nullable(),
+    properties: z.record(z.string(), z.unknown()),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Association' })
+const unlinked = z.object({ ...pair, deleted: z.literal(true) }).meta({ id: 'UnlinkedAssociation' })
+
 const targetParams = recordParams.extend({
   target: z.enum(entityNames as [EntityName, ...EntityName[]]),
   target_id: z.uuid().toLowerCase(),
@@ -18,6 +28,7 @@ const properties = z
   .object({ label: z.string().max(64).nullish().describe('What the one is to the other.') })
   .catchall(z.unknown())
   .refine((given) => JSON.stringify(given).length <= 16_384, 'is larger than 16 KiB')
+  .meta({ id: 'AssociationProperties' })
   .default({})
 
 /** Links between records, seen from both ends, and the records at the other end. */
@@ -44,15 +55,10 @@ function linkRoutes(entity: EntityName): Route[] {
       description:
         'Idempotent. The optional body is kept as the properties of the link, its label apart; an empty one keeps what there is.',
       body: properties,
+      example: { label: 'decision maker', since: '2026-01-31' },
       response: {
         status: 200,
-        schema: z.object({
-          object: z.literal('association'),
-          ...pair,
-          label: z.string().nullable(),
-          properties: z.record(z.string(), z.unknown()),
-          created_at: z.iso.datetime(),
-        }),
+        schema: association,
       },
       handler: async ({ params: { entity_id, target, target_id }, body, tenant }) => ({
         object: 'association',
@@ -66,7 +72,7 @@ function linkRoutes(entity: EntityName): Route[] {
       summary: `Unlink ${withArticle(object)} from another record`,
       response: {
         status: 200,
-        schema: z.object({ object: z.literal('association'), ...pair, deleted: z.literal(true) }),
+        schema: unlinked,
       },
       handler: async ({ params: { entity_id, target, target_id }, tenant }) => ({
         object: 'association',

@@ -64,16 +64,18 @@ const fallback = z
   })
   .describe('What a new record gets that comes without a value, or with null. Not of a unique field.')
 
-const createBody: z.ZodType<DefinitionInput & { name: string }> = z.strictObject({
-  name: fieldName.describe('The key in `custom_fields`. It never changes.'),
-  type,
-  label: label.optional(),
-  description: description.optional(),
-  required: required.optional(),
-  unique: unique.optional(),
-  options: options.optional(),
-  default: fallback.optional(),
-})
+const createBody: z.ZodType<DefinitionInput & { name: string }> = z
+  .strictObject({
+    name: fieldName.describe('The key in `custom_fields`. It never changes.'),
+    type,
+    label: label.optional(),
+    description: description.optional(),
+    required: required.optional(),
+    unique: unique.optional(),
+    options: options.optional(),
+    default: fallback.optional(),
+  })
+  .meta({ id: 'CustomFieldCreate' })
 
 const updateBody: z.ZodType<DefinitionPatch> = z
   .object({
@@ -86,6 +88,7 @@ const updateBody: z.ZodType<DefinitionPatch> = z
     default: fallback.optional(),
   })
   .strict()
+  .meta({ id: 'CustomFieldUpdate' })
 
 const deleteQuery = z.strictObject({
   delete_values: z
@@ -94,21 +97,34 @@ const deleteQuery = z.strictObject({
     .describe('Whether the values are taken from the records, too.'),
 })
 
-const shown = z.object({
-  object: z.literal('custom_field'),
-  entity: z.enum(entityNames as [EntityName, ...EntityName[]]),
-  name: z.string(),
-  type: z.enum(CUSTOM_FIELD_TYPES),
-  label: z.string(),
-  description: z.string().nullable(),
-  required: z.boolean(),
-  unique: z.boolean(),
-  options: z.array(z.string()).nullable(),
-  default: z.unknown(),
-  version: z.int(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-})
+const shown = z
+  .object({
+    object: z.literal('custom_field'),
+    entity: z.enum(entityNames as [EntityName, ...EntityName[]]),
+    name: z.string(),
+    type: z.enum(CUSTOM_FIELD_TYPES),
+    label: z.string(),
+    description: z.string().nullable(),
+    required: z.boolean(),
+    unique: z.boolean(),
+    options: z.array(z.string()).nullable(),
+    default: z.unknown(),
+    version: z.int(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'CustomField' })
+
+const deletedSchema = z
+  .object({
+    object: z.literal('custom_field'),
+    entity: z.enum(entityNames),
+    name: z.string(),
+    deleted: z.literal(true),
+    deleted_at: z.iso.datetime(),
+    values_deleted: z.int().describe('How many records had a value taken.'),
+  })
+  .meta({ id: 'DeletedCustomField' })
 
 const params = z.object({ name: z.string() })
 
@@ -204,14 +220,7 @@ function routesOf(entity: EntityName): Route[] {
       query: deleteQuery,
       response: {
         status: 200,
-        schema: z.object({
-          object: z.literal('custom_field'),
-          entity: z.literal(entity),
-          name: z.string(),
-          deleted: z.literal(true),
-          deleted_at: z.iso.datetime(),
-          values_deleted: z.int().describe('How many records had a value taken.'),
-        }),
+        schema: deletedSchema,
       },
       ifMatch: true,
       handler: async ({ params: { name }, query, headers, tenant }) => {

@@ -5,22 +5,24 @@ import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { eventExample, eventSchema, previousExample } from './event-examples.ts'
 
-const event = z.object({
-  object: z.literal('event_type'),
-  name: z.string(),
-  description: z.string(),
-  subject: z.string().meta({ description: 'What `data` is: a record of this kind, or a run.' }),
-  data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
-  example: z
-    .object({
-      id: z.uuid(),
-      event: z.string(),
-      created_at: z.iso.datetime(),
-      data: z.record(z.string(), z.unknown()),
-      previous: z.record(z.string(), z.unknown()).optional(),
-    })
-    .meta({ description: 'A body as it is delivered.' }),
-})
+const event = z
+  .object({
+    object: z.literal('event_type'),
+    name: z.string(),
+    description: z.string(),
+    subject: z.string().meta({ description: 'What `data` is: a record of this kind, or a run.' }),
+    data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
+    example: z
+      .object({
+        id: z.uuid(),
+        event: z.string(),
+        created_at: z.iso.datetime(),
+        data: z.record(z.string(), z.unknown()),
+        previous: z.record(z.string(), z.unknown()).optional(),
+      })
+      .meta({ description: 'A body as it is delivered.' }),
+  })
+  .meta({ id: 'EventType' })
 
 /** Whole, as one page. */
 const CATALOGUE: Page<z.input<typeof event>> = {

@@ -69,27 +69,29 @@ const newExport = z
     return { entity, query, list_query, fields, bom }
   })
 
-const exportSchema = z.object({
-  object: z.literal('export'),
-  id: z.uuid(),
-  entity: z.enum(entityNames),
-  query: z.record(z.string(), z.unknown()),
-  fields: z.array(z.string()).nullable(),
-  bom: z.boolean(),
-  status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
-  columns: z.array(z.string()).nullable().describe('Known once it runs.'),
-  rows: z.int(),
-  bytes: z.int(),
-  error: z.object({ message: z.string(), hint: z.string().optional() }).nullable(),
-  created_by: z.object({ type: z.string(), id: z.string().nullable() }),
-  created_at: z.date(),
-  started_at: z.date().nullable(),
-  ended_at: z.date().nullable(),
-  expires_at: z
-    .date()
-    .nullable()
-    .describe(`When the file is deleted: ${EXPORT_DAYS} days after it is complete.`),
-})
+const exportSchema = z
+  .object({
+    object: z.literal('export'),
+    id: z.uuid(),
+    entity: z.enum(entityNames),
+    query: z.record(z.string(), z.unknown()),
+    fields: z.array(z.string()).nullable(),
+    bom: z.boolean(),
+    status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
+    columns: z.array(z.string()).nullable().describe('Known once it runs.'),
+    rows: z.int(),
+    bytes: z.int(),
+    error: z.object({ message: z.string(), hint: z.string().optional() }).nullable(),
+    created_by: z.object({ type: z.string(), id: z.string().nullable() }),
+    created_at: z.date(),
+    started_at: z.date().nullable(),
+    ended_at: z.date().nullable(),
+    expires_at: z
+      .date()
+      .nullable()
+      .describe(`When the file is deleted: ${EXPORT_DAYS} days after it is complete.`),
+  })
+  .meta({ id: 'Export' })
 
 const tag = 'Exports'
 

@@ -15,7 +15,7 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
     ...Object.entries(kind.fields),
     ...common,
   ]
-  return Object.fromEntries(
+  const native = Object.fromEntries(
     fields.map(([name, { type, description, values }]) => {
       // Said, not checked here: choices are read without regard to case.
       const value = values ? z.string().meta({ enum: [...values] }) : z.string()
@@ -23,7 +23,21 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
       return [name, shape.optional().describe(`Filter: ${description}`)]
     }),
   )
+  return { ...native, custom_fields: customFilters }
 }
+
+/** Said, not checked here either: no parameter has this name, but each member is one, under the member's own name. */
+const customFilters = z
+  .unknown()
+  .optional()
+  .meta({
+    type: 'object',
+    propertyNames: { pattern: '^custom_fields\\.[a-z][a-z0-9_]{0,62}(\\[[a-z_]+\\])?$' },
+    additionalProperties: { type: ['string', 'array'], items: { type: 'string' } },
+    description:
+      'Filters by custom fields, each a parameter of its own: `custom_fields.tier=gold`, `custom_fields.score[gte]=5`.',
+    example: { 'custom_fields.tier[in]': 'gold,silver' },
+  })
 
 const OF_VALUE: Partial<Record<Operator, string>> = {
   between: 'Two values, separated by a comma.',

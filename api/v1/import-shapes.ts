@@ -12,21 +12,26 @@ const mapping = z
     'Column → field, `address.city`, `custom_fields.tier`, `tags`, and for contacts `full_name` and `company_name`; null leaves a column out. Columns that are not named become what was proposed.',
   )
 
-export const newImport = z.strictObject({
-  entity: z.enum(entityNames).describe('The kind of record that the rows become.'),
-  mode: z.enum(['create', 'upsert']).default('create'),
-  by: z
-    .string()
-    .max(100)
-    .optional()
-    .describe(
-      'With upsert: the field by which a record is found: external_id, email of contacts, domain of companies, or a unique custom field.',
-    ),
-  mapping: mapping.default({}),
-  dry_run: z.boolean().default(false).describe('Everything is checked and counted, and nothing is written.'),
-  delimiter: z.enum(DELIMITERS).optional().describe('Found out where it is left out.'),
-  encoding: z.enum(ENCODINGS).optional().describe('Found out where it is left out.'),
-})
+export const newImport = z
+  .strictObject({
+    entity: z.enum(entityNames).describe('The kind of record that the rows become.'),
+    mode: z.enum(['create', 'upsert']).default('create'),
+    by: z
+      .string()
+      .max(100)
+      .optional()
+      .describe(
+        'With upsert: the field by which a record is found: external_id, email of contacts, domain of companies, or a unique custom field.',
+      ),
+    mapping: mapping.default({}),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .describe('Everything is checked and counted, and nothing is written.'),
+    delimiter: z.enum(DELIMITERS).optional().describe('Found out where it is left out.'),
+    encoding: z.enum(ENCODINGS).optional().describe('Found out where it is left out.'),
+  })
+  .meta({ id: 'ImportCreate' })
 
 export const startBody = z
   .strictObject({
@@ -37,50 +42,52 @@ export const startBody = z
 
 const actor = z.object({ type: z.string(), id: z.string().nullable() })
 
-export const importSchema = z.object({
-  object: z.literal('import'),
-  id: z.uuid(),
-  entity: z.enum(entityNames),
-  mode: z.enum(['create', 'upsert']),
-  by: z.string().nullable(),
-  dry_run: z.boolean(),
-  status: z.enum(['created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed']),
-  mapping: z
-    .record(z.string(), z.string().nullable())
-    .describe('What was said of columns; after the start: what each column becomes.'),
-  file: z
-    .object({
-      bytes: z.int(),
-      rows: z.int().describe('Below the header.'),
-      encoding: z.enum(ENCODINGS),
-      delimiter: z.string(),
-      columns: z.array(
-        z.object({
-          name: z.string(),
-          proposed: z.string().nullable().describe('What it becomes unless the mapping says otherwise.'),
-          samples: z.array(z.string()),
-        }),
-      ),
-      available: z.boolean().describe('False once it has been deleted, 30 days after the import.'),
-    })
-    .nullable(),
-  progress: z.object({
-    rows: z.int().describe('Of the file that were dealt with.'),
-    created: z.int(),
-    updated: z.int(),
-    skipped: z.int().describe('Blank, or as the record is already.'),
-    failed: z.int().describe('Listed with their reasons by GET …/errors.'),
-    line: z.int().describe('On which the next row begins.'),
-  }),
-  error: z
-    .object({ message: z.string(), hint: z.string().optional() })
-    .nullable()
-    .describe('Why the whole import failed.'),
-  created_by: actor,
-  created_at: z.date(),
-  started_at: z.date().nullable(),
-  ended_at: z.date().nullable(),
-})
+export const importSchema = z
+  .object({
+    object: z.literal('import'),
+    id: z.uuid(),
+    entity: z.enum(entityNames),
+    mode: z.enum(['create', 'upsert']),
+    by: z.string().nullable(),
+    dry_run: z.boolean(),
+    status: z.enum(['created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed']),
+    mapping: z
+      .record(z.string(), z.string().nullable())
+      .describe('What was said of columns; after the start: what each column becomes.'),
+    file: z
+      .object({
+        bytes: z.int(),
+        rows: z.int().describe('Below the header.'),
+        encoding: z.enum(ENCODINGS),
+        delimiter: z.string(),
+        columns: z.array(
+          z.object({
+            name: z.string(),
+            proposed: z.string().nullable().describe('What it becomes unless the mapping says otherwise.'),
+            samples: z.array(z.string()),
+          }),
+        ),
+        available: z.boolean().describe('False once it has been deleted, 30 days after the import.'),
+      })
+      .nullable(),
+    progress: z.object({
+      rows: z.int().describe('Of the file that were dealt with.'),
+      created: z.int(),
+      updated: z.int(),
+      skipped: z.int().describe('Blank, or as the record is already.'),
+      failed: z.int().describe('Listed with their reasons by GET …/errors.'),
+      line: z.int().describe('On which the next row begins.'),
+    }),
+    error: z
+      .object({ message: z.string(), hint: z.string().optional() })
+      .nullable()
+      .describe('Why the whole import failed.'),
+    created_by: actor,
+    created_at: z.date(),
+    started_at: z.date().nullable(),
+    ended_at: z.date().nullable(),
+  })
+  .meta({ id: 'Import' })
 
 export function presentImport(row: ImportRow): z.input<typeof importSchema> {
   const { file } = row

@@ -2,30 +2,34 @@ import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 
-const me = z.object({
-  object: z.literal('key'),
-  id: z.uuid(),
-  name: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  organization: z.object({
+const me = z
+  .object({
+    object: z.literal('key'),
     id: z.uuid(),
     name: z.string(),
-    plan: z.enum(['free', 'professional', 'enterprise']),
-    currency: z.string().meta({ description: 'ISO 4217' }),
-    timezone: z.string().meta({ description: 'IANA' }),
-  }),
-})
-
-const scopes = z.object({
-  object: z.literal('list'),
-  data: z.array(
-    z.object({
-      object: z.literal('scope'),
-      scope: z.enum(SCOPES),
-      implies: z.array(z.enum(SCOPES)),
+    scopes: z.array(z.enum(SCOPES)),
+    organization: z.object({
+      id: z.uuid(),
+      name: z.string(),
+      plan: z.enum(['free', 'professional', 'enterprise']),
+      currency: z.string().meta({ description: 'ISO 4217' }),
+      timezone: z.string().meta({ description: 'IANA' }),
     }),
-  ),
-})
+  })
+  .meta({ id: 'KeyInUse' })
+
+const scopes = z
+  .object({
+    object: z.literal('list'),
+    data: z.array(
+      z.object({
+        object: z.literal('scope'),
+        scope: z.enum(SCOPES),
+        implies: z.array(z.enum(SCOPES)),
+      }),
+    ),
+  })
+  .meta({ id: 'ScopeList' })
 
 export const meRoutes: Route[] = [
   route({

@@ -27,23 +27,25 @@ const preview = z.object({
   }),
 })
 
-const tested = z.object({
-  object: z.literal('node_test'),
-  status: z.enum(['completed', 'failed', 'running']).meta({
-    description:
-      'running: a retry under the same Idempotency-Key, of a request that died while the test ran; how it went is not known.',
-  }),
-  node_type: z.string(),
-  output: z.unknown().optional(),
-  handle: z.string().nullable().optional(),
-  rendered_config: z.unknown().optional(),
-  duration_ms: z.number().optional(),
-  log: z
-    .array(z.object({ time: z.iso.datetime(), message: z.string() }))
-    .optional()
-    .meta({ description: 'What it did: requests, records and events, without values that may be secret.' }),
-  error: z.record(z.string(), z.unknown()).optional(),
-})
+const tested = z
+  .object({
+    object: z.literal('node_test'),
+    status: z.enum(['completed', 'failed', 'running']).meta({
+      description:
+        'running: a retry under the same Idempotency-Key, of a request that died while the test ran; how it went is not known.',
+    }),
+    node_type: z.string(),
+    output: z.unknown().optional(),
+    handle: z.string().nullable().optional(),
+    rendered_config: z.unknown().optional(),
+    duration_ms: z.number().optional(),
+    log: z
+      .array(z.object({ time: z.iso.datetime(), message: z.string() }))
+      .optional()
+      .meta({ description: 'What it did: requests, records and events, without values that may be secret.' }),
+    error: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'NodeTest' })
 
 export const nodeTestRoutes: Route[] = [
   route({

@@ -6,28 +6,32 @@ import { findNodeType, handlesOf, nodeTypes } from '../../workflows/nodes/index.
 import { listEnvelope } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
-const summary = z.object({
-  object: z.literal('node_type'),
-  node_type: z.string(),
-  category: z.string(),
-  title: z.string(),
-  description: z.string(),
-  effect: z
-    .enum(['pure', 'read', 'write', 'external'])
-    .meta({ description: 'Of the example, where it depends on the config' }),
-  output_handles: z.array(z.object({ name: z.string(), description: z.string() })),
-})
+const summary = z
+  .object({
+    object: z.literal('node_type'),
+    node_type: z.string(),
+    category: z.string(),
+    title: z.string(),
+    description: z.string(),
+    effect: z
+      .enum(['pure', 'read', 'write', 'external'])
+      .meta({ description: 'Of the example, where it depends on the config' }),
+    output_handles: z.array(z.object({ name: z.string(), description: z.string() })),
+  })
+  .meta({ id: 'NodeTypeSummary' })
 
-const detail = summary.extend({
-  config_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
-  output_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
-  example: z.object({
-    config: z.record(z.string(), z.unknown()),
-    inputs: z.record(z.string(), z.unknown()).optional(),
-    output: z.unknown(),
-    handle: z.string().optional(),
-  }),
-})
+const detail = summary
+  .extend({
+    config_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
+    output_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
+    example: z.object({
+      config: z.record(z.string(), z.unknown()),
+      inputs: z.record(z.string(), z.unknown()).optional(),
+      output: z.unknown(),
+      handle: z.string().optional(),
+    }),
+  })
+  .meta({ id: 'NodeType' })
 
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 

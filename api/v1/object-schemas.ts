@@ -12,15 +12,17 @@ import { title } from './objects.ts'
 
 /** What kinds of records there are, and what each consists of: all that a client needs to know beforehand. */
 
-const kind = z.object({
-  object: z.literal('object_type'),
-  entity: z.enum(entityNames).describe('Its name in paths and scopes.'),
-  singular: z.string().describe('Its name as `object` of a record, and in events.'),
-  description: z.string(),
-  field_count: z.int(),
-  paths: z.object({ records: z.string(), schema: z.string() }),
-  permissions: z.object({ read: z.boolean(), write: z.boolean() }).describe('What the key may do.'),
-})
+const kind = z
+  .object({
+    object: z.literal('object_type'),
+    entity: z.enum(entityNames).describe('Its name in paths and scopes.'),
+    singular: z.string().describe('Its name as `object` of a record, and in events.'),
+    description: z.string(),
+    field_count: z.int(),
+    paths: z.object({ records: z.string(), schema: z.string() }),
+    permissions: z.object({ read: z.boolean(), write: z.boolean() }).describe('What the key may do.'),
+  })
+  .meta({ id: 'ObjectType' })
 
 const field = z.object({
   name: z.string(),
@@ -51,17 +53,19 @@ const customField = z.object({
   operators: z.array(z.string()),
 })
 
-const schema = z.object({
-  object: z.literal('object_schema'),
-  entity: z.enum(entityNames),
-  singular: z.string(),
-  description: z.string(),
-  fields: z.array(field),
-  custom_fields: z.array(customField).describe('Those that have a definition.'),
-  upsert_keys: z.array(z.string()).describe('The fields by which an upsert finds a record.'),
-  at_least_one_of: z.array(z.string()).describe('One of these must be there; empty without such a rule.'),
-  example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
-})
+const schema = z
+  .object({
+    object: z.literal('object_schema'),
+    entity: z.enum(entityNames),
+    singular: z.string(),
+    description: z.string(),
+    fields: z.array(field),
+    custom_fields: z.array(customField).describe('Those that have a definition.'),
+    upsert_keys: z.array(z.string()).describe('The fields by which an upsert finds a record.'),
+    at_least_one_of: z.array(z.string()).describe('One of these must be there; empty without such a rule.'),
+    example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
+  })
+  .meta({ id: 'ObjectSchema' })
 
 /** Worked out once: a kind does not change while the process runs. */
 const KINDS = entityNames.map(describeKind)

@@ -110,6 +110,7 @@ function routesOf(entity: EntityName): Route[] {
       description: `${PATCH} ${linkScopesNote(entity)}`.trim(),
       body: updateSchema(entity),
       response: { status: 200, schema: record },
+      example: changeOf(example),
       etag: true,
       ifMatch: true,
       handler: async ({ params, body, headers, caller, tenant, setHeader }) => {
@@ -130,18 +131,31 @@ function routesOf(entity: EntityName): Route[] {
       summary: `Delete ${withArticle(object)}`,
       response: {
         status: 200,
-        schema: z.object({
-          id: z.uuid(),
-          object: z.literal(object),
-          deleted: z.literal(true),
-          deleted_at: z.iso.datetime(),
-        }),
+        schema: deletedSchema(entity),
       },
       ifMatch: true,
       handler: async ({ params, headers, tenant }) =>
         tenant((tx) => deleteRecord(tx, entity, params.entity_id, { ifVersion: ifMatch(headers) })),
     }),
   ]
+}
+
+/** A PATCH as an example: one field, and a custom field beside those that there are. */
+function changeOf(example: Record<string, unknown>): object {
+  const [first] = Object.entries(example)
+  return { ...Object.fromEntries([first!]), tags: ['vip'], custom_fields: { tier: 'gold' } }
+}
+
+function deletedSchema(entity: EntityName): z.ZodType {
+  const { object } = entities[entity]
+  return z
+    .object({
+      id: z.uuid(),
+      object: z.literal(object),
+      deleted: z.literal(true),
+      deleted_at: z.iso.datetime(),
+    })
+    .meta({ id: `Deleted${title(object)}` })
 }
 
 /** The records with only the fields that were asked for. */

@@ -24,16 +24,22 @@ const HISTORY = `Every change, newest first: field by field, with who made it an
 \`custom_fields.<name>\`. Entries of a record that was merged into this one have its id as \`record_id\`. A deleted record
 has its history until it is purged, 30 days later.`
 
-const historyEntry = z.object({
-  object: z.literal('history_entry'),
-  record_id: z.uuid(),
-  version: z.int(),
-  action: z.enum(['created', 'updated', 'deleted', 'restored', 'merged']),
-  changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
-  actor,
-  at: z.iso.datetime(),
-  merged_from: z.uuid().nullable().describe('With merged: the record that went into this one.'),
-})
+const historyEntry = z
+  .object({
+    object: z.literal('history_entry'),
+    record_id: z.uuid(),
+    version: z.int(),
+    action: z.enum(['created', 'updated', 'deleted', 'restored', 'merged']),
+    changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
+    actor,
+    at: z.iso.datetime(),
+    merged_from: z.uuid().nullable().describe('With merged: the record that went into this one.'),
+  })
+  .meta({ id: 'HistoryEntry' })
+
+const mergeBody = z
+  .strictObject({ from: z.uuid().toLowerCase().describe('The duplicate.') })
+  .meta({ id: 'Merge' })
 
 /** What happens to a record besides being read and changed. */
 export const recordLifeRoutes: Route[] = entityNames.flatMap(routesOf)
@@ -71,7 +77,7 @@ function routesOf(entity: EntityName): Route[] {
       id: `merge${title(object)}`,
       summary: `Merge a duplicate into ${withArticle(object)}`,
       description: MERGE,
-      body: z.strictObject({ from: z.uuid().toLowerCase().describe('The duplicate.') }),
+      body: mergeBody,
       response,
       etag: true,
       ifMatch: true,

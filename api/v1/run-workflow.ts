@@ -14,32 +14,36 @@ import { linksOf } from './run-links.ts'
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
 
-const preview = z.object({
-  status: z.literal('confirmation_required'),
-  confirmed: z.literal(false),
-  object: z.literal('run_preview'),
-  preview: z.object({
+const preview = z
+  .object({
+    status: z.literal('confirmation_required'),
+    confirmed: z.literal(false),
+    object: z.literal('run_preview'),
+    preview: z.object({
+      workflow_id: z.uuid(),
+      name: z.string(),
+      version: z.int(),
+      nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string(), effect })),
+      inputs: z.record(z.string(), z.unknown()),
+      warnings: z.array(z.string()),
+    }),
+  })
+  .meta({ id: 'RunPreview' })
+
+const started = z
+  .object({
+    object: z.literal('run'),
+    status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost']),
+    run_id: z.uuid(),
     workflow_id: z.uuid(),
-    name: z.string(),
-    version: z.int(),
-    nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string(), effect })),
-    inputs: z.record(z.string(), z.unknown()),
-    warnings: z.array(z.string()),
-  }),
-})
+    workflow_version: z.int(),
+    outputs: z.record(z.string(), z.unknown()).nullable().optional(),
+    error: z.record(z.string(), z.unknown()).nullable().optional(),
+    links: z.object({ self: z.string(), temporal_ui: z.string().optional() }),
+  })
+  .meta({ id: 'StartedRun' })
 
-const started = z.object({
-  object: z.literal('run'),
-  status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost']),
-  run_id: z.uuid(),
-  workflow_id: z.uuid(),
-  workflow_version: z.int(),
-  outputs: z.record(z.string(), z.unknown()).nullable().optional(),
-  error: z.record(z.string(), z.unknown()).nullable().optional(),
-  links: z.object({ self: z.string(), temporal_ui: z.string().optional() }),
-})
-
-const response = { status: 200 as const, schema: z.union([preview, started]) }
+const response = { status: 200 as const, schema: z.union([preview, started]).meta({ id: 'RunAnswer' }) }
 
 const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
@@ -62,6 +66,7 @@ export const runWorkflowRoutes: Route[] = [
     response,
     etag: true,
     ifMatch: true,
+    waits: true,
     example: { name: 'Welcome', inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) => gate(request, request.body, (tx) => findByName(tx, request.body.name)),
   }),
@@ -78,6 +83,7 @@ export const runWorkflowRoutes: Route[] = [
     response,
     etag: true,
     ifMatch: true,
+    waits: true,
     example: { inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) =>
       gate(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),

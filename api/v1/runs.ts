@@ -10,22 +10,24 @@ const STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'term
 const time = z.iso.datetime()
 const links = z.object({ self: z.string(), temporal_ui: z.string().optional() })
 
-const summary = z.object({
-  object: z.literal('run'),
-  run_id: z.uuid(),
-  workflow_id: z.uuid(),
-  workflow_name: z.string(),
-  workflow_version: z.int(),
-  status: z.enum(STATUSES),
-  trigger: z.object({ type: z.string() }).meta({ description: 'Who or what started it.' }),
-  record_id: z.uuid().nullable(),
-  stuck_reason: z.string().nullable().meta({ description: 'Why it does not get on, where it does not.' }),
-  created_at: time,
-  started_at: time.nullable(),
-  ended_at: time.nullable(),
-  duration_ms: z.int().nullable(),
-  links,
-})
+const summary = z
+  .object({
+    object: z.literal('run'),
+    run_id: z.uuid(),
+    workflow_id: z.uuid(),
+    workflow_name: z.string(),
+    workflow_version: z.int(),
+    status: z.enum(STATUSES),
+    trigger: z.object({ type: z.string() }).meta({ description: 'Who or what started it.' }),
+    record_id: z.uuid().nullable(),
+    stuck_reason: z.string().nullable().meta({ description: 'Why it does not get on, where it does not.' }),
+    created_at: time,
+    started_at: time.nullable(),
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+    links,
+  })
+  .meta({ id: 'RunSummary' })
 
 const error = z
   .object({
@@ -36,30 +38,32 @@ const error = z
   })
   .nullable()
 
-const details = summary.extend({
-  trigger: z.record(z.string(), z.unknown()),
-  inputs: z.record(z.string(), z.unknown()),
-  outputs: z.record(z.string(), z.unknown()).nullable(),
-  error,
-  cancel_requested_at: time.nullable(),
-  nodes: z.array(
-    z.object({
-      node_id: z.string(),
-      node_type: z.string(),
-      title: z.string(),
-      status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
-      attempt: z.int(),
-      input: z.unknown().meta({ description: 'Its config, rendered.' }),
-      output: z.unknown(),
-      handle: z.string().nullable().meta({ description: 'The handle that it left by.' }),
-      error,
-      wait_until: time.nullable(),
-      started_at: time,
-      ended_at: time.nullable(),
-      duration_ms: z.number().nullable(),
-    }),
-  ),
-})
+const details = summary
+  .extend({
+    trigger: z.record(z.string(), z.unknown()),
+    inputs: z.record(z.string(), z.unknown()),
+    outputs: z.record(z.string(), z.unknown()).nullable(),
+    error,
+    cancel_requested_at: time.nullable(),
+    nodes: z.array(
+      z.object({
+        node_id: z.string(),
+        node_type: z.string(),
+        title: z.string(),
+        status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+        attempt: z.int(),
+        input: z.unknown().meta({ description: 'Its config, rendered.' }),
+        output: z.unknown(),
+        handle: z.string().nullable().meta({ description: 'The handle that it left by.' }),
+        error,
+        wait_until: time.nullable(),
+        started_at: time,
+        ended_at: time.nullable(),
+        duration_ms: z.number().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'Run' })
 
 const query = z.strictObject({
   ...pageControls,

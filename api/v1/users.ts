@@ -3,12 +3,14 @@ import { listMembers } from '../../db/members.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
-const user = z.object({
-  object: z.literal('user'),
-  id: z.uuid(),
-  name: z.string(),
-  role: z.enum(['owner', 'admin', 'member']),
-})
+const user = z
+  .object({
+    object: z.literal('user'),
+    id: z.uuid(),
+    name: z.string(),
+    role: z.enum(['owner', 'admin', 'member']),
+  })
+  .meta({ id: 'User' })
 
 export const userRoutes: Route[] = [
   route({

@@ -5,44 +5,52 @@ import type { Workflow, WorkflowSummary } from '../../db/workflows.ts'
 
 const time = z.iso.datetime()
 
-export const finding = z.object({
-  code: z.string().meta({ description: 'Stable, such as unknown_node_type' }),
-  message: z.string(),
-  path: z.string().meta({ description: 'JSON Pointer into the spec or the definition' }),
-  line: z.int().optional().meta({ description: 'From 1; only for YAML' }),
-  column: z.int().optional(),
-  node_id: z.string().optional(),
-  hint: z.string().optional(),
-  source: z.enum(['spec', 'definition']).optional(),
-})
+export const finding = z
+  .object({
+    code: z.string().meta({ description: 'Stable, such as unknown_node_type' }),
+    message: z.string(),
+    path: z.string().meta({ description: 'JSON Pointer into the spec or the definition' }),
+    line: z.int().optional().meta({ description: 'From 1; only for YAML' }),
+    column: z.int().optional(),
+    node_id: z.string().optional(),
+    hint: z.string().optional(),
+    source: z.enum(['spec', 'definition']).optional(),
+  })
+  .meta({ id: 'Finding' })
 
-export const validation = z.object({
-  object: z.literal('validation'),
-  valid: z.boolean(),
-  errors: z.array(finding),
-  warnings: z.array(finding),
-})
+export const validation = z
+  .object({
+    object: z.literal('validation'),
+    valid: z.boolean(),
+    errors: z.array(finding),
+    warnings: z.array(finding),
+  })
+  .meta({ id: 'Validation' })
 
-export const summaryShape = z.object({
-  object: z.literal('workflow'),
-  workflow_id: z.uuid(),
-  name: z.string(),
-  description: z.string().nullable(),
-  status: z.enum(['DRAFT', 'active', 'inactive']),
-  active: z.boolean(),
-  version: z.int().meta({ description: 'The newest' }),
-  active_version: z.int().nullable().meta({ description: 'The one that triggers start' }),
-  trigger: z.record(z.string(), z.unknown()),
-  created_at: time,
-  updated_at: time,
-})
+export const summaryShape = z
+  .object({
+    object: z.literal('workflow'),
+    workflow_id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    status: z.enum(['DRAFT', 'active', 'inactive']),
+    active: z.boolean(),
+    version: z.int().meta({ description: 'The newest' }),
+    active_version: z.int().nullable().meta({ description: 'The one that triggers start' }),
+    trigger: z.record(z.string(), z.unknown()),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'WorkflowSummary' })
 
-export const workflowShape = summaryShape.extend({
-  spec: z.string().nullable().meta({ description: 'YAML; null where it was saved as a raw definition' }),
-  definition: z.record(z.string(), z.unknown()),
-})
+export const workflowShape = summaryShape
+  .extend({
+    spec: z.string().nullable().meta({ description: 'YAML; null where it was saved as a raw definition' }),
+    definition: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Workflow' })
 
-export const savedShape = workflowShape.extend({ warnings: z.array(finding) })
+export const savedShape = workflowShape.extend({ warnings: z.array(finding) }).meta({ id: 'SavedWorkflow' })
 
 export function presentSummary(row: WorkflowSummary) {
   const { id, name, description, status, version, active_version, trigger } = row

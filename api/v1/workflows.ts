@@ -160,6 +160,7 @@ export const workflowRoutes: Route[] = [
         path: ['definition'],
         message: 'give spec or definition, not both',
       }),
+    example: { name: 'Greet a lead', spec: example },
     response: { status: 200, schema: savedShape },
     etag: true,
     ifMatch: true,

@@ -156,10 +156,12 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
       refuseUnstorable(part, [...path, Array.isArray(value) ? Number(name) : name], ctx)
 }
 
-export const actor = z.object({
-  type: z.enum(['key', 'user', 'workflow_run', 'webhook', 'system']),
-  id: z.string().nullable(),
-})
+export const actor = z
+  .object({
+    type: z.enum(['key', 'user', 'workflow_run', 'webhook', 'system']),
+    id: z.string().nullable(),
+  })
+  .meta({ id: 'Actor' })
 
 /** The record as the API shows it. */
 function buildRecord(kind: Kind) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { z } from 'zod'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/records/describe.ts'
@@ -22,12 +23,58 @@ describe('/openapi.json and /docs', () => {
   it('refers only to what is there', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const references = [...JSON.stringify(body).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!)
-    for (const reference of new Set(references)) {
-      const found = reference
-        .replace(/^#\//, '')
-        .split('/')
-        .reduce((part, step) => part?.[step], body)
-      assert.ok(found, reference)
+    for (const $ref of new Set(references)) assert.ok(resolve(body, { $ref }), $ref)
+  })
+
+  it('is sound: every tag, path parameter, header and example is declared, and fits', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const tags = new Map(body.tags.map((tag: { name: string }) => [tag.name, tag]))
+    for (const tag of body.tags) assert.ok(tag.description, tag.name)
+    for (const [path, methods] of Object.entries<Record<string, Json>>(body.paths))
+      for (const operation of Object.values(methods)) {
+        const what = `${operation.operationId}`
+        assert.match(what, /^[a-z][A-Za-z]+$/)
+        assert.ok(operation.summary, what)
+        for (const tag of operation.tags) assert.ok(tags.has(tag), what)
+        const parameters = operation.parameters.map((one: object) => resolve(body, one))
+        const places = parameters.map((one: Json) => `${one.in} ${one.name}`)
+        assert.equal(new Set(places).size, places.length, what)
+        const inPath = parameters.filter((one: Json) => one.in === 'path' && one.required)
+        assert.deepEqual(
+          inPath.map((one: Json) => one.name),
+          [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+          what,
+        )
+        for (const parameter of parameters) assert.ok(parameter.schema, what)
+        for (const [status, response] of Object.entries<object>(operation.responses)) {
+          const { description, headers, content } = resolve(body, response)
+          assert.ok(description, what)
+          if (!path.startsWith('/webhooks')) assert.ok('X-Request-Id' in headers, `${what} ${status}`)
+          for (const [type, media] of Object.entries<Json>(content))
+            assert.ok(type === 'text/csv' || hasExample(body, media), `${what} ${status}`)
+        }
+      }
+  })
+
+  it('gives an example of every body, which the operation takes', async () => {
+    for (const { id, body, example } of [...routes, ...appRoutes]) {
+      if (!body) continue
+      assert.ok(example, id)
+      const parsed = body.safeParse(example)
+      assert.deepEqual(parsed.error?.issues ?? [], [], id)
+    }
+  })
+
+  it('shows of every shape an example that fits it', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const shapes = Object.entries<Json>(body.components.schemas).filter(([, { examples }]) => examples)
+    assert.ok(shapes.length > 30)
+    const all = JSON.parse(
+      JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+    )
+    for (const [name, { examples }] of shapes) {
+      const parsed = z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: all }).safeParse(examples[0])
+      assert.deepEqual(parsed.error?.issues ?? [], [], name)
     }
   })
 
@@ -53,7 +100,7 @@ describe('/openapi.json and /docs', () => {
     >(body.paths)
       .flatMap((methods) => Object.values(methods))
       .filter(({ parameters, responses }) => {
-        const declared = parameters.some(({ name }) => name === 'If-Match')
+        const declared = parameters.some((one) => resolve(body, one).name === 'If-Match')
         assert.equal('412' in responses, declared)
         return declared
       })
@@ -96,7 +143,9 @@ describe('/openapi.json and /docs', () => {
     for (const entity of entityNames)
       for (const path of [entity, `contacts/{entity_id}/${entity}`]) {
         const { parameters } = body.paths[`/v1/objects/${path}`].get
-        const filters = new Map(parameters.map((one: { name: string }) => [one.name, one]))
+        const filters = new Map(
+          parameters.map((one: object) => resolve(body, one)).map((one: { name: string }) => [one.name, one]),
+        )
         for (const { name, operators, values } of describeKind(entity).fields) {
           if (operators.length === 0 || name === 'custom_fields') continue
           // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -118,3 +167,16 @@ describe('/openapi.json and /docs', () => {
     for (const [, id] of body.matchAll(/<a href="#([^"]+)"/g)) assert.ok(body.includes(`id="${id}"`), id)
   })
 })
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+type Json = Record<string, any>
+
+/** A part of the document, or what it refers to. */
+function resolve(document: Json, part: Json): Json {
+  if (!part.$ref) return part
+  const steps = String(part.$ref).slice(2).split('/')
+  return steps.reduce((whole, step) => whole?.[step], document)
+}
+
+const hasExample = (document: Json, media: Json) =>
+  media.example !== undefined || resolve(document, media.schema).examples !== undefined
