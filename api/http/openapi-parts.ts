@@ -32,6 +32,7 @@ export const envelopeSchema = {
           msg: { type: 'string' },
           type: { type: 'string' },
           input: {},
+          hint: { type: 'string' },
         },
       },
     },

@@ -38,7 +38,7 @@ export function toIssues(error: z.ZodError, part: string): Issue[] {
         msg: part === 'query' ? 'unknown parameter' : 'unknown field',
         type: 'unrecognized_key',
       }))
-    if (issue.code === 'invalid_type' && issue.input === undefined)
+    if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined)
       return [{ loc, msg: 'required', type: 'missing' }]
     const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
     const hint = issue.code === 'custom' && issue.params?.hint ? { hint: String(issue.params.hint) } : {}

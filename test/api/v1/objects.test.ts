@@ -55,6 +55,13 @@ describe('/v1/objects', () => {
         if (fields[loc[1]]!.readOnly) assert.equal(type, 'read_only', loc[1])
     })
 
+    it(`${entity}: names what is required and not there`, async () => {
+      const required = Object.keys(fields).filter((name) => fields[name]!.required)
+      const { status, body } = await post(entity, {})
+      assert.deepEqual([status, body.detail[0].type], [422, 'missing'])
+      if (required.length === 1) assert.equal(body.error.message, `${required[0]}: required`)
+    })
+
     it(`${entity}: hints at the values of a filter that has none such`, async () => {
       for (const [name, { values }] of Object.entries(fields)) {
         if (!values) continue
