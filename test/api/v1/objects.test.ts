@@ -116,6 +116,26 @@ describe('/v1/objects', () => {
     assert.deepEqual(related.body.data, [{ object: 'contact', id: contact.body.id, first_name: 'Ada' }])
   })
 
+  it('says what to write instead of a value that is none', async () => {
+    for (const [entity, body, loc, message] of [
+      ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /exists.*2026-01-31T09:00:00Z/],
+      ['tasks', { title: 'x', due_at: '2026-01-31T10:00:00' }, 'due_at', /with its offset/],
+      [
+        'deals',
+        { name: 'x', expected_close_date: '2026-02-30' },
+        'expected_close_date',
+        /exists.*2026-01-31/,
+      ],
+      ['deals', { name: 'x', amount: true }, 'amount', /decimal such as "1250.00"/],
+      ['deals', { name: 'x', amount: '99999999999999999999' }, 'amount', /at most 16 digits/],
+      ['notes', { body: 'x', custom_fields: { 'a b': 1 } }, 'custom_fields.a b', /lower-case letters/],
+    ] as const) {
+      const refused = await post(entity, body)
+      assert.deepEqual([refused.status, refused.body.detail[0].loc.slice(1).join('.')], [422, loc])
+      assert.match(refused.body.detail[0].msg, message)
+    }
+  })
+
   it('refuses an empty cursor', async () => {
     const { status, body } = await get('contacts?cursor=')
     assert.deepEqual([status, body.error.param], [400, 'cursor'])
