@@ -23,7 +23,9 @@ const VERSION = 987_654_321
 
 async function record(work: (tx: Tenant) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = []
-  await recording(db, statements).tenant(organizationId, actor, work)
+  const recorded = recording(db, statements)
+  await recorded.tenant(organizationId, actor, work)
+  recorded.stop()
   return statements
 }
 

@@ -37,6 +37,7 @@ const { client, taskQueue } = worker
 const input = { engine: 1, organization_id: organizationId, run_id: run, starts_with: 'Bench' }
 await client.workflow.execute('run', { taskQueue, workflowId: `run:${run}`, args: [input] })
 await worker.stop()
+recorded.stop()
 if (!statements.some(({ sql }) => sql.includes('run_segments'))) throw new Error('no segment was recorded')
 
 const floor = await startFloor(address!, async () => {
