@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Knex } from 'knex'
 import { AppError } from '../../db/errors.ts'
-import { findKeyHolder, type KeyHolder, noteKeyUse } from '../../db/keys.ts'
+import { type KeyHolder, noteKeyUse } from '../../db/keys.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
+import type { KeyLookups } from './key-lookups.ts'
 import type { Caller, Scope } from './scopes.ts'
 
 /** A caller by key, with what its organization and plan allow. */
@@ -14,13 +15,21 @@ export interface KeyCaller extends Caller {
 
 const BEARER = /^Bearer +(agx_[0-9A-Za-z]+) *$/i
 
-/** Who calls /v1: one indexed round trip at every request. Throws unauthorized; the reason is nobody's business. */
-export async function authenticateKey(request: IncomingMessage, deps: AppDeps): Promise<KeyCaller> {
+/** Who calls /v1: looked up at every request. Throws unauthorized; the reason is nobody's business. */
+export async function authenticateKey(
+  request: IncomingMessage,
+  deps: AppDeps,
+  lookups: KeyLookups,
+): Promise<KeyCaller> {
   const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
-  const holder = key ? await findKeyHolder(deps.db.system, key) : undefined
+  const holder = key ? await lookups.find(key) : undefined
   if (!holder || !isAllowedFrom(request, holder, deps))
     throw new AppError('unauthorized', 'missing or invalid API key')
-  if (holder.note_use) void noteUse(deps.db.system, holder)
+  if (holder.note_use) {
+    // Others may hold the same one.
+    holder.note_use = false
+    void noteUse(deps.db.system, holder)
+  }
   return {
     type: 'key',
     id: holder.id,

@@ -4,17 +4,11 @@ import type { Page } from '../../db/page.ts'
 
 /** The controls that every list has, and the one envelope that every list answers in. */
 
-const LIMIT = 'must be a whole number from 1 to 200'
-const OFFSET = 'must be a whole number from 0 on'
+const wholeNumber = () => z.coerce.number('must be a whole number').int('must be a whole number')
 
 export const pageControls = {
-  limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('Page size.'),
-  offset: z.coerce
-    .number(OFFSET)
-    .int(OFFSET)
-    .min(0)
-    .optional()
-    .describe('Start position; not together with cursor.'),
+  limit: wholeNumber().min(1).max(200).default(50).describe('Page size.'),
+  offset: wholeNumber().min(0).optional().describe('Start position; not together with cursor.'),
   cursor: z
     .string()
     .max(2_000)

@@ -32,7 +32,6 @@ export const envelopeSchema = {
           msg: { type: 'string' },
           type: { type: 'string' },
           input: {},
-          hint: { type: 'string' },
         },
       },
     },

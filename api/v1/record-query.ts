@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
-import { type Filter, parseFilter, sortable, sortNames } from '../../db/records/filters.ts'
+import { type Filter, parseFilter, sortable } from '../../db/records/filters.ts'
 import type { EntityName, Kind } from '../../db/records/kind.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
@@ -25,10 +25,7 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
     sort: z
       .string()
       .default('created_at')
-      .refine((field) => sortable(kind, field) !== undefined, {
-        error: 'is not a field to sort by',
-        params: { hint: `fields to sort by are ${sortNames(kind).join(', ')}` },
-      })
+      .refine((field) => sortable(kind, field) !== undefined, 'is not a field to sort by')
       .describe('A field, or custom_fields.<name>.'),
     order,
     q: z
@@ -48,35 +45,36 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
       .optional()
       .describe('The fields to answer with, separated by commas; id and object are always there.'),
   }
-  const isFilter = (name: string) => !Object.hasOwn(controls, name)
   const text = z.union([z.string(), z.array(z.string())])
   return z
     .object({ ...filterShapes(kind), ...controls })
     .catchall(text)
-    .superRefine((query, ctx) => refuseFilters(parseFilters(kind, query, isFilter), ctx), {
-      // Also where a control is wrong: everything is to be found at once.
-      when: () => true,
-    })
-    .transform((query): RecordQuery => {
+    .transform((query, ctx): RecordQuery => {
+      const given = Object.entries(query).filter(([name]) => !Object.hasOwn(controls, name)) as [
+        string,
+        string | string[] | undefined,
+      ][]
       const { limit, offset, cursor, sort, q, match, fields } = query
       return {
         ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
-        filters: parseFilters(kind, query, isFilter).filter((one): one is Filter => !('loc' in one)),
+        filters: parseFilters(kind, given, ctx),
       }
     }) as unknown as z.ZodType<RecordQuery>
 }
 
 /** A repeated parameter is a second filter. */
-function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boolean): (Filter | Issue)[] {
-  return Object.entries(query as Record<string, string | string[] | undefined>)
-    .filter(([name]) => isFilter(name))
-    .flatMap(([name, value]) => [value ?? []].flat().map((one) => parseFilter(kind, name, one)))
-}
-
-function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
+function parseFilters(
+  kind: Kind,
+  given: [string, string | string[] | undefined][],
+  ctx: z.RefinementCtx,
+): Filter[] {
+  const parsed = given.flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => parseFilter(kind, name, one)),
+  )
   const report = ({ loc, msg, type, input, hint }: Issue) =>
     ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type, hint }, input })
   for (const one of parsed) if ('loc' in one) report(one)
   if (parsed.length > MAX_FILTERS)
     report({ loc: ['query'], msg: `at most ${MAX_FILTERS} filters`, type: 'too_big' })
+  return parsed.filter((one): one is Filter => !('loc' in one))
 }

@@ -32,14 +32,12 @@ const COMMON: Record<string, FieldType> = Object.fromEntries(
 export const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
-const ANY_CUSTOM = 'custom_fields.<name>'
-
 /** What may be filtered by, for hints. */
 export const filterNames = (kind: Kind): string[] => [
   ...Object.keys(kind.fields),
   ...Object.keys(COMMON),
   'tags',
-  ANY_CUSTOM,
+  'custom_fields.<name>',
 ]
 
 function typeOf(kind: Kind, field: string): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
@@ -152,10 +150,6 @@ export function sortable(kind: Kind, field: string, type?: CustomFieldType): Sor
     isValue: (text) => filterValue(text) !== undefined,
   }
 }
-
-/** What may be sorted by, for hints. */
-export const sortNames = (kind: Kind): string[] =>
-  filterNames(kind).filter((name) => name === ANY_CUSTOM || sortable(kind, name) !== undefined)
 
 /** Of a custom field. */
 const nameOf = (field: string): string => CUSTOM.exec(field)![1]!
