@@ -74,7 +74,12 @@ export function toAppError(error: unknown): AppError {
     code = '',
   } = (error ?? {}) as { name?: string; message?: string; code?: string }
   const away = name === 'KnexTimeoutError' || DATABASE_AWAY.test(code) || CONNECTION_LOST.test(message)
-  if (away || code === STATEMENT_TIMEOUT)
+  if (code === STATEMENT_TIMEOUT)
+    return new AppError('unavailable', 'this took too long and was stopped', {
+      hint: 'ask for less at once: more filters, fewer records, count=none, or a sort by created_at',
+      retry_after: 1,
+    })
+  if (away)
     return new AppError('unavailable', 'the service is busy or starting: try again', { retry_after: 1 })
   return new AppError('internal_error', 'something went wrong on our side')
 }

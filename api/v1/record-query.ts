@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
-import { type Filter, parseFilter, sortable } from '../../db/records/filters.ts'
+import { type Filter, parseFilter, sortable, sortNames, unknownHint } from '../../db/records/filters.ts'
 import type { EntityName, Kind } from '../../db/records/kind.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
@@ -25,7 +25,11 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
     sort: z
       .string()
       .default('created_at')
-      .refine((field) => sortable(kind, field) !== undefined, 'is not a field to sort by')
+      .superRefine((field, ctx) => {
+        if (sortable(kind, field)) return
+        const hint = unknownHint(field, sortNames(kind), 'sort fields')
+        ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
+      })
       .describe('A field, or custom_fields.<name>.'),
     order,
     q: z
@@ -38,10 +42,12 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
     fields: z
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))
-      .refine(
-        (names) => names.every((name) => shown.includes(name)),
-        `has an unknown field; fields are ${shown.join(', ')}`,
-      )
+      .superRefine((names, ctx) => {
+        const unknown = names.find((name) => !shown.includes(name))
+        if (unknown === undefined) return
+        const hint = unknownHint(unknown, shown, 'fields')
+        ctx.addIssue({ code: 'custom', message: `has no field ${unknown.slice(0, 100)}`, params: { hint } })
+      })
       .optional()
       .describe('The fields to answer with, separated by commas; id and object are always there.'),
   }

@@ -1,3 +1,4 @@
+import { nearest } from '../../workflows/definition/errors.ts'
 import type { Issue } from '../errors.ts'
 import { commonFields } from './common-fields.ts'
 import { type CustomFieldType, customTypes } from './custom-fields/types.ts'
@@ -64,15 +65,16 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       loc,
       msg: 'unknown parameter',
       type: 'unrecognized_key',
-      hint: `filters are ${filterNames(kind).join(', ')}`,
+      hint: unknownHint(field ?? parameter, filterNames(kind), 'filters'),
     }
   const { type, operators } = known
   if (!operators.includes(operator as Operator))
     return {
       loc,
-      msg: `${field} has the operators ${operators.join(', ')}`,
+      msg: `${operator} is no operator of ${field}`,
       type: 'unknown_operator',
       input: operator,
+      hint: `${field} has the operators ${operators.join(', ')}`,
     }
   if (operator === 'is_null')
     return value === 'true' || value === 'false'
@@ -96,6 +98,12 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       hint: `values are ${accepted!.join(', ')}`,
     }
   return { field, operator: operator as Operator, values: values as string[] }
+}
+
+/** What a name that is not known may have meant, and what there is. */
+export function unknownHint(name: string, names: string[], what: string): string {
+  const meant = nearest(name, names)
+  return `${meant ? `did you mean ${meant}? ` : ''}${what} are ${names.join(', ')}`
 }
 
 /** Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. */
@@ -150,6 +158,10 @@ export function sortable(kind: Kind, field: string, type?: CustomFieldType): Sor
     isValue: (text) => filterValue(text) !== undefined,
   }
 }
+
+/** What can be sorted by, for hints. */
+export const sortNames = (kind: Kind): string[] =>
+  filterNames(kind).filter((name) => name.startsWith('custom_fields') || sortable(kind, name))
 
 /** Of a custom field. */
 const nameOf = (field: string): string => CUSTOM.exec(field)![1]!
