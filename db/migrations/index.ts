@@ -13,6 +13,7 @@ import * as listSpeed from './0011_list_speed.ts'
 import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
 import * as importKeys from './0014_import_keys.ts'
+import * as listIndexes from './0015_list_indexes.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -30,4 +31,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0012_idempotent_headers', idempotentHeaders],
   ['0013_export_starts', exportStarts],
   ['0014_import_keys', importKeys],
+  ['0015_list_indexes', listIndexes],
 ]

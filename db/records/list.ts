@@ -24,8 +24,8 @@ export interface ListQuery {
   filters: Filter[]
 }
 
-/** What is sorted by an index of every kind. */
-const WALKABLE = ['created_at']
+/** What every kind has an index for that is in its order. */
+const WALKABLE = ['created_at', 'updated_at']
 
 /**
  * A page of records. `related` narrows it to those that are linked with a record; it and `q` are always required,

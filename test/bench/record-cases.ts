@@ -1,6 +1,7 @@
 import type { Database } from '../../db/connect.ts'
 import type { Shot } from './load.ts'
 import type { Seeded } from './seed.ts'
+import { SEEDED_MS } from './seed-values.ts'
 
 /** An organization under measurement, with values of records that are in it. */
 export interface Target extends Seeded {
@@ -34,8 +35,8 @@ export async function target(db: Database, api: string, seeded: Seeded): Promise
 
 /** Requests a second of one record at a time. */
 export const singles: Record<string, (target: Target) => (n: number) => Omit<Shot, 'headers'>> = {
-  'GET one': (target) => (n) => ({ path: `${PATH}/${sampleAt(target, n).id}` }),
-  'POST one': () => (n) => ({
+  'one: GET': (target) => (n) => ({ path: `${PATH}/${sampleAt(target, n).id}` }),
+  'one: POST': () => (n) => ({
     path: PATH,
     method: 'POST',
     body: JSON.stringify({
@@ -44,7 +45,7 @@ export const singles: Record<string, (target: Target) => (n: number) => Omit<Sho
       custom_fields: { tier: 'gold', score: n },
     }),
   }),
-  'PATCH one': (target) => (n) => ({
+  'one: PATCH': (target) => (n) => ({
     path: `${PATH}/${sampleAt(target, n).id}`,
     method: 'PATCH',
     body: JSON.stringify({ job_title: `Bench ${n}` }),
@@ -56,8 +57,9 @@ export const lists: Record<string, (target: Target) => Promise<string[]>> = {
   'first page': async () => [PATH],
   'email=': of(({ email }) => ({ email })),
   'company_id=': of(({ company_id }) => ({ company_id })),
-  'created_at in a day': of(({ created_at }) => ({
-    'created_at[between]': [created_at, new Date(created_at.getTime() + 86_400_000)]
+  // Both ranges hold about as many.
+  'created_at between': of(({ created_at }, { contacts }) => ({
+    'created_at[between]': [created_at, new Date(created_at.getTime() + (100 * SEEDED_MS) / contacts)]
       .map((at) => at.toISOString())
       .join(','),
   })),
@@ -78,9 +80,9 @@ export const lists: Record<string, (target: Target) => Promise<string[]>> = {
 
 const sampleAt = ({ samples }: Target, n: number) => samples[n % samples.length]!
 
-function of(parameters: (sample: Sample) => Record<string, string>) {
-  return async ({ samples }: Target) =>
-    samples.slice(0, 50).map((sample) => `${PATH}?${new URLSearchParams(parameters(sample))}`)
+function of(parameters: (sample: Sample, target: Target) => Record<string, string>) {
+  return async (target: Target) =>
+    target.samples.slice(0, 50).map((sample) => `${PATH}?${new URLSearchParams(parameters(sample, target))}`)
 }
 
 function every(...words: string[]) {

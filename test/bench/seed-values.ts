@@ -25,7 +25,8 @@ const TIERS = ['bronze', 'bronze', 'bronze', 'silver', 'silver', 'gold']
 const STATUSES = ['new', 'open', 'in_progress', 'attempted', 'connected', 'unqualified', null, null]
 const STAGES = ['subscriber', 'lead', 'lead', 'mql', 'sql', 'opportunity', 'customer', 'customer']
 const INTERESTS = 'pricing|integrations|onboarding|migration|support|roadmap|security|training'.split('|')
-const YEARS = 3
+/** The time over which the contacts were created. */
+export const SEEDED_MS = 3 * 365 * 86_400_000
 
 /** The nth of `count` contacts, which were created one after another over three years. */
 export function contactAt(n: number, count: number, companyIds: string[]): Record<string, unknown> {
@@ -76,9 +77,8 @@ function surname(random: () => number): string {
   return name[0]!.toUpperCase() + name.slice(1)
 }
 
-const DAY = 86_400_000
 const END = Date.UTC(2026, 9, 31)
-const createdAt = (n: number, count: number) => Math.floor(END - YEARS * 365 * DAY * (1 - n / count))
+const createdAt = (n: number, count: number) => Math.floor(END - SEEDED_MS * (1 - n / count))
 
 const ascii = (text: string) =>
   text
