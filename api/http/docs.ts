@@ -24,7 +24,11 @@ ${byTag.map(({ name, operations }) => `<h2>${html(name)}</h2><ul>${operations.ma
 </nav>
 <main>
 <p>${html(document.info.description)} Base address: <code>${html(document.servers[0]!.url)}</code></p>
-${byTag.map(({ name, description, operations }) => `<h2>${html(name)}</h2><p>${html(description)}</p>${operations.map((one) => section(document, one)).join('\n')}`).join('\n')}
+${byTag.map(({ name, description, operations }) => `<h2>${html(name)}</h2><p>${prose(description)}</p>${operations.map((one) => section(document, one)).join('\n')}`).join('\n')}
+<h2>Parameters of several operations</h2>
+<table><tbody>${Object.entries(document.components.parameters)
+    .map(([key, one]) => row(one, `parameter-${key}`))
+    .join('\n')}</tbody></table>
 <h2>Errors</h2>
 <p>Every error has one shape; a 422 lists everything that is wrong in <code>detail</code>.</p>
 ${json(document.components.schemas.Error)}
@@ -65,7 +69,7 @@ function section(document: OpenApi, { method, path, operation }: Listed): string
   return `<section id="${html(operation.operationId)}">
 <h3>${html(operation.summary)}</h3>
 <p class="call"><b>${method}</b> <code>${html(path)}</code> <span>${html(needs)}</span></p>
-${operation.description ? `<p>${html(operation.description)}</p>` : ''}
+${operation.description ? `<p>${prose(operation.description)}</p>` : ''}
 ${parameters(document, operation)}
 ${operation.requestBody ? details('Body', operation.requestBody.content) : ''}
 ${Object.entries(operation.responses)
@@ -81,22 +85,26 @@ function needsOf(operation: Operation): string {
   return 'X-Webhook-Secret'
 }
 
-function parameters(document: OpenApi, operation: Operation): string {
-  if (operation.parameters.length === 0) return ''
-  const rows = operation.parameters
-    .map((parameter) => resolved(document, parameter))
-    .map(
-      (one) =>
-        `<tr><td><code>${html(one.name)}</code></td><td>${one.in}${one.required ? ', required' : ''}</td>` +
-        `<td>${html(one.description ?? '')} <code>${linked(html(JSON.stringify(one.schema)))}</code></td></tr>`,
-    )
-  return `<table><tbody>${rows.join('')}</tbody></table>`
+/** Those of its own in a table; those that others have, too, are described once, further down. */
+function parameters(document: OpenApi, { parameters }: Operation): string {
+  const keys = parameters.flatMap((one) => ('$ref' in one ? nameIn(one.$ref) : []))
+  const own = parameters.filter((one): one is Parameter => !('$ref' in one))
+  const links = keys.map((key) => {
+    const { name } = document.components.parameters[key]!
+    return `<a href="#parameter-${html(key)}"><code>${html(name)}</code></a>`
+  })
+  return (
+    (own.length > 0 ? `<table><tbody>${own.map((one) => row(one)).join('')}</tbody></table>` : '') +
+    (links.length > 0 ? `<p>Parameters: ${links.join(', ')}</p>` : '')
+  )
 }
 
-function resolved(document: OpenApi, parameter: Operation['parameters'][number]): Parameter {
-  if (!('$ref' in parameter)) return parameter as Parameter
-  return document.components.parameters[String(parameter.$ref).split('/').at(-1)!]!
-}
+const nameIn = (reference: string): string => reference.split('/').at(-1)!
+
+const row = (one: Parameter, id = '') =>
+  `<tr${id && ` id="${html(id)}"`}><td><code>${html(one.name)}</code></td>` +
+  `<td>${one.in}${one.required ? ', required' : ''}</td>` +
+  `<td>${prose(one.description ?? '')} <code>${linked(html(JSON.stringify(one.schema)))}</code></td></tr>`
 
 function answer(document: OpenApi, status: string, response: Record<string, unknown>): string {
   if (response.content) return details(`${status} ${String(response.description)}`, response.content)
@@ -125,6 +133,12 @@ const ESCAPES: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
+/** Text with code in backticks, in paragraphs. */
+const prose = (text: string) =>
+  html(text)
+    .replace(/`([^`]+)`/g, '<code>$1</code>')
+    .replaceAll('\n\n', '</p><p>')
+
 const html = (text: string) => text.replace(/[&<>"']/g, (character) => ESCAPES[character]!)
 
 const STYLE = `

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Json, Shapes } from './openapi-schemas.ts'
+import type { Json, Reference, Shapes } from './openapi-schemas.ts'
 import { type AppRoute, isIdempotent, type Route } from './route.ts'
 
 export interface Parameter {
@@ -98,17 +98,18 @@ function styleOf({ type, anyOf }: Json): Pick<Parameter, 'style' | 'explode'> {
  *
  * @returns the components; the operations' parameters have become references to them.
  */
-export function shareParameters(operations: { tags: string[]; parameters: (Parameter | Json)[] }[]) {
+export function shareParameters(operations: { tags: string[]; parameters: (Parameter | Reference)[] }[]) {
   const uses = new Map<string, { tag: string; name: string; count: number }>()
   for (const { tags, parameters } of operations)
     for (const parameter of parameters) {
+      if ('$ref' in parameter) continue
       const text = JSON.stringify(parameter)
-      const use = uses.get(text) ?? { tag: tags[0]!, name: String(parameter.name), count: 0 }
+      const use = uses.get(text) ?? { tag: tags[0]!, name: parameter.name, count: 0 }
       uses.set(text, { ...use, count: use.count + 1 })
     }
   const shared = [...uses].filter(([, { count }]) => count > 1)
   const components: Record<string, Parameter> = {}
-  const references = new Map<string, Json>()
+  const references = new Map<string, Reference>()
   for (const [text, { tag, name }] of shared) {
     const alone = shared.filter(([, other]) => other.name === name).length === 1
     const key = alone ? name : `${tag.replaceAll(' ', '_')}_${name}`

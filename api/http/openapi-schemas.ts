@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { strict } from './validate.ts'
 
 export type Json = Record<string, unknown>
+export type Reference = { $ref: string }
+
 type Io = 'input' | 'output'
 
 /**
@@ -25,11 +28,13 @@ export class Shapes {
   /** As `of`, but always a reference: what has no id is called `name`. */
   body(source: z.ZodType, name: string): Json {
     const schema = this.of(source, 'input')
-    return '$ref' in schema ? schema : this.name(name, schema)
+    if ('$ref' in schema) return schema
+    // The gateway makes it strict, where it does not say so itself.
+    return this.name(name, strict(source) === source ? schema : { ...schema, additionalProperties: false })
   }
 
   /** As `body`, of what is answered. */
-  answer(source: z.ZodType, name: string): { $ref: string } {
+  answer(source: z.ZodType, name: string): Reference {
     const schema = this.of(source, 'output')
     const $ref = typeof schema.$ref === 'string' ? schema.$ref : this.name(name, schema).$ref
     this.answers.add($ref.split('/').at(-1)!)
@@ -37,7 +42,7 @@ export class Shapes {
   }
 
   /** @returns the reference. */
-  private name(name: string, schema: Json): { $ref: string } {
+  private name(name: string, schema: Json): Reference {
     const before = this.components[name]
     if (before && JSON.stringify(before) !== JSON.stringify(schema)) throw new Error(`two shapes are ${name}`)
     this.components[name] = schema

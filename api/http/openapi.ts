@@ -3,7 +3,7 @@ import { withExamples } from './openapi-examples.ts'
 import { type Parameter, parametersOf, shareParameters } from './openapi-parameters.ts'
 import { envelopeSchema, errorResponses, responseHeaders, securitySchemes } from './openapi-parts.ts'
 import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
-import { type Json, Shapes } from './openapi-schemas.ts'
+import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag } from './openapi-tags.ts'
 import { type AppRoute, isIdempotent, type Route } from './route.ts'
 
@@ -33,7 +33,7 @@ export interface Operation {
   'x-role'?: string
   security: Json[]
   /** Those that others have, too, are references. */
-  parameters: (Parameter | Json)[]
+  parameters: (Parameter | Reference)[]
   requestBody?: { required: boolean; content: Json }
   responses: Record<string, Json>
 }

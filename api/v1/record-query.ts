@@ -49,7 +49,9 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
         ctx.addIssue({ code: 'custom', message: `has no field ${unknown.slice(0, 100)}`, params: { hint } })
       })
       .optional()
-      .describe('The fields to answer with, separated by commas; id and object are always there.'),
+      .describe(
+        'The fields to answer with, separated by commas; id and object are always there, all others are left out.',
+      ),
   }
   const text = z.union([z.string(), z.array(z.string())])
   return z

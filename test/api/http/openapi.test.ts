@@ -155,6 +155,12 @@ describe('/openapi.json and /docs', () => {
           assert.deepEqual([style, Object.keys(shape.properties)], ['deepObject', operators], name)
           if (values) assert.deepEqual(schema.anyOf[0].enum, values)
         }
+        const custom = filters.get('custom_fields') as Json
+        assert.deepEqual([custom.style, custom.explode, custom.schema.type], ['form', true, 'object'])
+        const name = new RegExp(custom.schema.propertyNames.pattern)
+        assert.ok(
+          name.test('custom_fields.tier') && name.test('custom_fields.score[gte]') && !name.test('tier'),
+        )
       }
   })
 

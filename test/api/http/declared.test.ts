@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { recordExample } from '../../../db/records/examples.ts'
+import { entities } from '../../../db/records/kinds/index.ts'
+import { assertDeclared } from '../../support/declared.ts'
+
+const contact = recordExample(entities.contacts)
+const PATH = `/v1/objects/contacts/${contact.id}`
+const answer = (status: number, body: object, type = 'application/json; charset=utf-8') => ({
+  status,
+  headers: new Headers({ 'Content-Type': type }),
+  body,
+})
+const list = (record: object) => ({
+  ...{ object: 'list', data: [record], limit: 50, offset: 0, has_more: false },
+  ...{ next_cursor: null, total: 1, total_is_estimate: false },
+})
+
+describe('what a test holds answers against', () => {
+  it('passes what the document declares, and paths that are no operation', () => {
+    assertDeclared('GET', PATH, answer(200, contact))
+    assertDeclared('GET', '/v1/objects/contacts?limit=1', answer(200, list(contact)))
+    const error = { type: 'not_found', message: 'contact not found', request_id: 'x' }
+    assertDeclared('GET', PATH, answer(404, { error }))
+    assertDeclared('GET', '/v1/nothing', answer(200, {}))
+  })
+
+  it('refuses another status, type, value or member', () => {
+    for (const wrong of [
+      answer(201, contact),
+      answer(200, contact, 'text/plain'),
+      answer(200, { ...contact, version: '1' }),
+      answer(200, { ...contact, secret: 'x' }),
+      answer(200, { ...contact, created_by: { ...contact.created_by, secret: 'x' } }),
+      answer(200, { ...contact, email: undefined }),
+      answer(404, { error: { type: 'nothing', message: 'm', request_id: 'x' } }),
+    ])
+      assert.throws(() => assertDeclared('GET', PATH, wrong), /getContact answers/)
+  })
+
+  it('lets a list leave out what was not asked for, and nothing else', () => {
+    const { id, object, email } = contact as Record<string, unknown>
+    const narrow = answer(200, list({ id, object, email }))
+    assertDeclared('GET', '/v1/objects/contacts?fields=email', narrow)
+    assert.throws(() => assertDeclared('GET', '/v1/objects/contacts', narrow), /listContacts answers 200/)
+    const wrong = answer(200, list({ id, object, email: 5 }))
+    assert.throws(() => assertDeclared('GET', '/v1/objects/contacts?fields=email', wrong), /email/)
+  })
+})
