@@ -6,7 +6,7 @@ const SAMPLE_BYTES = 65_536
 const SAMPLE_ROWS = 20
 
 /** The first line that Excel writes, and understands, to name the delimiter. */
-const NAMED = /^"?sep=(.)"?(?:\r\n|\n|\r)/
+const NAMED = /^"?sep=([^"\0\r\n])"?(?:\r\n|\n|\r)/
 
 /**
  * What separates the cells of a file that begins like this: as its first line says, or else that with which most rows

@@ -5,17 +5,17 @@ export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as co
 export type Encoding = (typeof ENCODINGS)[number]
 
 /** What `charset` of a Content-Type may say. Latin-1 is read as Windows-1252, as browsers do: it has more letters. */
-const LABELS: Record<string, Encoding | undefined> = {
-  utf8: 'utf-8',
-  'us-ascii': 'utf-8',
-  'utf-16': 'utf-16le',
-  'iso-8859-1': 'windows-1252',
-  latin1: 'windows-1252',
-  cp1252: 'windows-1252',
-  ...Object.fromEntries(ENCODINGS.map((encoding) => [encoding, encoding])),
-}
+const LABELS = new Map<string, Encoding>([
+  ['utf8', 'utf-8'],
+  ['us-ascii', 'utf-8'],
+  ['utf-16', 'utf-16le'],
+  ['iso-8859-1', 'windows-1252'],
+  ['latin1', 'windows-1252'],
+  ['cp1252', 'windows-1252'],
+  ...ENCODINGS.map((encoding) => [encoding, encoding] as const),
+])
 
-export const encodingOf = (charset: string): Encoding | undefined => LABELS[charset.toLowerCase()]
+export const encodingOf = (charset: string): Encoding | undefined => LABELS.get(charset.toLowerCase())
 
 /**
  * Any text as UTF-8 without a byte order mark, piece by piece. A byte order mark wins over what was asked for; where

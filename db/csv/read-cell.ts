@@ -28,7 +28,7 @@ export function readCell(cell: string, type: CellType, choices: readonly string[
     case 'text':
       return text
     case 'boolean':
-      return BOOLEANS[text.trim().toLowerCase()] ?? problem('must be true or false, or yes or no')
+      return BOOLEANS.get(text.trim().toLowerCase()) ?? problem('must be true or false, or yes or no')
     case 'number':
     case 'integer': {
       const decimal = toDecimal(text, type)
@@ -61,8 +61,10 @@ function problem(message: string): never {
 /** A formula that an export has put an apostrophe in front of. */
 const undefused = (cell: string) => (/^'+[=+\-@\t\r\n＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
 
-const words = (value: boolean, text: string) => text.split(' ').map((word) => [word, value])
-const BOOLEANS: Record<string, boolean | undefined> = Object.fromEntries([
+const words = (value: boolean, text: string) =>
+  text.split(' ').map((word): [string, boolean] => [word, value])
+// Maps, for a cell may hold the name of any member of an object: `constructor`.
+const BOOLEANS = new Map([
   ...words(true, 'true yes y 1 on x wahr ja vrai oui verdadero si sí'),
   ...words(false, 'false no n 0 off falsch nein faux non falso'),
 ])
@@ -74,7 +76,8 @@ const BOOLEANS: Record<string, boolean | undefined> = Object.fromEntries([
 function toDecimal(text: string, type: CellType): string {
   const bracketed = /^\((.*)\)$/.exec(text.trim())
   const digits = (bracketed ? `-${bracketed[1]}` : text).replace(/[\p{Sc}\s'’_]/gu, '').replace('−', '-')
-  if (!/^[+-]?[\d.,]*\d[\d.,]*$/.test(digits)) return text
+  // In two steps: as one pattern it would take the square of the length of a cell, which may be a MiB.
+  if (!/^[+-]?[\d.,]+$/.test(digits) || !/\d/.test(digits)) return text
   const number = digits.replace('+', '')
   if (type === 'integer') {
     if (/^-?\d{1,3}([.,]\d{3})+$/.test(number)) return number.replace(/[.,]/g, '')
@@ -154,29 +157,31 @@ function toChoice(text: string, choices: readonly string[]): string {
   const wanted = plain(given)
   return (
     choices.find((choice) => plain(choice) === wanted) ??
-    ALIASES[wanted]?.find((one) => choices.includes(one)) ??
+    ALIASES.get(wanted)?.find((one) => choices.includes(one)) ??
     given
   )
 }
 
 /** What HubSpot calls what we have another name for. */
-const ALIASES: Record<string, string[] | undefined> = {
-  marketingqualifiedlead: ['mql'],
-  salesqualifiedlead: ['sql'],
-  attemptedtocontact: ['attempted'],
-  opendeal: ['open'],
-  closedwon: ['won'],
-  closedlost: ['lost'],
-  newbusiness: ['new_business'],
-  existingbusiness: ['existing_business'],
-  notstarted: ['todo'],
-  completed: ['done', 'completed'],
-}
+const ALIASES = new Map(
+  Object.entries({
+    marketingqualifiedlead: ['mql'],
+    salesqualifiedlead: ['sql'],
+    attemptedtocontact: ['attempted'],
+    opendeal: ['open'],
+    closedwon: ['won'],
+    closedlost: ['lost'],
+    newbusiness: ['new_business'],
+    existingbusiness: ['existing_business'],
+    notstarted: ['todo'],
+    completed: ['done', 'completed'],
+  }),
+)
 
 /** The items of a list: JSON, or separated by semicolons as HubSpot writes them. */
 function toList(text: string, separator: RegExp): string[] {
   const list = parsed(text)
-  if (Array.isArray(list)) return list.map(String)
+  if (Array.isArray(list) && list.every((item) => typeof item !== 'object')) return list.map(String)
   return text
     .split(separator)
     .map((item) => item.trim())

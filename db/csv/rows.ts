@@ -78,6 +78,7 @@ class RowReader {
   }
 
   write(piece: Buffer): Promise<AppError | undefined> {
+    this.passEmptyLines()
     this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
     return new Promise((resolve) => {
       this.parser.write(piece, (error) => resolve(error ? this.failure(error) : undefined))
@@ -94,6 +95,15 @@ class RowReader {
 
   take(): CsvRow[] {
     return this.rows.splice(0)
+  }
+
+  /** No row tells of them, and the window would grow by them. */
+  private passEmptyLines(): void {
+    const empty = emptyLines(this.window)
+    // What may be one half of a CRLF is left for when the other one is there.
+    const passed = this.window.subarray(0, this.window[empty - 1] === 13 ? empty - 1 : empty)
+    this.place = { byte: this.place.byte + passed.length, line: this.place.line + countLines(passed) }
+    this.window = this.window.subarray(passed.length)
   }
 
   private add(cells: string[], bytes: number): void {

@@ -102,7 +102,8 @@ async function readFile(
     delimiter,
     header,
     samples: header.map((_, index) =>
-      samples.map((cells) => (cells[index] ?? '').replaceAll('\0', '\ufffd').slice(0, 100)),
+      // Half a character, where it is cut, is as little for PostgreSQL as NUL.
+      samples.map((cells) => (cells[index] ?? '').slice(0, 100).replace(/[\0\p{Surrogate}]/gu, '\ufffd')),
     ),
     start,
   }
@@ -110,6 +111,7 @@ async function readFile(
 
 /** Columns without a name get one; trailing ones that spreadsheets leave behind, too. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
+  if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
   const header = cells.map((cell, index) => {
     const name = cell.trim()
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
@@ -127,9 +129,9 @@ function headerOf(cells: string[]): string[] {
   })
   if (cells.some((cell) => cell.includes('\0')))
     issues.push(issue('the first row holds NUL: the file is no text', 'save the sheet as "CSV UTF-8"'))
-  if (header.length > MAX_COLUMNS) issues.push(issue(`the file has more than ${MAX_COLUMNS} columns`))
   if (
-    cells.some((cell) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell)) ||
+    // Each part without what ends it: else it would take the square of the length of a cell, which may be a MiB.
+    cells.some((cell) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell)) ||
     !cells.some((cell) => /\p{Letter}/u.test(cell))
   )
     issues.push(

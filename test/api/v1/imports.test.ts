@@ -83,6 +83,26 @@ describe('imports, before they run', () => {
       assert.equal(body.progress.line, 3)
     })
 
+    it('is taken whatever stands in it', async () => {
+      const { body, status } = await prepare(`name\n${'a'.repeat(99)}😀\n`)
+      assert.equal(status, 200)
+      assert.deepEqual(body.file.columns[0].samples, [`${'a'.repeat(99)}\ufffd`])
+      assert.equal((await prepare('sep=\0\nname\0b\nx\0y\n')).status, 422)
+      const other = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const type = { 'Content-Type': 'text/csv; charset=constructor' }
+      assert.equal((await imports.upload(other.body.id, 'name\nx\n', type)).status, 415)
+    })
+
+    it('holds nobody up: neither by its header nor by empty lines', async () => {
+      const started = performance.now()
+      const wide = Array.from({ length: 100_000 }, (_, i) => `c${i}`).join(',')
+      assert.equal((await prepare(`${wide}\n`)).body.detail.length, 1)
+      assert.equal((await prepare(`name,a@${'.'.repeat(900_000)}@\nx,y\n`)).status, 200)
+      const { body } = await prepare(`name\n${'\r\n'.repeat(1_000_000)}"x`)
+      assert.match(body.error.message, /line 1000002 has a quote/)
+      assert.ok(performance.now() - started < 5_000, `${performance.now() - started}`)
+    })
+
     it('replaces the one before', async () => {
       const first = await prepare('email\na@x.example\n')
       const { body } = await imports.upload(first.body.id, 'email\na@x.example\nb@x.example\n')

@@ -40,6 +40,24 @@ describe('a cell', () => {
     refuses('money', '1,234', '-9,999', '$1,000')
   })
 
+  it('is read in no time, however long it is', () => {
+    const long = '1'.repeat(1_000_000)
+    const started = performance.now()
+    assert.equal(readCell(`${long}x`, 'money'), `${long}x`)
+    assert.throws(() => readCell(`${long}x`, 'number'), CellProblem)
+    assert.ok(performance.now() - started < 1_000)
+  })
+
+  it('may hold the name of a member of every object', () => {
+    assert.equal(readCell('constructor', 'choice', ['a']), 'constructor')
+    assert.throws(() => readCell('constructor', 'boolean'), CellProblem)
+  })
+
+  it('is no list where there are lists in it', () => {
+    assert.deepEqual(readList('[["a"]]'), ['[["a"]]'])
+    assert.equal(readList(`${'['.repeat(100_000)}${']'.repeat(100_000)}`).length, 1)
+  })
+
   describe('of a whole number', () => {
     reads('integer', {
       '12': 12,
