@@ -10,8 +10,9 @@ import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
 import { givingUp } from './give-up.ts'
 
-/** Of one transaction: as many as a batch may have. */
+/** Of one transaction: as many as a batch may have, and no more when they are so large together. */
 const ROWS = 200
+const BYTES = 1024 * 1024
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
 const SYSTEM: Actor = { type: 'system', id: null }
@@ -25,7 +26,7 @@ export function createImportRows(deps: FilesDeps) {
     const of = { id, start }
     const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
     let row = await system((tx) => beginImport(tx, of))
-    if (!row) return elsewhere(await system((tx) => getImport(tx, id)))
+    if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
     const actor = row.actor ?? SYSTEM
     const file = readRows(readPieces(system, row.upload_id!, row.next_byte), row.file!.delimiter, {
       byte: row.next_byte,
@@ -35,7 +36,7 @@ export function createImportRows(deps: FilesDeps) {
     try {
       while (row.status === 'running' && Date.now() < until) {
         const from: number = row.next_byte
-        const read = await next(file)
+        const read = await next(file, from + BYTES)
         const advance = (write?: typeof writeEachRow) =>
           db.tenant(organization_id, actor, (tx) => advanceImport(tx, of, from, read, write))
         row = await advance()
@@ -51,7 +52,7 @@ export function createImportRows(deps: FilesDeps) {
             if (!(error instanceof AppError)) throw error
             return system((tx) => failImport(tx, of, error))
           })
-        if (!row) return elsewhere(await system((tx) => getImport(tx, id)))
+        if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
         Context.current().heartbeat()
       }
     } finally {
@@ -68,15 +69,15 @@ export function createImportRows(deps: FilesDeps) {
       await failImport(tx, { id, start }, failure)
       return getImport(tx, id)
     })
-    return elsewhere(row)
+    return elsewhere(row, start)
   }
 }
 
-/** The next rows, and what comes behind them. */
-async function next(file: AsyncGenerator<CsvRow, void, void>): Promise<Read> {
+/** The next rows, up to the one that reaches this byte, and what comes behind them. */
+async function next(file: AsyncGenerator<CsvRow, void, void>, until: number): Promise<Read> {
   const rows: CsvRow[] = []
   try {
-    while (rows.length < ROWS) {
+    while (rows.length < ROWS && (rows.at(-1)?.end.byte ?? 0) < until) {
       const one = await file.next()
       if (one.done) return { rows, end: 'end' }
       rows.push(one.value)
@@ -89,8 +90,8 @@ async function next(file: AsyncGenerator<CsvRow, void, void>): Promise<Read> {
 }
 
 /** Stopped, or taken over by another start, or by another attempt of this turn: then it is for the next one to go on. */
-const elsewhere = (row: ImportRow): FileAnswer =>
-  row.status === 'queued' ? { status: 'stopped', details: 'It was started anew.' } : answerOf(row)
+const elsewhere = (row: ImportRow, start: number): FileAnswer =>
+  row.starts === start ? answerOf(row) : { status: 'stopped', details: 'It was started anew.' }
 
 function answerOf(row: ImportRow): FileAnswer {
   const { status, rows_read, file, rows_created, rows_updated, rows_skipped, rows_failed, dry_run, error } =

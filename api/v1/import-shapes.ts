@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { DELIMITERS } from '../../db/csv/delimiter.ts'
 import { ENCODINGS } from '../../db/csv/encoding.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
+import { MAX_COLUMNS } from '../../db/imports/upload.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
 
 /** Imports as they are asked for and as they are shown. */
 
 const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
+  .refine((columns) => Object.keys(columns).length <= MAX_COLUMNS, `names at most ${MAX_COLUMNS} columns`)
   .describe(
     'Column → field, `address.city`, `custom_fields.tier`, `tags`, and for contacts `full_name` and `company_name`; null leaves a column out. Columns that are not named become what was proposed.',
   )

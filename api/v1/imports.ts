@@ -121,7 +121,13 @@ export const importRoutes: Route[] = [
     },
   }),
   changing('stop', 'Stop an import', 'What it has written stays; resume goes on behind it.', stopImport),
-  changing('resume', 'Resume an import', 'Goes on behind the last row that was dealt with.', resumeImport),
+  changing(
+    'resume',
+    'Resume an import',
+    'Goes on behind the last row that was dealt with. It takes the scopes that the start took.',
+    resumeImport,
+    ({ entity, targets }) => scopesOf(entity, targets ?? {}),
+  ),
   route({
     method: 'GET',
     path: '/imports/{import_id}/errors',
@@ -145,6 +151,7 @@ function changing(
   summary: string,
   description: string,
   change: typeof stopImport,
+  scopes: (row: ImportRow) => Scope[] = () => [],
 ): Route {
   return route({
     method: 'POST',
@@ -157,7 +164,7 @@ function changing(
     params,
     response: shown,
     handler: async (request) => {
-      await find(request, 'write')
+      requireScopes(request.caller, scopes(await find(request, 'write')))
       return presentImport(await request.tenant((tx) => change(tx, request.params.import_id)))
     },
   })

@@ -15,6 +15,8 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
 }
 
 const MAX_FILTERS = 50
+/** Of all filters together: PostgreSQL binds at most 65,535 in a statement. */
+const MAX_VALUES = 10_000
 
 /** The query parameters of a list of one kind: the controls, and a filter by every field. */
 export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
@@ -76,13 +78,15 @@ function parseFilters(
   given: [string, string | string[] | undefined][],
   ctx: z.RefinementCtx,
 ): Filter[] {
-  const parsed = given.flatMap(([name, value]) =>
-    [value ?? []].flat().map((one) => parseFilter(kind, name, one)),
-  )
+  const asked = given.flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one] as const))
+  const parsed = asked.slice(0, MAX_FILTERS).map(([name, one]) => parseFilter(kind, name, one))
   const report = ({ loc, msg, type, input, hint }: Issue) =>
     ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type, hint }, input })
   for (const one of parsed) if ('loc' in one) report(one)
-  if (parsed.length > MAX_FILTERS)
-    report({ loc: ['query'], msg: `at most ${MAX_FILTERS} filters`, type: 'too_big' })
-  return parsed.filter((one): one is Filter => !('loc' in one))
+  const tooMuch = (msg: string) => report({ loc: ['query'], msg, type: 'too_big' })
+  if (asked.length > MAX_FILTERS) tooMuch(`at most ${MAX_FILTERS} filters`)
+  const filters = parsed.filter((one): one is Filter => !('loc' in one))
+  if (filters.reduce((sum, { values }) => sum + values.length, 0) > MAX_VALUES)
+    tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
+  return filters
 }

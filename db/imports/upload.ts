@@ -14,7 +14,7 @@ import { targetsFor } from './targets.ts'
 /** Pieces that are stored with one statement. */
 const TOGETHER = 4
 const SAMPLES = 3
-const MAX_COLUMNS = 1_000
+export const MAX_COLUMNS = 1_000
 
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 

@@ -1,11 +1,12 @@
 import type { z } from 'zod'
 import type { CsvRow } from '../csv/rows.ts'
-import type { AppError } from '../errors.ts'
+import type { AppError, Issue } from '../errors.ts'
 import { findOldestCompany } from '../incoming/dedupe.ts'
 import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
 import type { EntityName } from '../records/kind.ts'
 import { entities } from '../records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
+import { settle } from '../records/sets.ts'
 import { createRecord } from '../records/store.ts'
 import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
@@ -47,6 +48,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   await linkCompanies(
     tx,
+    job,
     lines.filter((line) => isSound(line) && isValid(job, line)),
   )
   const finder = job.mode === 'upsert' ? await finderBy(tx, job.entity, job.upsert_by!) : undefined
@@ -214,20 +216,39 @@ function withWholeAddresses({ entity }: Job, patch: RecordInput, before: RecordI
 }
 
 /** Companies that are only named are found by their name, or made; in one order, for each name is locked. */
-async function linkCompanies(tx: Tenant, lines: Line[]): Promise<void> {
+async function linkCompanies(tx: Tenant, { columns }: Job, lines: Line[]): Promise<void> {
   const keyOf = ({ read }: Line) => read.companyName!.toLowerCase()
-  const ids = new Map<string, string>()
+  const ids = new Map<string, Company>()
   for (const line of [...lines].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))) {
-    const id = ids.get(keyOf(line)) ?? (await findOrCreateCompany(tx, line.read.companyName!))
-    ids.set(keyOf(line), id)
-    line.read.fields.company_id = id
+    const company = ids.get(keyOf(line)) ?? (await findOrCreateCompany(tx, line.read.companyName!))
+    ids.set(keyOf(line), company)
+    if ('id' in company) line.read.fields.company_id = company.id
+    else line.issues = rowIssues(columns, [{ loc: ['company_name'], msg: company.refused }])
   }
 }
 
-async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
+/** Or why there can be none of which nothing but the name is known. */
+type Company = { id: string } | { refused: string }
+
+async function findOrCreateCompany(tx: Tenant, name: string): Promise<Company> {
   const found = await findOldestCompany(tx, name)
-  return found ?? (await createRecord(tx, 'companies', createSchema('companies').parse({ name }))).id
+  if (found !== undefined) return { id: found }
+  const parsed = createSchema('companies').safeParse({ name })
+  if (!parsed.success) return refusedCompany(parsed.error.issues.map(toIssue))
+  const made = await settle(async () => {
+    const { id } = await savepoint(tx, (tx) => createRecord(tx, 'companies', parsed.data))
+    return { id }
+  })
+  if (!('error' in made)) return made
+  const { message, details } = made.error
+  return refusedCompany(details.issues ?? [{ loc: [], msg: message }])
 }
+
+const refusedCompany = (issues: Pick<Issue, 'loc' | 'msg'>[]) => ({
+  refused: `no such company can be made: ${issues
+    .map(({ loc, msg }) => [loc.filter((step) => step !== 'body').join('.'), msg].filter(Boolean).join(': '))
+    .join('; ')}`,
+})
 
 function issuesOf({ columns }: Job, { message, details }: AppError): RowIssue[] {
   if (details.issues) return rowIssues(columns, details.issues)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import pg from 'pg'
 import { advanceImport, type Read } from '../../db/imports/advance.ts'
 import { Sweep } from '../../worker/sweep.ts'
+import { filesTaskQueue } from '../../worker/workers.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
@@ -223,6 +224,37 @@ describe('imports', function () {
     const turns = await Promise.all([turn(1), turn(1), turn(2)])
     assert.deepEqual(turns.map((row) => row?.status).sort(), ['completed', undefined, undefined])
     assert.equal((await contacts('email=twice@x.example')).length, 1)
+  })
+
+  it('end a workflow whose import another start has taken over', async () => {
+    const { body } = await imports.prepare({ entity: 'contacts' }, 'email\n')
+    await db.system('imports').where({ id: body.id }).update({ status: 'running', starts: 2 })
+    const input = { organization_id: api.organizationId, id: body.id, start: 1, summary: 'import' }
+    const result = await worker.client.workflow.execute('importRecords', {
+      taskQueue: filesTaskQueue(worker.taskQueue),
+      workflowId: `import:${body.id}`,
+      workflowExecutionTimeout: '5 seconds',
+      args: [input],
+    })
+    assert.deepEqual(result, { status: 'stopped' })
+    await db.system('imports').where({ id: body.id }).update({ status: 'stopped' })
+  })
+
+  it('leave out a row for whose company there can be none, and go on', async () => {
+    const file = `email,company name\nlong@company.example,${'x'.repeat(300)}\nshort@company.example,Short\n`
+    const done = await imports.run({ entity: 'contacts' }, file)
+    assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 1, 1])
+    assert.match(await imports.errors(done.id), /company name: no such company can be made: name: Too big/)
+
+    const definition = { name: 'tier', type: 'text', required: true }
+    await api.request('POST', '/v1/custom-fields/companies', { body: definition })
+    const other = await imports.run({ entity: 'contacts' }, 'email,company name\na@tier.example,New\n')
+    assert.deepEqual([other.status, other.progress.failed], ['completed', 1])
+    assert.match(
+      await imports.errors(other.id),
+      /company name: no such company can be made: custom_fields.tier: required/,
+    )
+    await api.request('DELETE', '/v1/custom-fields/companies/tier')
   })
 
   it('leave out a row that the database refuses, and go on', async () => {

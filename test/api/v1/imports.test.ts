@@ -271,6 +271,13 @@ describe('imports, before they run', () => {
       )
     })
 
+    it('takes a mapping for as many columns as a file can have', async () => {
+      const { body } = await prepare('Name\n')
+      const mapping = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`c${i}`, 'email']))
+      const answer = await imports.start(body.id, { mapping })
+      assert.deepEqual([answer.status, answer.body.detail.length], [422, 1])
+    })
+
     it('needs what every row needs', async () => {
       const company = await prepare('Website\n', { entity: 'companies' })
       const answer = await imports.start(company.body.id)
@@ -324,6 +331,16 @@ describe('imports, before they run', () => {
         body: { mapping: { Company: null } },
       })
       assert.equal(without.status, 200)
+
+      // Nor does a resume do what the key could not have started.
+      const other = await prepare('email,Company\n')
+      await imports.start(other.body.id)
+      await api.request('POST', `/v1/imports/${other.body.id}/stop`, { key })
+      const resumed = await api.request('POST', `/v1/imports/${other.body.id}/resume`, { key })
+      assert.deepEqual(
+        [resumed.status, resumed.body.error?.message],
+        [403, 'the key lacks the scope companies:write'],
+      )
     })
   })
 

@@ -17,6 +17,17 @@ describe('the query of a list of records', () => {
       )
   })
 
+  it('has so many filters and values as a statement can take', () => {
+    const msgs = (query: Record<string, string[]>) => issues(query).map(({ msg }) => msg)
+    assert.deepEqual(msgs({ nope: Array(100_000).fill('') }).at(-1), 'at most 50 filters')
+    assert.equal(msgs({ nope: Array(100_000).fill('') }).length, 51)
+    const values = 'a,'.repeat(2_500)
+    assert.deepEqual(msgs({ 'email[in]': [values, values, values] }), [])
+    assert.deepEqual(msgs({ 'email[in]': [values, values, values, values] }), [
+      'at most 10,000 values in all filters',
+    ])
+  })
+
   it('shows a number that cannot be read as it was sent', () => {
     for (const given of ['abc', '1.5', '0', '201'])
       assert.deepEqual(
