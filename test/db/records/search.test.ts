@@ -147,4 +147,51 @@ describe('free-text search', () => {
     const rare = await many.list('contacts', { q: 'comm last', limit: 2 })
     assert.deepEqual([rare.data.map((record) => record.id), rare.total], [[id], 1])
   })
+
+  it('finds what is rare, what is common and what was common once, in order, among thousands', async () => {
+    const organization = await createOrganization(db)
+    const many = recordsOf(db, organization)
+    const NOTES = 12_000
+    const OLD = 10_500
+    const ids = Array.from(
+      { length: NOTES },
+      (_, i) => `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`,
+    )
+    await many.tenant((tx) =>
+      tx.trx.raw(
+        `insert into notes (organization_id, id, body, format, pinned, tags, custom_fields, version, created_at,
+           updated_at, created_by, updated_by, search_text)
+         select ?, id, 'x', 'text', false, '{}', '{}', 1, now() + n * interval '1 s', now(), '{}', '{}',
+           case when n <= ${OLD} then ' old' else ' new' end || case when n in (6, 7001) then ' rare' else '' end
+         from unnest(?::uuid[]) with ordinality given (id, n)`,
+        [organization, ids] as never,
+      ),
+    )
+    const [oldest, newest] = [ids.slice(0, OLD), ids.slice(OLD)]
+    const cases: [q: string, matching: string[]][] = [
+      ['old', oldest],
+      ['ol', oldest],
+      ['new', newest],
+      ['rare', [ids[5]!, ids[7_000]!]],
+      ['old rare', [ids[5]!, ids[7_000]!]],
+      ['new rare', []],
+    ]
+    for (const [q, matching] of cases)
+      for (const order of ['asc', 'desc'] as const) {
+        const expected = order === 'asc' ? matching : matching.toReversed()
+        const seen: string[] = []
+        let cursor: string | undefined
+        for (let pages = 0; pages < 3; pages++) {
+          const page = await many.list('notes', { q, order, limit: 5, cursor, count: 'estimated' })
+          seen.push(...page.data.map(({ id }) => id))
+          if (matching.length <= 10_000 && !page.total_is_estimate) assert.equal(page.total, matching.length)
+          if (matching.length > 10_000) assert.ok(page.total_is_estimate && page.total! > 10_000)
+          cursor = page.next_cursor ?? undefined
+          if (!cursor) break
+        }
+        assert.deepEqual(seen, expected.slice(0, 15), `${q} ${order}`)
+        const { total } = await many.list('notes', { q, limit: 5, count: 'exact' })
+        assert.equal(total, matching.length)
+      }
+  })
 })

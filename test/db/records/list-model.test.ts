@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { fieldTypes, type Operator } from '../../../db/records/field-types.ts'
+import { operatorsOf } from '../../../db/records/filters.ts'
+import type { EntityName, FieldType } from '../../../db/records/kind.ts'
+import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import type { ListQuery } from '../../../db/records/list.ts'
+import type { AgxRecord } from '../../../db/records/schemas.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
+
+/** Few values of each type, so that they meet; the last is in no record. ASCII, for others have an order of their own. */
+const VALUES: Partial<Record<FieldType, unknown[]>> = {
+  text: ['ape', 'Bee', 'bee, "CAT"', 'Ab%_c', 'dog'],
+  email: ['ann@bee.io', 'Bob@ape.io', 'nobody@ape.io'],
+  phone: ['+41446681800', '+14155552671', '+4930901820'],
+  url: ['https://ape.io/a', 'https://bee.io', 'https://dog.io'],
+  domain: ['ape.io', 'bee.io', 'dog.io'],
+  integer: [0, 2, 10, 5],
+  money: ['0.00', '9.50', '10.00', '10.50'],
+  currency: ['USD', 'EUR', 'CHF'],
+  timezone: ['Europe/Zurich', 'Asia/Tokyo', 'UTC'],
+  boolean: [true, false],
+  date: ['2026-01-31', '2026-02-01', '2027-01-01'],
+  datetime: ['2026-01-31T09:00:00.000Z', '2026-02-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'],
+}
+
+const SIZE = 14
+const RUNS = 150
+
+describe('lists, held against a model', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  for (const entity of entityNames)
+    it(`find ${entity} by every operator of every field, in every order, page by page`, async () => {
+      const records = recordsOf(db, await createOrganization(db))
+      const all: AgxRecord[] = []
+      for (const fields of fc.sample(fieldsOf(entity), { numRuns: SIZE, seed: 4 }))
+        all.push(await records.create(entity, fields))
+      await fc.assert(
+        fc.asyncProperty(queryOf(entity), async ({ filters, q, ...query }) => {
+          const expected = all
+            .filter((record) => meets(record, filters, query.match))
+            .filter((record) => !q || says(entity, record, q))
+            .sort(by(query.sort, query.order))
+            .map(({ id }) => id)
+          const parsed = filters.flatMap(([name, operator, values]) =>
+            filtersOf(entity, { [`${name}[${operator}]`]: written(operator, values) }),
+          )
+          const found = await walk(records, entity, { ...query, q, filters: parsed })
+          assert.deepEqual(found, { ids: expected, total: expected.length })
+        }),
+        { numRuns: RUNS },
+      )
+    }).timeout(30_000)
+})
+
+type Given = [field: string, operator: Operator, values: string[]]
+
+const filterable = (entity: EntityName) =>
+  Object.entries(entities[entity].fields).filter(([, { type }]) => type in VALUES || type === 'enum')
+
+const valuesOf = (entity: EntityName, name: string): unknown[] => {
+  const { type, values, max = 100 } = entities[entity].fields[name]!
+  return values ? [...values] : VALUES[type]!.filter((value) => typeof value !== 'number' || value <= max)
+}
+
+function fieldsOf(entity: EntityName) {
+  const { fields, atLeastOneOf = [] } = entities[entity]
+  const arbitraries = filterable(entity).flatMap(([name, field]) => {
+    if (field.readOnly) return []
+    const values = valuesOf(entity, name)
+    const some = fc.constantFrom(...(values.length > 2 ? values.slice(0, -1) : values))
+    const needed = field.required || 'default' in fields[name]! || field.filled || name === atLeastOneOf[0]
+    return [[name, needed ? some : fc.option(some, { freq: 2, nil: null })]]
+  })
+  return fc.record(Object.fromEntries(arbitraries) as Record<string, fc.Arbitrary<unknown>>)
+}
+
+function queryOf(entity: EntityName) {
+  const filter = fc.constantFrom(...filterable(entity).map(([name]) => name)).chain((name) =>
+    fc.constantFrom(...operatorsOf(entities[entity], name)).chain((operator) => {
+      const value = fc.constantFrom(...valuesOf(entity, name).map(String))
+      const values =
+        operator === 'is_null'
+          ? fc.constantFrom(['true'], ['false'])
+          : operator === 'between'
+            ? fc.tuple(value, value)
+            : operator === 'in' || operator === 'nin'
+              ? fc.array(value, { minLength: 1, maxLength: 3 })
+              : operator === 'contains'
+                ? value.map((text) => [text.slice(1, 4)])
+                : operator === 'starts_with'
+                  ? value.map((text) => [text.slice(0, 2)])
+                  : value.map((one) => [one])
+      return fc.tuple(fc.constant(name), fc.constant(operator), values)
+    }),
+  ) as fc.Arbitrary<Given>
+  const sorts = filterable(entity).flatMap(([name, { type }]) => (fieldTypes[type].sortable ? [name] : []))
+  return fc.record({
+    filters: fc.array(filter, { maxLength: 3 }),
+    q: fc.constantFrom(undefined, undefined, 'ape', 'BEE', 'be', 'ee cat', 'c', 'b%_', 'zebra'),
+    sort: fc.constantFrom('created_at', 'updated_at', 'id', ...sorts),
+    order: fc.constantFrom('asc' as const, 'desc' as const),
+    match: fc.constantFrom('all' as const, 'any' as const),
+    count: fc.constantFrom('exact' as const, 'estimated' as const),
+    limit: fc.integer({ min: 1, max: 6 }),
+  })
+}
+
+/** All ids from the first page to the last, and the total, which every page tells alike. */
+async function walk(records: TestRecords, entity: EntityName, query: Partial<ListQuery>) {
+  const ids: string[] = []
+  const totals = new Set<number | null>()
+  let cursor: string | undefined
+  do {
+    const page = await records.list(entity, { ...query, cursor })
+    ids.push(...page.data.map(({ id }) => id))
+    totals.add(page.total)
+    cursor = page.next_cursor ?? undefined
+  } while (cursor)
+  assert.equal(totals.size, 1)
+  return { ids, total: [...totals][0] }
+}
+
+const LISTS: Operator[] = ['in', 'nin', 'between']
+
+const written = (operator: Operator, values: string[]): string =>
+  LISTS.includes(operator)
+    ? values.map((value) => (/[,"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')
+    : values[0]!
+
+type Comparable = string | number | boolean | null
+
+/** Text without regard to case, numbers as numbers, times as they are written. */
+function comparable(value: unknown): Comparable {
+  if (value === null || value === undefined) return null
+  if (typeof value !== 'string') return value as Comparable
+  return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value.toLowerCase()
+}
+
+function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boolean {
+  const one = ([name, operator, values]: Given): boolean => {
+    const value = comparable(record[name])
+    if (operator === 'is_null') return (value === null) === (values[0] === 'true')
+    const wanted = values.map((text) => (typeof value === 'boolean' ? text === 'true' : comparable(text)))
+    const [first, second] = wanted as [NonNullable<Comparable>, NonNullable<Comparable>]
+    if (operator === 'ne') return value !== first
+    if (operator === 'nin') return !wanted.includes(value)
+    if (value === null) return false
+    const tests: Partial<Record<Operator, boolean>> = {
+      eq: value === first,
+      in: wanted.includes(value),
+      gt: value > first,
+      gte: value >= first,
+      lt: value < first,
+      lte: value <= first,
+      between: value >= first && value <= second,
+      contains: String(value).includes(String(values[0]).toLowerCase()),
+      starts_with: String(value).startsWith(String(values[0]).toLowerCase()),
+    }
+    return tests[operator]!
+  }
+  return filters.length === 0 || (match === 'all' ? filters.every(one) : filters.some(one))
+}
+
+/** Every word somewhere in the record; those of one or two letters where a word starts. */
+function says(entity: EntityName, record: AgxRecord, q: string): boolean {
+  const texts = Object.entries(entities[entity].fields)
+    .filter(([name, { type }]) => fieldTypes[type].searched && record[name] !== null)
+    .map(([name]) => String(record[name]).toLowerCase())
+  return q
+    .toLowerCase()
+    .split(' ')
+    .every((word) =>
+      texts.some((text) =>
+        word.length > 2 ? text.includes(word) : new RegExp(`(^|[^a-z0-9])${word}`).test(text),
+      ),
+    )
+}
+
+/** Nulls last in both directions, ties by id. */
+function by(sort: string, order: 'asc' | 'desc') {
+  const sign = order === 'asc' ? 1 : -1
+  return (one: AgxRecord, two: AgxRecord): number => {
+    const [a, b] = [comparable(one[sort]), comparable(two[sort])]
+    if (a === b) return one.id < two.id ? -sign : sign
+    if (a === null || b === null) return a === null ? 1 : -1
+    return a < b ? -sign : sign
+  }
+}
