@@ -23,7 +23,8 @@ export function docsPage(document: OpenApi): string {
 ${byTag.map(({ name, operations }) => `<h2>${html(name)}</h2><ul>${operations.map(link).join('')}</ul>`).join('\n')}
 </nav>
 <main>
-<p>${html(document.info.description)} Base address: <code>${html(document.servers[0]!.url)}</code></p>
+<p>${prose(document.info.description)}</p>
+<p>Base address: <code>${html(document.servers[0]!.url)}</code></p>
 ${byTag.map(({ name, description, operations }) => `<h2>${html(name)}</h2><p>${prose(description)}</p>${operations.map((one) => section(document, one)).join('\n')}`).join('\n')}
 <h2>Parameters of several operations</h2>
 <table><tbody>${Object.entries(document.components.parameters)
@@ -31,10 +32,10 @@ ${byTag.map(({ name, description, operations }) => `<h2>${html(name)}</h2><p>${p
     .join('\n')}</tbody></table>
 <h2>Errors</h2>
 <p>Every error has one shape; a 422 lists everything that is wrong in <code>detail</code>.</p>
-${json(document.components.schemas.Error)}
+${json(document.components.schemas.ErrorResponse)}
 <h2>Shapes</h2>
 ${Object.entries(document.components.schemas)
-  .filter(([name]) => name !== 'Error')
+  .filter(([name]) => name !== 'ErrorResponse')
   .map(([name, shape]) => `<section id="schema-${html(name)}"><h3>${html(name)}</h3>${json(shape)}</section>`)
   .join('\n')}
 </main>

@@ -1,7 +1,8 @@
 import { MAX_BODY } from './body.ts'
+import { errorResponses, errorShapes } from './openapi-errors.ts'
 import { withExamples } from './openapi-examples.ts'
 import { type Parameter, parametersOf, shareParameters } from './openapi-parameters.ts'
-import { envelopeSchema, errorResponses, responseHeaders, securitySchemes } from './openapi-parts.ts'
+import { DESCRIPTION, responseHeaders, securitySchemes } from './openapi-parts.ts'
 import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag } from './openapi-tags.ts'
@@ -64,8 +65,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
     info: {
       title: 'agx',
       version: '1',
-      description:
-        'Business records and durable workflows. /v1 takes an API key; /app, for the settings, a session.',
+      description: DESCRIPTION,
     },
     servers: [{ url }],
     tags: [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({
@@ -76,7 +76,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
     components: {
       securitySchemes,
       schemas: {
-        Error: envelopeSchema,
+        ...errorShapes,
         ...receiverShapes,
         ...withExamples(shapes.components, shapes.answers),
       },

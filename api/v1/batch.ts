@@ -24,7 +24,7 @@ names the operation, \`detail\` says what is wrong with it, and nothing is writt
 
 /** Many writes to one kind in one request. */
 export const batchRoutes: Route[] = entityNames.map((entity) => {
-  const { example } = entities[entity]
+  const { example, object } = entities[entity]
   return route({
     method: 'POST',
     path: `/objects/${entity}/batch`,
@@ -33,19 +33,23 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
     tag: title(entity),
     summary: `Create, change and delete many ${entity}`,
     description: `${DESCRIPTION} ${linkScopesNote(entity)}`.trim(),
-    body: z.strictObject({
-      operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
-      atomic: z.boolean().default(false).describe('All of them or none.'),
-    }),
+    body: z
+      .strictObject({
+        operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
+        atomic: z.boolean().default(false).describe('All of them or none.'),
+      })
+      .meta({ id: `${title(object)}Batch` }),
     response: {
       status: 200,
-      schema: z.object({
-        object: z.literal('batch'),
-        atomic: z.boolean(),
-        succeeded: z.int(),
-        failed: z.int(),
-        results: z.array(resultOf(entity)),
-      }),
+      schema: z
+        .object({
+          object: z.literal('batch'),
+          atomic: z.boolean(),
+          succeeded: z.int(),
+          failed: z.int(),
+          results: z.array(resultOf(entity)),
+        })
+        .meta({ id: `${title(object)}BatchResult` }),
     },
     example: { operations: [{ op: 'create', data: example }] },
     handler: async ({ body: { operations, atomic }, caller, requestId, tenant }) => {

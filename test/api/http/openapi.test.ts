@@ -185,4 +185,6 @@ function resolve(document: Json, part: Json): Json {
 }
 
 const hasExample = (document: Json, media: Json) =>
-  media.example !== undefined || resolve(document, media.schema).examples !== undefined
+  media.example !== undefined ||
+  media.examples !== undefined ||
+  resolve(document, media.schema).examples !== undefined
