@@ -93,7 +93,7 @@ async function record(
   // Nothing to note of an endpoint that goes on being well.
   if (!job.test && (job.failing || !result.succeeded)) await noteEndpointHealth(tx, job.webhook_id, result)
   tx.last()
-  return endAttempt(tx, id, number, result, next)
+  return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
 }
 
 /** Where the delivery stands, unless it is to be sent now by the workflow of this release. */

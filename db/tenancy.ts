@@ -12,6 +12,7 @@ export type Channel =
   | 'agx_cancels'
   | 'agx_events'
   | 'agx_deliveries'
+  | 'agx_delivery_changes'
   | 'agx_files'
   | 'agx_run_ended'
 

@@ -14,6 +14,7 @@ import * as idempotentHeaders from './0012_idempotent_headers.ts'
 import * as exportStarts from './0013_export_starts.ts'
 import * as importKeys from './0014_import_keys.ts'
 import * as listIndexes from './0015_list_indexes.ts'
+import * as leases from './0016_leases.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -32,4 +33,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0013_export_starts', exportStarts],
   ['0014_import_keys', importKeys],
   ['0015_list_indexes', listIndexes],
+  ['0016_leases', leases],
 ]

@@ -73,14 +73,14 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
  */
 export async function endAttempt(
   tx: Tenant,
-  id: string,
+  { id, webhookId }: { id: string; webhookId: string },
   attempt: number,
   result: AttemptResult,
   next: Date | null,
 ): Promise<DeliveryStatus | undefined> {
   const { succeeded, response_headers } = result
   const ended = succeeded ? 'succeeded' : next ? null : 'failed'
-  const { rows } = await tx.trx.raw<{ rows: { status: DeliveryStatus | null }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: { status: DeliveryStatus | null; others_wait: boolean }[] }>(
     `with attempt as (
        update delivery_attempts set status = :outcome, http_status = :httpStatus, duration_ms = :duration,
          response_headers = :headers, response_body = :body, error = :error
@@ -92,10 +92,14 @@ export async function endAttempt(
          ended_at = case when cast(:ended as text) is not null then now() end
        where organization_id = :organizationId and id = :id and status = any(:from) returning status)
      select coalesce((select status from delivery), (
-       select status from deliveries where organization_id = :organizationId and id = :id)) as status`,
+         select status from deliveries where organization_id = :organizationId and id = :id)) as status,
+       exists (
+         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
+           and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait`,
     {
       organizationId: tx.organizationId,
       id,
+      webhookId,
       attempt,
       outcome: succeeded ? 'succeeded' : 'failed',
       httpStatus: result.http_status,
@@ -109,7 +113,8 @@ export async function endAttempt(
       from: ended ? endsFrom(ended) : ['delivering'],
     } as never,
   )
-  if (ended) tx.wake('agx_deliveries')
+  // For its slot is free.
+  if (ended && rows[0]!.others_wait) tx.wake('agx_deliveries')
   return rows[0]!.status ?? undefined
 }
 

@@ -217,7 +217,7 @@ async function lock(tx: Tenant, id: string) {
 
 async function tellWorkflow(tx: Tenant, id: string): Promise<void> {
   await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).increment('changes', 1)
-  tx.wake('agx_deliveries')
+  tx.wake('agx_delivery_changes')
 }
 
 const ENDED = { succeeded: 'succeeded', failed: 'failed', cancelled: 'been cancelled' } as const

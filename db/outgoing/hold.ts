@@ -12,7 +12,7 @@ export async function holdDeliveries(tx: Tenant, webhookId: string): Promise<voi
      where organization_id = ? and webhook_id = ? and status in ('queued', 'delivering') and not test`,
     [tx.organizationId, webhookId],
   )
-  tx.wake('agx_deliveries')
+  tx.wake('agx_delivery_changes')
 }
 
 /** An endpoint is Active again: what waited for it is queued, as far as the month's quota allows. */

@@ -73,7 +73,10 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
   }
 }
 
-/** One relay claims at a time, so that an endpoint's concurrency holds exactly; organizations take turns. */
+/**
+ * One relay claims at a time, so that an endpoint's concurrency holds exactly; organizations take turns. The lanes
+ * (endpoints) with something queued are found by skipping through the index: what waits costs nothing.
+ */
 async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
   return transaction(db, undefined, async ({ trx, last }) => {
     const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim deliveries')) as mine")
@@ -85,24 +88,30 @@ async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
 }
 
 const CLAIM = `
-  with lanes as materialized (
+  with recursive lanes as (
+    (select organization_id, webhook_id from deliveries where status = 'queued'
+     order by organization_id, webhook_id limit 1)
+    union all
+    select next.* from lanes cross join lateral (
+      select d.organization_id, d.webhook_id from deliveries d
+      where d.status = 'queued' and (d.organization_id, d.webhook_id) > (lanes.organization_id, lanes.webhook_id)
+      order by d.organization_id, d.webhook_id limit 1) next
+  ), endpoints as materialized (
     select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing, w.concurrency -
       (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
          and d.status = 'delivering') -
       (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
          and d.status = 'queued' and d.lease_until > now()) as free
-    from outgoing_webhooks w
-    where exists (select from deliveries d where d.organization_id = w.organization_id
-      and d.webhook_id = w.id and d.status = 'queued' and (w.status = 'Active' or d.test))
+    from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
   ), candidates as (
-    select q.organization_id, q.id, l.name, l.failing,
+    select q.organization_id, q.id, w.name, w.failing,
       row_number() over (partition by q.organization_id order by q.id) as turn
-    from lanes l cross join lateral (
+    from endpoints w cross join lateral (
       select d.organization_id, d.id from deliveries d
-      where d.organization_id = l.organization_id and d.webhook_id = l.id and d.status = 'queued'
-        and (l.status = 'Active' or d.test)
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.status = 'queued'
+        and (w.status = 'Active' or d.test)
         and (d.lease_until is null or d.lease_until < now())
-      order by d.id limit greatest(0, least(l.free, :limit))) q
+      order by d.id limit greatest(0, least(w.free, :limit))) q
   ), chosen as materialized (select * from candidates order by turn, id limit :limit)
   update deliveries d set lease_until = now() + make_interval(secs => :lease)
   from chosen c, events e

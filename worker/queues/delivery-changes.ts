@@ -13,7 +13,7 @@ interface ChangedRow {
 /** Deliveries that were cancelled, held or made due under their workflow, and whose workflow has not been told. */
 export const deliveryChangesQueue: Queue<ChangedRow> = {
   name: 'delivery changes',
-  channel: 'agx_deliveries',
+  channel: 'agx_delivery_changes',
   async claim(db, limit) {
     const { rows } = await db.raw<{ rows: ChangedRow[] }>(
       `update deliveries set lease_until = now() + interval '10 seconds'
