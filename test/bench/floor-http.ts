@@ -3,10 +3,12 @@ import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { recordQuery } from '../../api/v1/record-query.ts'
 import { connect } from '../../db/connect.ts'
+import { createMany } from '../../db/records/bulk.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { createSchema, updateSchema } from '../../db/records/schemas.ts'
 import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
+import { BATCH, batched } from './record-cases.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
@@ -43,6 +45,16 @@ const patch = updateSchema('contacts').parse({ job_title: 'Floor' })
 const creating = await record((tx) => createRecord(tx, 'contacts', body))
 const reading = await record((tx) => getRecord(tx, 'contacts', sample.id))
 const updating = await record((tx) => updateRecord(tx, 'contacts', sample.id, patch))
+/** Of a batch only the one statement that inserts the rows, their histories and events. */
+const creatingMany = (
+  await record((tx) =>
+    createMany(
+      tx,
+      'contacts',
+      Array.from({ length: BATCH }, (_, i) => createSchema('contacts').parse(batched(0, i))),
+    ),
+  )
+).filter(({ sql }) => sql.includes('insert into contacts'))
 const listing = new Map<string, Statement[]>()
 
 const whole = [organizationId, organizationId] as const
@@ -54,6 +66,7 @@ app.use(async (ctx) => {
   const id = ctx.path.slice(PATH.length + 1)
   const list = listing.get(ctx.url)
   const rows = await db.tenant(organizationId, actor, (tx) => {
+    if (ctx.path.endsWith('/batch')) return replay(tx, creatingMany, { ids: new Map([whole]) })
     if (ctx.method === 'POST') return replay(tx, creating, { ids: new Map([whole]) })
     if (ctx.method === 'PATCH') return replay(tx, updating, one(id))
     if (list) return replay(tx, list, { ids: { get: (id: string) => id } })

@@ -1,7 +1,8 @@
 import type { Database } from '../../db/connect.ts'
+import type { RecordInput } from '../../db/records/schemas.ts'
 import type { Shot } from './load.ts'
 import type { Seeded } from './seed.ts'
-import { SEEDED_MS } from './seed-values.ts'
+import { contactAt, SEEDED_MS } from './seed-values.ts'
 
 /** An organization under measurement, with values of records that are in it. */
 export interface Target extends Seeded {
@@ -50,6 +51,31 @@ export const singles: Record<string, (target: Target) => (n: number) => Omit<Sho
     method: 'PATCH',
     body: JSON.stringify({ job_title: `Bench ${n}` }),
   }),
+}
+
+export const BATCH = 200
+
+/** Many records in one request. */
+export const batches: Record<string, (target: Target) => (n: number) => Omit<Shot, 'headers'>> = {
+  [`batch of ${BATCH} creates`]: () => (n) => ({
+    path: `${PATH}/batch`,
+    method: 'POST',
+    body: JSON.stringify({
+      operations: Array.from({ length: BATCH }, (_, i) => ({ op: 'create', data: batched(n, i) })),
+    }),
+  }),
+}
+
+/** The record at a place of a batch, with as much in it as the seeded ones have. */
+export const batched = (n: number, i: number): RecordInput => {
+  const {
+    id: _,
+    created_at: _at,
+    updated_at: _to,
+    external_id: _key,
+    ...data
+  } = contactAt((n * BATCH + i) % 1_000_000, 1_000_000, [])
+  return { ...data, company_id: null }
 }
 
 /** The paths of a kind of list, which are asked for in turn. */

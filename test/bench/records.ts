@@ -3,7 +3,7 @@ import { type ApiProcess, startApi } from './api-process.ts'
 import { benchBatch } from './batch.ts'
 import { startChild } from './child.ts'
 import { load, type Shot } from './load.ts'
-import { lists, singles, type Target, target } from './record-cases.ts'
+import { batches, lists, singles, type Target, target } from './record-cases.ts'
 import { inRounds, print, printRates, printTimes } from './report.ts'
 import { seed } from './seed.ts'
 
@@ -12,6 +12,7 @@ const ROUNDS = 7
 const SECONDS = 1
 /** For rates; times are those of one client. */
 const CLIENTS = 32
+const BATCH_CLIENTS = 4
 const MEMORY_REQUESTS = 100_000
 
 export interface RecordOptions {
@@ -55,13 +56,14 @@ export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptio
         }),
       )
     }
-    print(`requests per second of ${CLIENTS} clients, the same three`)
+    print(`requests per second of ${CLIENTS} clients (of batches ${BATCH_CLIENTS}), the same three`)
     let made = Date.now()
-    for (const [name, shotOf] of wanted(singles)) {
+    for (const [name, shotOf] of wanted({ ...singles, ...batches })) {
+      const clients = name in batches ? BATCH_CLIENTS : CLIENTS
       const fire = (origin: string, at: Target) => {
         const shot = shotOf(at)
         const headers = headersOf(at.key)
-        return () => load(origin, CLIENTS, SECONDS, () => ({ ...shot(made++), headers }))
+        return () => load(origin, clients, SECONDS, () => ({ ...shot(made++), headers }))
       }
       printRates(
         name,
