@@ -60,7 +60,7 @@ export function forLog(error: unknown): object {
  * SQLSTATE classes (and socket errors) that say that the database is not there, or that of two who waited for each
  * other it let the other go on, rather than that we are wrong.
  */
-const DATABASE_AWAY = /^(08|40|53|57P)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
+const DATABASE_AWAY = /^(08|40|53|57P)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
 /** What pg says without a code when a connection ends under a statement. */
 const CONNECTION_LOST = /Connection terminated|is not queryable/
 const STATEMENT_TIMEOUT = '57014'

@@ -59,7 +59,7 @@ function problem(message: string): never {
 }
 
 /** A formula that an export has put an apostrophe in front of. */
-const undefused = (cell: string) => (/^'+[=+\-@\t\r\n＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
+export const undefused = (cell: string) => (/^'+[=+\-@\t\r\n＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
 
 const words = (value: boolean, text: string) =>
   text.split(' ').map((word): [string, boolean] => [word, value])

@@ -23,7 +23,7 @@ export async function* errorsFile(
   const delimiter = file?.delimiter ?? ','
   const header = file?.header ?? []
   yield BYTE_ORDER_MARK +
-    csvLines([[...header, header.includes('error') ? 'import_error' : 'error']], delimiter)
+    csvLines([[...header.map(defused), header.includes('error') ? 'import_error' : 'error']], delimiter)
   for (let last = 0; ; ) {
     const rows = await tenant((tx) =>
       tx

@@ -10,7 +10,9 @@ export async function purgeImports(system: Knex): Promise<void> {
   const { rows } = await system.raw<{ rows: { organization_id: string; id: string; upload_id: string }[] }>(
     `select organization_id, id, upload_id from imports
      where upload_id is not null and status not in ('queued', 'running')
-       and updated_at < now() - make_interval(days => ?) limit ?`,
+       and updated_at < now() - make_interval(days => ?) limit ?
+     -- one that is being started just now is not idle
+     for update skip locked`,
     [IMPORT_DAYS, BATCH],
   )
   for (const { organization_id, id, upload_id } of rows) {

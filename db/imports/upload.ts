@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
+import { undefused } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
@@ -113,7 +114,7 @@ async function readFile(
 function headerOf(cells: string[]): string[] {
   if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
   const header = cells.map((cell, index) => {
-    const name = cell.trim()
+    const name = undefused(cell.trim())
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
   })
   const issues: Issue[] = header.flatMap((name, index) => {

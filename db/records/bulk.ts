@@ -84,16 +84,18 @@ export async function upsertMany(
   const items = upserts.map((upsert, i) => ({ ...upsert, key: keys[i] }))
   return inWaves(keys, async (places) => {
     const outcomes = await upsertSet(tx, entity, by, finder, pick(items, places))
-    // Taken by a client that does not look before it creates: now that one's record is found.
-    const lost = places.filter((_, i) => isTaken(outcomes[i]!, by))
+    // Taken by a client that does not look before it creates, or deleted since: now it is found, or not any more.
+    const lost = places.filter((_, i) => isOvertaken(outcomes[i]!, by))
     if (lost.length === 0) return outcomes
     const found = await upsertSet(tx, entity, by, finder, pick(items, lost))
-    return outcomes.map((outcome) => (isTaken(outcome, by) ? found.shift()! : outcome))
+    return outcomes.map((outcome) => (isOvertaken(outcome, by) ? found.shift()! : outcome))
   })
 }
 
-const isTaken = (outcome: Outcome, by: string): boolean =>
-  'error' in outcome && outcome.error.details.param === by && !outcome.error.details.candidates
+const isOvertaken = (outcome: Outcome, by: string): boolean =>
+  'error' in outcome &&
+  (outcome.error.type === 'not_found' ||
+    (outcome.error.details.param === by && !outcome.error.details.candidates))
 
 /** `items`: none has the same key as another. */
 async function upsertSet(

@@ -1,4 +1,4 @@
-import { conflict, invalid } from '../errors.ts'
+import { AppError, conflict, invalid } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { readValue } from './custom-fields/types.ts'
@@ -142,11 +142,18 @@ export async function upsertRecord(
 ): Promise<{ record: AgxRecord; created: boolean }> {
   const value = upsertKey(by, input)
   if (value === undefined) return { record: await createRecord(tx, entity, input), created: true }
-  const ids = await findByKey(tx, entity, by, value)
-  if (ids.length > 1) throw severalMatch(entity, by, ids)
-  if (ids.length === 0) return { record: await createRecord(tx, entity, input), created: true }
   const { associations: _, ...patch } = given
-  return { record: await updateRecord(tx, entity, ids[0]!, patch), created: false }
+  for (let again = true; ; again = false) {
+    const ids = await findByKey(tx, entity, by, value)
+    if (ids.length > 1) throw severalMatch(entity, by, ids)
+    if (ids.length === 0) return { record: await createRecord(tx, entity, input), created: true }
+    try {
+      return { record: await updateRecord(tx, entity, ids[0]!, patch), created: false }
+    } catch (error) {
+      // Somebody has deleted it since it was found.
+      if (!again || !(error instanceof AppError) || error.type !== 'not_found') throw error
+    }
+  }
 }
 
 export const severalMatch = (entity: EntityName, by: string, ids: string[]) =>

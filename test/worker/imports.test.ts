@@ -33,7 +33,7 @@ describe('imports', function () {
 
   it('create a record of each row, tell those that are wrong, and can be put right', async () => {
     const file = [
-      'First Name;E-Mail;Phone Number;Do not contact;Shoe size',
+      'First Name;E-Mail;Phone Number;Do not contact;=Shoe size',
       'Ada;ada@rows.example;+41 44 668 18 00;yes;37',
       'Bob;no address;;no;',
       ';;;;',
@@ -54,7 +54,7 @@ describe('imports', function () {
     const errors = await imports.errors(done.id)
     assert.equal(
       errors,
-      'First Name;E-Mail;Phone Number;Do not contact;Shoe size;error\r\n' +
+      "First Name;E-Mail;Phone Number;Do not contact;'=Shoe size;error\r\n" +
         'Bob;no address;;no;;line 3: E-Mail: Invalid email address\r\n' +
         'Dan;dan@rows.example;;perhaps;40;line 7: Do not contact: must be true or false, or yes or no\r\n',
     )

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { upsertMany } from '../../../db/records/bulk.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
+import { deleteRecord } from '../../../db/records/store.ts'
 import { upsertRecord } from '../../../db/records/upsert.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
@@ -52,6 +54,29 @@ describe('an upsert', () => {
       assert.equal(total, round)
       assert.equal(Object.keys(data[0]!.custom_fields as object).length, 8)
     }
+  })
+
+  it('creates what somebody deletes while it is looked for', async () => {
+    for (const one of [
+      (fields: RecordInput) => upsert('contacts', 'email', fields),
+      (fields: RecordInput) =>
+        records.tenant(async (tx) => {
+          const of = { patch: fields, input: createSchema('contacts').parse(fields) }
+          const [outcome] = await upsertMany(tx, 'contacts', 'email', [of])
+          if ('error' in outcome!) throw outcome.error
+          return outcome!
+        }),
+    ])
+      for (let round = 0; round < 10; round++) {
+        const email = `gone${round}@b.example`
+        const { record } = await one({ email })
+        const [upserted] = await Promise.all([
+          one({ email }),
+          records.tenant((tx) => deleteRecord(tx, 'contacts', record.id)),
+        ])
+        assert.equal(upserted.record.email, email)
+        await records.tenant((tx) => deleteRecord(tx, 'contacts', upserted.record.id)).catch(() => {})
+      }
   })
 
   it('says which records it could have meant', async () => {
