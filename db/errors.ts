@@ -29,7 +29,7 @@ export interface Issue {
   msg: string
   type: string
   input?: unknown
-  /** What to do about it; the first one becomes the `hint` of the error. */
+  /** What to do about it; the first one is the `hint` of the error, too. */
   hint?: string
 }
 
@@ -61,14 +61,25 @@ export class AppError extends Error {
 export const notFound = (what: string, hint?: string) =>
   new AppError('not_found', `${what} not found`, hint ? { hint } : {})
 
-export const invalid = (issues: Issue[]) =>
-  new AppError(
-    'validation_error',
-    issues.length === 1 ? issues[0]!.msg : `${issues.length} fields are invalid`,
-    {
-      issues,
-    },
-  )
+const MAX_NAMED = 10
+
+/** A `validation_error`, whose message names the fields: many read nothing else. */
+export function invalid(issues: Issue[]): AppError {
+  const [first] = issues
+  const names = [...new Set(issues.map(({ loc }) => nameOf(loc)))]
+  const message =
+    first && issues.length === 1
+      ? `${nameOf(first.loc)}: ${first.msg}`
+      : `${issues.length} fields are invalid: ${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`
+  return new AppError('validation_error', message, { issues })
+}
+
+/**
+ * `custom_fields.tier`; the part of the request where it is about all of it. Names may be the client's: a message is
+ * also kept in places that hold no NUL.
+ */
+const nameOf = ([part, ...path]: Issue['loc']): string =>
+  (path.length > 0 ? path.join('.') : String(part)).replace(/[\0\p{Surrogate}]/gu, '\ufffd').slice(0, 100)
 
 export const conflict = (message: string, details: ErrorDetails = {}) =>
   new AppError('conflict', message, details)

@@ -33,7 +33,7 @@ export function errorBody(error: AppError, requestId: string): object {
   const hint = issues.find((issue) => issue.hint)?.hint
   return {
     error: { ...shown, ...(hint ? { hint } : {}), ...details },
-    detail: issues.map(({ hint: _hint, ...issue }) => issue),
+    detail: issues,
   }
 }
 

@@ -4,11 +4,17 @@ import type { Page } from '../../db/page.ts'
 
 /** The controls that every list has, and the one envelope that every list answers in. */
 
-const wholeNumber = () => z.coerce.number('must be a whole number').int('must be a whole number')
+const LIMIT = 'must be a whole number from 1 to 200'
+const OFFSET = 'must be a whole number from 0 on'
 
 export const pageControls = {
-  limit: wholeNumber().min(1).max(200).default(50).describe('Page size.'),
-  offset: wholeNumber().min(0).optional().describe('Start position; not together with cursor.'),
+  limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('Page size.'),
+  offset: z.coerce
+    .number(OFFSET)
+    .int(OFFSET)
+    .min(0)
+    .optional()
+    .describe('Start position; not together with cursor.'),
   cursor: z
     .string()
     .max(2_000)

@@ -35,6 +35,7 @@ export const errorShapes = {
             msg: { type: 'string' },
             type: { type: 'string' },
             input: {},
+            hint: { type: 'string' },
           },
         },
       },

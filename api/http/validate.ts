@@ -38,11 +38,14 @@ export function toIssues(error: z.ZodError, part: string): Issue[] {
         msg: part === 'query' ? 'unknown parameter' : 'unknown field',
         type: 'unrecognized_key',
       }))
-    if (issue.code === 'invalid_type' && issue.input === undefined)
+    if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined)
       return [{ loc, msg: 'required', type: 'missing' }]
+    // Of a key the message says nothing; why it is refused is inside.
+    const msg =
+      issue.code === 'invalid_key' ? issue.issues.map((one) => one.message).join(', ') : issue.message
     const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
     const hint = issue.code === 'custom' && issue.params?.hint ? { hint: String(issue.params.hint) } : {}
-    return [{ loc, msg: issue.message, type, ...hint, ...echo(loc, issue.input) }]
+    return [{ loc, msg, type, ...hint, ...echo(loc, issue.input) }]
   })
 }
 

@@ -55,38 +55,44 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
         'The fields to answer with, separated by commas; id and object are always there, all others are left out.',
       ),
   }
+  const isFilter = (name: string) => !Object.hasOwn(controls, name)
   const text = z.union([z.string(), z.array(z.string())])
   return z
     .object({ ...filterShapes(kind), ...controls })
     .catchall(text)
-    .transform((query, ctx): RecordQuery => {
-      const given = Object.entries(query).filter(([name]) => !Object.hasOwn(controls, name)) as [
-        string,
-        string | string[] | undefined,
-      ][]
+    .superRefine((query, ctx) => refuseFilters(parseFilters(kind, query, isFilter), ctx), {
+      // Also where a control is wrong: everything is to be found at once.
+      when: () => true,
+    })
+    .transform((query): RecordQuery => {
       const { limit, offset, cursor, sort, q, match, fields } = query
       return {
         ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
-        filters: parseFilters(kind, given, ctx),
+        filters: parseFilters(kind, query, isFilter).filter((one): one is Filter => !('loc' in one)),
       }
     }) as unknown as z.ZodType<RecordQuery>
 }
 
 /** A repeated parameter is a second filter. */
-function parseFilters(
-  kind: Kind,
-  given: [string, string | string[] | undefined][],
-  ctx: z.RefinementCtx,
-): Filter[] {
-  const asked = given.flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one] as const))
-  const parsed = asked.slice(0, MAX_FILTERS).map(([name, one]) => parseFilter(kind, name, one))
+function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boolean): (Filter | Issue)[] {
+  return (
+    Object.entries(query as Record<string, string | string[] | undefined>)
+      .filter(([name]) => isFilter(name))
+      .flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one] as const))
+      // One more than there may be is enough to see that they are too many.
+      .slice(0, MAX_FILTERS + 1)
+      .map(([name, one]) => parseFilter(kind, name, one))
+  )
+}
+
+function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   const report = ({ loc, msg, type, input, hint }: Issue) =>
     ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type, hint }, input })
-  for (const one of parsed) if ('loc' in one) report(one)
   const tooMuch = (msg: string) => report({ loc: ['query'], msg, type: 'too_big' })
-  if (asked.length > MAX_FILTERS) tooMuch(`at most ${MAX_FILTERS} filters`)
-  const filters = parsed.filter((one): one is Filter => !('loc' in one))
-  if (filters.reduce((sum, { values }) => sum + values.length, 0) > MAX_VALUES)
-    tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
-  return filters
+  let values = 0
+  for (const one of parsed)
+    if ('loc' in one) report(one)
+    else values += one.values.length
+  if (parsed.length > MAX_FILTERS) tooMuch(`at most ${MAX_FILTERS} filters`)
+  if (values > MAX_VALUES) tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
 }

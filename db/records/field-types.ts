@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Field, FieldType } from './kind.ts'
 import {
+  DECIMAL,
   isCurrency,
   isDay,
   isStorable,
@@ -67,8 +68,13 @@ const text: TypeOf = {
   searched: whole,
 }
 
-const day = z.iso.date().refine(isDay, 'must be a day of the years 0001 to 9999')
-const instant = z.iso.datetime({ offset: true }).or(z.iso.date())
+const day = z.iso
+  .date('must be a date that exists, such as 2026-01-31')
+  .refine(isDay, 'must be a day of the years 0001 to 9999')
+const instant = z.union(
+  [z.iso.datetime({ offset: true }), z.iso.date()],
+  'must be a date or a time that exists, with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+)
 
 const id: TypeOf = {
   input: () => z.uuid().toLowerCase(),
@@ -116,12 +122,12 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     sql: 'integer',
     filterValue: (value) =>
       /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
-    expects: 'a whole number',
+    expects: 'a whole number, at most 2147483647',
     sortable: true,
     searched: whole,
   },
   money: {
-    input: () => z.union([z.string(), z.number()]).transform(toMoney),
+    input: () => z.union([z.string(), z.number()], DECIMAL).transform(toMoney),
     operators: ORDERED,
     sql: 'numeric',
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),

@@ -51,7 +51,11 @@ export async function referenceIssues(
     for (const [i, record] of referring.entries()) {
       const id = wanted[i]!
       if (id === record.id)
-        report(id, { loc, msg: `${withArticle(kind.object)} cannot be its own`, type: 'self_reference' })
+        report(id, {
+          loc,
+          msg: `${withArticle(kind.object)} cannot refer to itself`,
+          type: 'self_reference',
+        })
       else if (!held.has(id))
         report(record.id, {
           loc,

@@ -4,6 +4,7 @@ import { z } from 'zod'
 /** How single values are read: what is accepted, and the one form in which it is kept. */
 
 const MAX_MONEY_DIGITS = 16
+export const DECIMAL = `must be a decimal such as "1250.00", of at most ${MAX_MONEY_DIGITS} digits before the point and 8 behind it`
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 /** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
@@ -64,7 +65,7 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   if (!match || !whole || whole.length > MAX_MONEY_DIGITS) {
     ctx.addIssue({
       code: 'custom',
-      message: 'must be a decimal such as "1250.00"',
+      message: DECIMAL,
       params: { type: 'decimal' },
     })
     return z.NEVER

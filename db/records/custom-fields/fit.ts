@@ -83,7 +83,7 @@ async function checkValues(
   if (misfitting === 0) return rewritten
   const { object } = entities[entity]
   throw conflict(
-    `${misfitting} ${misfitting === 1 ? object : entity} hold a value of ${name} that is not ${describe(after)}, for example ${misfits[0]}`,
+    `${misfitting === 1 ? `1 ${object} holds` : `${misfitting} ${entity} hold`} a value of ${name} that is not ${describe(after)}, for example ${misfits[0]}`,
     {
       param: before && before.type === after.type ? 'options' : 'type',
       hint: 'change or clear these values first',

@@ -222,11 +222,14 @@ describe('the gateway', () => {
         'body.size',
         'query.mood',
       ])
+      assert.match(body.error.message, /^4 fields are invalid: .*\bsize\b/)
+      const one = await post({ name: 'x' })
+      assert.match(one.body.error.message, /^name: /)
     })
     it('asks for a body that is missing', async () => {
       const { status, body } = await call('POST', '/things')
       assert.equal(status, 422)
-      assert.deepEqual(body.detail[0].loc, ['body'])
+      assert.deepEqual([body.detail[0].loc, body.error.message], [['body'], 'body: required'])
     })
     it('never echoes a secret, and nothing at length', async () => {
       const { text, body } = await post({ name: 'ok', size: 'y'.repeat(5000), secret: 'hunter2' })

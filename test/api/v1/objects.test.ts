@@ -55,6 +55,13 @@ describe('/v1/objects', () => {
         if (fields[loc[1]]!.readOnly) assert.equal(type, 'read_only', loc[1])
     })
 
+    it(`${entity}: names what is required and not there`, async () => {
+      const required = Object.keys(fields).filter((name) => fields[name]!.required)
+      const { status, body } = await post(entity, {})
+      assert.deepEqual([status, body.detail[0].type], [422, 'missing'])
+      if (required.length === 1) assert.equal(body.error.message, `${required[0]}: required`)
+    })
+
     it(`${entity}: hints at the values of a filter that has none such`, async () => {
       for (const [name, { values }] of Object.entries(fields)) {
         if (!values) continue
@@ -107,6 +114,26 @@ describe('/v1/objects', () => {
     assert.deepEqual([label, properties], [null, { urgent: false }])
     const related = await get(`tasks/${task.body.id}/contacts?q=ada&sort=first_name&fields=first_name`)
     assert.deepEqual(related.body.data, [{ object: 'contact', id: contact.body.id, first_name: 'Ada' }])
+  })
+
+  it('says what to write instead of a value that is none', async () => {
+    for (const [entity, body, loc, message] of [
+      ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /exists.*2026-01-31T09:00:00Z/],
+      ['tasks', { title: 'x', due_at: '2026-01-31T10:00:00' }, 'due_at', /with its offset/],
+      [
+        'deals',
+        { name: 'x', expected_close_date: '2026-02-30' },
+        'expected_close_date',
+        /exists.*2026-01-31/,
+      ],
+      ['deals', { name: 'x', amount: true }, 'amount', /decimal such as "1250.00"/],
+      ['deals', { name: 'x', amount: '99999999999999999999' }, 'amount', /at most 16 digits/],
+      ['notes', { body: 'x', custom_fields: { 'a b': 1 } }, 'custom_fields.a b', /lower-case letters/],
+    ] as const) {
+      const refused = await post(entity, body)
+      assert.deepEqual([refused.status, refused.body.detail[0].loc.slice(1).join('.')], [422, loc])
+      assert.match(refused.body.detail[0].msg, message)
+    }
   })
 
   it('refuses an empty cursor', async () => {

@@ -34,7 +34,37 @@ describe('the query of a list of records', () => {
         issues({ limit: given }).map(({ input }) => input),
         [given],
       )
-    assert.equal(issues({ limit: 'abc' })[0]?.msg, 'must be a whole number')
-    assert.equal(issues({ offset: ['1', '2'] })[0]?.msg, 'must be a whole number')
+    for (const limit of ['abc', '0', '201'])
+      assert.equal(issues({ limit })[0]?.msg, 'must be a whole number from 1 to 200')
+    assert.equal(issues({ offset: ['1', '2'] })[0]?.msg, 'must be a whole number from 0 on')
+  })
+
+  it('says all that is wrong with controls and filters at once', () => {
+    const wrong = {
+      ...{
+        limit: '0',
+        sort: 'nope',
+        order: 'up',
+        fields: 'nope',
+        nope: '1',
+        tags: 'vip',
+        lead_status: 'hot',
+      },
+      ...{ created_at: 'soon', 'version[gte]': ['x', '1'], 'custom_fields.tier[nope]': 'gold' },
+    }
+    assert.deepEqual(
+      issues(wrong)
+        .map(({ loc }) => loc[1])
+        .sort(),
+      Object.keys(wrong).sort(),
+    )
+  })
+
+  it('hints at what can be sorted by', () => {
+    assert.match(
+      issues({ sort: 'tags' })[0]!.hint!,
+      /^sort fields are .*\blast_name\b.*, custom_fields\.<name>$/,
+    )
+    assert.doesNotMatch(issues({ sort: '-name' })[0]!.hint!, /\baddress\b|\btags\b/)
   })
 })
