@@ -6,7 +6,14 @@ import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
-import { type AppRoute, type FileAnswer, isIdempotent, type Route } from './route.ts'
+import {
+  type AppRoute,
+  type FileAnswer,
+  isIdempotent,
+  type RawQuery,
+  type Route,
+  type Sent,
+} from './route.ts'
 import { type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
@@ -69,10 +76,15 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     const body = bytes && parseJson(bytes)
 
     const request = new Exchange(ctx, deps, caller, params, upload)
-    const execute = () => {
-      Object.assign(request, checked(operation, search, body, bytes))
-      if (unknownId) throw notFound(unknownId)
-      return operation.route.handler(request)
+    const execute = async () => {
+      const sent = { query: parseQuery(search), body }
+      try {
+        Object.assign(request, checked(operation, sent, bytes))
+        if (unknownId) throw notFound(unknownId)
+        return await operation.route.handler(request)
+      } catch (error) {
+        throw await withOtherIssues(error, operation, request, sent)
+      }
     }
     if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
     const answer = key
@@ -147,30 +159,46 @@ function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswe
 const NO_BODY = z.strictObject({}).optional()
 
 /** Query and body as the handler gets them. Throws validation_error with all issues of both. */
-function checked(
-  operation: Operation<Route | AppRoute>,
-  search: string,
-  body: unknown,
-  bytes: Buffer | undefined,
-) {
-  const issues: Issue[] = []
-  const rawQuery = parseQuery(search)
-  issues.push(...unsafeText(rawQuery, ['query']))
-  if (bytes && isSuspect(bytes)) issues.push(...unsafeText(body, ['body']))
-  if (issues.length > 0) throw invalid(issues)
-
-  const query = check(operation.query, rawQuery, 'query')
-  const parsed =
-    operation.route.method === 'GET' ? { value: undefined } : check(operation.body ?? NO_BODY, body, 'body')
+function checked(operation: Operation<Route | AppRoute>, sent: Sent, bytes: Buffer | undefined) {
+  const issues = unsafeText(sent.query, ['query'])
+  if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
+  const query = check(operation.query, sent.query, 'query')
+  const body =
+    operation.route.method === 'GET'
+      ? { value: undefined }
+      : check(operation.body ?? NO_BODY, sent.body, 'body')
   if ('issues' in query) issues.push(...query.issues)
-  if ('issues' in parsed) issues.push(...parsed.issues)
-  if ('issues' in query || 'issues' in parsed) throw invalid(issues)
-  return { query: query.value, body: parsed.value }
+  if ('issues' in body) issues.push(...body.issues)
+  if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(eachOnce(issues))
+  return { query: query.value, body: body.value }
+}
+
+/** The error of a refused request, with what else is wrong with it. */
+async function withOtherIssues(
+  error: unknown,
+  { route }: Operation<Route | AppRoute>,
+  request: Exchange,
+  sent: Sent,
+): Promise<unknown> {
+  if (!(error instanceof AppError) || !error.details.issues || !route.otherIssues) return error
+  const others = await route.otherIssues(request, sent)
+  const issues = eachOnce([...error.details.issues, ...others])
+  return issues.length > error.details.issues.length ? invalid(issues) : error
+}
+
+/** Of each place the first that was found. */
+function eachOnce(issues: Issue[]): Issue[] {
+  const byPlace = new Map<string, Issue>()
+  for (const issue of issues) {
+    const place = JSON.stringify(issue.loc)
+    if (!byPlace.has(place)) byPlace.set(place, issue)
+  }
+  return [...byPlace.values()]
 }
 
 /** Parameters by name; one that is repeated is a list. */
-function parseQuery(search: string): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = Object.create(null)
+function parseQuery(search: string): RawQuery {
+  const query: RawQuery = Object.create(null)
   if (search === '') return query
   for (const [name, value] of new URLSearchParams(search)) {
     const before = query[name]

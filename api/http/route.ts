@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
+import type { Issue } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
@@ -49,6 +50,18 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** The handler honours `Prefer: wait=N`. */
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
+  /**
+   * What only the database can say of a request that is refused as invalid anyway, so that everything is told at once.
+   * Query and body are as they were sent, whatever that is.
+   */
+  otherIssues?: (request: Pick<RouteRequest, 'caller' | 'tenant'>, sent: Sent) => Promise<Issue[]>
+}
+
+export type RawQuery = Record<string, string | string[]>
+
+export interface Sent {
+  query: RawQuery
+  body: unknown
 }
 
 /** What a handler of a route whose response is a file returns; what it does not read is not made. */

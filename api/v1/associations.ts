@@ -6,7 +6,7 @@ import { recordSchema } from '../../db/records/schemas.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { narrowed, recordParams, title } from './objects.ts'
-import { recordQuery } from './record-query.ts'
+import { customQueryIssues, recordQuery } from './record-query.ts'
 
 const end = z.object({ object: z.string(), id: z.uuid() })
 const pair = { object: z.literal('association'), from: end, to: end }
@@ -102,5 +102,6 @@ function relatedRoute(entity: EntityName, target: EntityName): Route {
       )
       return presentList({ ...page, data: narrowed(page.data, query) })
     },
+    otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, target, query)),
   })
 }

@@ -15,6 +15,7 @@ import { fieldName, unstorable } from '../../db/records/custom-fields/shape.ts'
 import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
+import { refuseOthers } from '../../db/records/schemas.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -77,17 +78,24 @@ const createBody: z.ZodType<DefinitionInput & { name: string }> = z
   })
   .meta({ id: 'CustomFieldCreate' })
 
+const changeable = {
+  type: type.optional(),
+  label: label.optional(),
+  description: description.optional(),
+  required: required.optional(),
+  unique: unique.optional(),
+  options: options.optional(),
+  default: fallback.optional(),
+}
+const READ_ONLY = new Set(['object', 'entity', 'name', 'version', 'created_at', 'updated_at'])
+
 const updateBody: z.ZodType<DefinitionPatch> = z
-  .object({
-    type: type.optional(),
-    label: label.optional(),
-    description: description.optional(),
-    required: required.optional(),
-    unique: unique.optional(),
-    options: options.optional(),
-    default: fallback.optional(),
+  .object(changeable)
+  .catchall(z.unknown())
+  .superRefine((input, ctx) => refuseOthers(input, changeable, READ_ONLY, ctx), {
+    when: ({ value }) => typeof value === 'object' && value !== null,
   })
-  .strict()
+  .meta({ additionalProperties: false })
   .meta({ id: 'CustomFieldUpdate' })
 
 const deleteQuery = z.strictObject({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/custom-fields/types.ts'
+import { inputIssues } from '../../db/records/input-issues.ts'
 import { type EntityName, type FieldType, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
@@ -8,9 +9,9 @@ import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from 
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { requireScopes } from '../http/scopes.ts'
+import { allows, requireScopes } from '../http/scopes.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
-import { type RecordQuery, recordQuery } from './record-query.ts'
+import { customQueryIssues, type RecordQuery, recordQuery } from './record-query.ts'
 
 export const recordParams = z.object({ entity_id: z.uuid().toLowerCase() })
 
@@ -64,6 +65,7 @@ function routesOf(entity: EntityName): Route[] {
         const page = await tenant((tx) => listRecords(tx, entity, { ...query, offset }))
         return presentList({ ...page, data: narrowed(page.data, query) })
       },
+      otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, entity, query)),
     }),
     route({
       method: 'POST',
@@ -81,6 +83,7 @@ function routesOf(entity: EntityName): Route[] {
         requireScopes(caller, linkScopes(entity, body, true))
         return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
       },
+      otherIssues: (request, { body }) => bodyIssues(request, entity, body, true),
     }),
     route({
       ...common,
@@ -121,6 +124,7 @@ function routesOf(entity: EntityName): Route[] {
           await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion })),
         )
       },
+      otherIssues: (request, { body }) => bodyIssues(request, entity, body, false),
     }),
     route({
       ...common,
@@ -156,6 +160,17 @@ function deletedSchema(entity: EntityName): z.ZodType {
       deleted_at: z.iso.datetime(),
     })
     .meta({ id: `Deleted${title(object)}` })
+}
+
+/** Of references only where the caller may link: to others it is not said what is there. */
+const bodyIssues = (
+  { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
+  entity: EntityName,
+  body: unknown,
+  creates: boolean,
+) => {
+  const mayLink = (to: EntityName) => allows(caller.scopes, `${to}:write`)
+  return tenant((tx) => inputIssues(tx, entity, body, { creates, mayLink }))
 }
 
 /** The records with only the fields that were asked for. */

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
+import { triedByType } from '../../db/records/custom-fields/query.ts'
 import { type Filter, parseFilter, sortable, sortNames, unknownHint } from '../../db/records/filters.ts'
 import type { EntityName, Kind } from '../../db/records/kind.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
+import type { Tenant } from '../../db/tenancy.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
+import type { RawQuery } from '../http/route.ts'
 import { filterShapes } from './filter-shapes.ts'
 
 export interface RecordQuery extends Omit<ListQuery, 'offset'> {
@@ -68,9 +71,16 @@ export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
       const { limit, offset, cursor, sort, q, match, fields } = query
       return {
         ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
-        filters: parseFilters(kind, query, isFilter).filter((one): one is Filter => !('loc' in one)),
+        filters: soundOf(parseFilters(kind, query, isFilter)),
       }
     }) as unknown as z.ZodType<RecordQuery>
+}
+
+/** What only the definitions of custom fields say of a query that is wrong otherwise, as it was sent. */
+export function customQueryIssues(tx: Tenant, entity: EntityName, sent: RawQuery): Promise<Issue[]> {
+  const kind = entities[entity]
+  const filters = soundOf(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
+  return triedByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 
 /** A repeated parameter is a second filter. */
@@ -85,12 +95,14 @@ function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boo
   )
 }
 
+const soundOf = (parsed: (Filter | Issue)[]) => parsed.filter((one): one is Filter => !('loc' in one))
+
 function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   const report = ({ loc, msg, type, input, hint }: Issue) =>
     ctx.addIssue({ code: 'custom', path: loc.slice(1), message: msg, params: { type, hint }, input })
   const tooMuch = (msg: string) => report({ loc: ['query'], msg, type: 'too_big' })
   let values = 0
-  for (const one of parsed)
+  for (const one of parsed.slice(0, MAX_FILTERS))
     if ('loc' in one) report(one)
     else values += one.values.length
   if (parsed.length > MAX_FILTERS) tooMuch(`at most ${MAX_FILTERS} filters`)

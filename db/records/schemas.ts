@@ -105,23 +105,12 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     'external_id',
     'owner_id',
   ])
-  const known = new Set(Object.keys(shape))
   const object = z
     .object(shape)
     .catchall(z.unknown())
     .superRefine(
       (input, ctx) => {
-        for (const name of Object.keys(input)) {
-          if (known.has(name)) continue
-          if (readOnly.has(name))
-            ctx.addIssue({
-              code: 'custom',
-              path: [name],
-              message: 'is set by the service and cannot be written',
-              params: { type: 'read_only' },
-            })
-          else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
-        }
+        refuseOthers(input, shape, readOnly, ctx)
         // Custom fields look for themselves.
         const { custom_fields: _, ...others } = input
         refuseUnstorable(others, [], ctx)
@@ -137,6 +126,26 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     )
     return Object.fromEntries(entries)
   }, object)
+}
+
+/** Refuses what is not `known`; what a client can read but not write is told apart. */
+export function refuseOthers(
+  input: Record<string, unknown>,
+  known: object,
+  readOnly: Set<string>,
+  ctx: z.RefinementCtx,
+): void {
+  for (const name of Object.keys(input)) {
+    if (Object.hasOwn(known, name)) continue
+    if (readOnly.has(name))
+      ctx.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'is set by the service and cannot be written',
+        params: { type: 'read_only' },
+      })
+    else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
+  }
 }
 
 /** Of what may be written: a part of an address. What is deeper has been refused. */

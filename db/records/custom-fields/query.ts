@@ -11,18 +11,30 @@ interface Asked {
   filters: Filter[]
 }
 
+interface Read {
+  filters: Filter[]
+  /** Of what is sorted by, where it has a definition. */
+  sortType: CustomFieldType | undefined
+}
+
 /**
  * Reads the filters and the sort by the definitions of the custom fields that they name; what has none stays text.
  * Throws `validation_error` for values, operators and sorts that a field's type does not have.
- * @returns the filters, and the type of what is sorted by, where it has a definition.
  */
-export async function readByType(
+export async function readByType(tx: Tenant, entity: EntityName, asked: Asked): Promise<Read> {
+  const { issues, ...read } = await triedByType(tx, entity, asked)
+  if (issues.length > 0) throw invalid(issues)
+  return read
+}
+
+/** The same, with what is wrong in place of an error. */
+export async function triedByType(
   tx: Tenant,
   entity: EntityName,
   { sort, filters }: Asked,
-): Promise<{ filters: Filter[]; sortType: CustomFieldType | undefined }> {
+): Promise<Read & { issues: Issue[] }> {
   const named = [sort, ...filters.map(({ field }) => field)].some((field) => CUSTOM.test(field))
-  if (!named) return { filters, sortType: undefined }
+  if (!named) return { filters, sortType: undefined, issues: [] }
   const definitions = await readDefinitions(tx, entity)
   const definitionOf = (field: string): Definition | undefined => {
     const name = CUSTOM.exec(field)?.[1]
@@ -44,8 +56,7 @@ export async function readByType(
       type: 'invalid_value',
       input: sort,
     })
-  if (issues.length > 0) throw invalid(issues)
-  return { filters: read, sortType }
+  return { filters: read, sortType, issues }
 }
 
 function filterByType(filter: Filter, { type, options }: Definition): Filter | Issue {

@@ -45,7 +45,7 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
 }
 
 /** Each value as its definition reads it, and what is wrong with those that it does not. */
-function readCustomFields(
+export function readCustomFields(
   rules: Rules,
   given: unknown,
 ): { values: Record<string, unknown>; issues: Issue[] } {

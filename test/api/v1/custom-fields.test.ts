@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { Issue } from '../../../db/errors.ts'
 import { CUSTOM_FIELD_TYPES } from '../../../db/records/custom-fields/types.ts'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
+import { type Answer, createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 describe('/v1/custom-fields', () => {
@@ -201,6 +202,55 @@ describe('/v1/custom-fields', () => {
     })
     assert.equal(huge.status, 422)
     await api.request('DELETE', `/v1/objects/contacts/${first.body.id}`)
+  })
+
+  it('says what is wrong with custom fields, native fields and references at once', async () => {
+    await define({ name: 'score', type: 'number' })
+    await define({ name: 'since', type: 'date', required: true })
+    const at = ({ body }: Answer) =>
+      body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1).join('.')).sort()
+    const nobody = '01900000-0000-7000-8000-000000000000'
+    const wrong = { email: 'x', company_id: nobody, custom_fields: { score: 'x', 'a b': 1, deep: { a: 1 } } }
+    const fields = ['company_id', 'custom_fields.a b', 'custom_fields.deep', 'custom_fields.score', 'email']
+    const path = '/v1/objects/contacts'
+    const headers = { 'Idempotency-Key': 'all-at-once' }
+    for (const options of [{ body: wrong }, { body: wrong, headers }]) {
+      const refused = await api.request('POST', path, options)
+      assert.deepEqual([refused.status, at(refused)], [422, [...fields, 'custom_fields.since'].sort()])
+    }
+    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:write'] })
+    assert.ok(!at(await api.request('POST', path, { body: wrong, key })).includes('company_id'))
+    const made = await api.request('POST', path, {
+      body: { first_name: 'Ada', custom_fields: { since: '2026-01-31' } },
+    })
+    const one = `${path}/${made.body.id}`
+    assert.deepEqual(at(await api.request('PATCH', one, { body: wrong })), fields.sort())
+    const references = { owner_id: nobody, company_id: nobody, custom_fields: { score: 'x' } }
+    const twice = await api.request('PATCH', one, { body: references })
+    assert.deepEqual(at(twice), ['company_id', 'custom_fields.score', 'owner_id'])
+    const query = 'limit=0&custom_fields.score[gt]=x&custom_fields.since=x&custom_fields.other=x&version=x'
+    for (const list of [path, `${one}/contacts`])
+      assert.deepEqual(at(await api.request('GET', `${list}?${query}`)), [
+        ...['custom_fields.score[gt]', 'custom_fields.since', 'limit', 'version'],
+      ])
+    assert.deepEqual(at(await api.request('GET', `${path}?sort=custom_fields.score&order=x`)), ['order'])
+    await api.request('DELETE', one)
+  })
+
+  it('tells what a definition never changes from what it does not have', async () => {
+    const { body } = await define(tier)
+    const { status, body: answer } = await api.request('PATCH', '/v1/custom-fields/contacts/tier', {
+      body: { ...body, color: 'red' },
+    })
+    const of = (type: string) =>
+      answer.detail
+        .filter((issue: Issue) => issue.type === type)
+        .map(({ loc }: Issue) => loc[1])
+        .sort()
+    assert.equal(status, 422)
+    assert.deepEqual(of('read_only'), ['created_at', 'entity', 'name', 'object', 'updated_at', 'version'])
+    assert.deepEqual(of('unrecognized_key'), ['color'])
+    assert.equal(answer.detail.length, 7)
   })
 
   it('never breaks, whatever is sent', async () => {

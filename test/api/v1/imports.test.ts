@@ -209,7 +209,7 @@ describe('imports, before they run', () => {
       const start = await strict.start(body.id, { mapping: { 'Shoe size': 'custom_fields.shoe_size' } })
       assert.deepEqual(
         [start.status, start.body.error.message],
-        [422, 'custom_fields.shoe_size cannot be written'],
+        [422, 'mapping.Shoe size: custom_fields.shoe_size cannot be written'],
       )
     })
 
@@ -283,7 +283,7 @@ describe('imports, before they run', () => {
       const answer = await imports.start(company.body.id)
       assert.deepEqual(
         [answer.status, answer.body.error.message],
-        [422, 'no column becomes name, which is required'],
+        [422, 'mapping: no column becomes name, which is required'],
       )
       const upsert = await prepare('Name\n', { mode: 'upsert', by: 'email' })
       const other = await imports.start(upsert.body.id)

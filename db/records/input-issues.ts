@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import type { Issue } from '../errors.ts'
+import type { Tenant } from '../tenancy.ts'
+import { holdRules } from './custom-fields/rules.ts'
+import { preparedCustomFields, readCustomFields } from './custom-fields/values.ts'
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import { referenceIssues, referencesOf, userFields } from './references.ts'
+import type { AgxRecord } from './schemas.ts'
+
+const id = z.uuid().toLowerCase()
+const object = z.record(z.string(), z.unknown())
+
+/**
+ * What only the database can say of a record that a client wants to create or to change: custom fields that are not as
+ * they are defined, references to nothing. It is asked where something else is wrong with the input, which may
+ * therefore be anything, so that everything is told at once.
+ */
+export async function inputIssues(
+  tx: Tenant,
+  entity: EntityName,
+  input: unknown,
+  { creates, mayLink }: { creates: boolean; mayLink: (to: EntityName) => boolean },
+): Promise<Issue[]> {
+  const given = object.safeParse(input).data
+  if (!given) return []
+  const kind = entities[entity]
+  const fields = object.safeParse(given.custom_fields ?? {}).data
+  const rules = await holdRules(tx, entity)
+  const ofFields = fields ? (creates ? preparedCustomFields : readCustomFields)(rules, fields).issues : []
+  const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
+  const names = [...userFields(kind), ...references.map(([name]) => name)]
+  const ids = names.flatMap((name) => {
+    const read = id.safeParse(given[name])
+    return read.success ? [[name, read.data]] : []
+  })
+  const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord
+  const ofReferences = await referenceIssues(tx, kind, [{ record }])
+  return [...ofFields, ...(ofReferences.get(record.id) ?? [])]
+}
