@@ -121,7 +121,7 @@ function routesOf(entity: EntityName): Route[] {
         const ifVersion = ifMatch(headers)
         return tagged(
           setHeader,
-          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion })),
+          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, sole: true })),
         )
       },
       otherIssues: (request, { body }) => bodyIssues(request, entity, body, false),

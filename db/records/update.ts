@@ -10,13 +10,15 @@ import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
 import { recordNotFound } from './merged.ts'
 import { change, patched } from './prepare.ts'
-import { checkReferences } from './references.ts'
+import { checkReferences, referencesOf } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { writeRecord } from './write.ts'
 
 export interface UpdateOptions {
   /** The versions that the change was made for; undefined for any. */
   ifVersion?: readonly number[] | undefined
+  /** It is all that happens in its transaction. */
+  sole?: boolean
 }
 
 /**
@@ -43,6 +45,10 @@ export async function updateRecord(
   if (!write) return before
   const { record, previous } = write
   await checkReferences(tx, kind, { record, only: Object.keys(previous) })
+  const hasMore =
+    referencesOf(kind).some(([name]) => name in previous) ||
+    Object.values(rules?.definitions ?? {}).some((definition) => definition.unique)
+  if (options.sole && !hasMore) tx.last()
   await unique(kind, record, () => writeRecord(tx, kind, write))
   if (rules) await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
