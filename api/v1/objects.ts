@@ -20,6 +20,9 @@ export const title = (name: string): string => name[0]!.toUpperCase() + name.sli
 
 const CUSTOM_OPERATORS = CUSTOM_FIELD_TYPES.map((type) => `${type}: ${customTypes[type].operators.join(' ')}`)
 
+const SPEED_NOTE =
+  'However many records there are, a list is quick that is sorted by created_at or updated_at, or filtered to few by id, email, domain, owner_id or what it belongs to; so is q. Other sorts look at every record that matches.'
+
 const CUSTOM_NOTE = `A custom field that has a definition (/v1/custom-fields) is filtered and sorted by its type, one without as a text. Operators by type: ${CUSTOM_OPERATORS.join('; ')}.`
 
 /** With fields that the kind has. */
@@ -34,7 +37,7 @@ function listNote(entity: EntityName): string {
     'tags[has]=vip',
     'custom_fields.tier=gold',
   ]
-  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a repeated parameter is a second filter. ${CUSTOM_NOTE}`
+  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a repeated parameter is a second filter. ${CUSTOM_NOTE} ${SPEED_NOTE}`
 }
 
 const PATCH =
