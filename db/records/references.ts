@@ -127,9 +127,15 @@ export const closesCircle = async (
   id: string,
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
-/** What is found on the way up from `id`, itself included; nothing for references to another kind. */
+/**
+ * What is found on the way up from `id`, itself included; nothing for references to another kind. Until the transaction
+ * ends nobody else asks, so that two changes, each harmless alone, do not close a circle together.
+ */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()
+  await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `${tx.organizationId} ${kind.entity} ${field}`,
+  ])
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `with recursive up (id) as (
        select ?::uuid

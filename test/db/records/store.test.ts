@@ -161,6 +161,18 @@ describe('records', () => {
     await refused(records.update('companies', top.id, { parent_company_id: low.id }), 'validation_error')
   })
 
+  it('lets no two changes close a circle together', async () => {
+    const [a, b] = await Promise.all(['A', 'B'].map((name) => records.create('companies', { name })))
+    for (let i = 0; i < 10; i++) {
+      const done = await Promise.allSettled([
+        records.update('companies', a!.id, { parent_company_id: b!.id }),
+        records.update('companies', b!.id, { parent_company_id: a!.id }),
+      ])
+      assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      for (const { id } of [a!, b!]) await records.update('companies', id, { parent_company_id: null })
+    }
+  })
+
   it('never leaves a reference to a company that is deleted at the same moment', async () => {
     for (let i = 0; i < 20; i++) {
       const company = await records.create('companies', { name: 'A' })
