@@ -64,7 +64,7 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   unauthorized: ['missing or invalid API key'],
   insufficient_scope: ['the key lacks the scope contacts:write'],
   csrf_token_invalid: ['the X-CSRF-Token header is missing', { param: 'X-CSRF-Token' }],
-  not_found: ['contact not found', { merged_into: '01890a5d-ac96-774b-bcce-b302099a8057' }],
+  not_found: ['contact not found'],
   invalid_request: ['cursor and offset exclude each other', { param: 'cursor' }],
   ambiguous_name: ['2 workflows have this name', { candidates: [{ name: 'Greet' }, { name: 'Greet' }] }],
   workflow_invalid: ['the workflow has errors', { validation: { valid: false, errors: [], warnings: [] } }],

@@ -61,11 +61,27 @@ const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
     // Clients are to ignore what they do not know, for answers may grow.
     if (io === 'output' && def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall)
       delete jsonSchema.additionalProperties
+    if (def.type === 'nullable') flatten(jsonSchema)
     // What JSON's whole numbers can be at all is no rule of ours.
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   },
 })
+
+/** `{"type": ["string", "null"], …}` where a choice of two would say no more; else the choice has the description. */
+function flatten(nullable: z.core.JSONSchema.BaseSchema): void {
+  const [inner] = (nullable.anyOf ?? []) as z.core.JSONSchema.BaseSchema[]
+  if (!inner) return
+  const { type = 'object', description } = inner
+  const isSimple = [type].flat().every((one) => one !== 'object' && one !== 'array')
+  if (isSimple && !inner.enum && inner.const === undefined) {
+    delete nullable.anyOf
+    Object.assign(nullable, inner, { type: [type, 'null'].flat() })
+  } else if (description !== undefined) {
+    delete inner.description
+    nullable.description ??= description
+  }
+}
 
 const relocated = (part: unknown): Json =>
   JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/'))

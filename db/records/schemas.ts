@@ -31,6 +31,7 @@ const withDefault = (field: Field) =>
 
 /** The body of POST: what may be left out may also be null. Parsing normalises and fills in defaults. */
 function buildCreate(kind: Kind) {
+  const { atLeastOneOf } = kind
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields)) {
     if (field.readOnly) continue
@@ -55,16 +56,20 @@ function buildCreate(kind: Kind) {
       .max(50)
       .nullish()
       .describe('Records to link the new one with.'),
-  }).superRefine((input, ctx) => {
-    const values = input as Record<string, unknown>
-    if (kind.atLeastOneOf && !kind.atLeastOneOf.some((name) => values[name] != null))
-      ctx.addIssue({
-        code: 'custom',
-        path: [kind.atLeastOneOf[0]!],
-        message: `at least one of ${kind.atLeastOneOf.join(', ')} is required`,
-        params: { type: 'missing' },
-      })
   })
+    .superRefine((input, ctx) => {
+      const values = input as Record<string, unknown>
+      if (atLeastOneOf && !atLeastOneOf.some((name) => values[name] != null))
+        ctx.addIssue({
+          code: 'custom',
+          path: [atLeastOneOf[0]!],
+          message: `at least one of ${atLeastOneOf.join(', ')} is required`,
+          params: { type: 'missing' },
+        })
+    })
+    .describe(
+      `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} must be there.` : ''}`,
+    )
 }
 
 /** The body of PATCH: absent is unchanged, null is cleared, or back at its default. */
