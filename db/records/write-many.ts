@@ -4,46 +4,67 @@ import { searchTextOf, writableColumns } from './columns.ts'
 import type { Kind } from './kind.ts'
 import { eventsOf, type Write } from './write.ts'
 
+/** Characters of JSON in one statement: more of them at once would hold up whatever else the process does. */
+const MAX_JSON = 4 * 1024 * 1024
+
 /**
  * Writes many records of one kind, all of them created or all of them changed, with their histories and events: one
- * statement, whose text is the same however many there are. It is all of them or, where it throws, none.
+ * statement, whose text is the same however many there are; some more where they are very large. Where it throws, the
+ * transaction, or the savepoint, must be undone.
  */
 export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
   if (writes.length === 0) return
-  const created = writes[0]!.action === 'created'
-  // The record as the API shows it is a row too, whose columns bear the names of its fields.
-  const input = writes.map((write) => ({
+  const sql = statement(kind, writes[0]!.action === 'created')
+  const { organizationId, actor } = tx
+  const write = (input: string) =>
+    tx.trx.raw(sql, [
+      input,
+      ...[organizationId],
+      ...[organizationId, kind.object, JSON.stringify(actor)],
+      ...[organizationId],
+    ])
+  let rows: string[] = []
+  let length = 0
+  for (const one of writes) {
+    const row = rowOf(kind, one)
+    if (length + row.length > MAX_JSON && rows.length > 0) {
+      await write(`[${rows.join(',')}]`)
+      rows = []
+      length = 0
+    }
+    rows.push(row)
+    length += row.length
+  }
+  await write(`[${rows.join(',')}]`)
+  tx.wake('agx_events')
+}
+
+/** The record as the API shows it is a row too, whose columns bear the names of its fields. */
+const rowOf = (kind: Kind, write: Write): string =>
+  JSON.stringify({
     record: write.record,
     action: write.action,
     changes: write.changes,
     previous: write.previous ?? null,
     search_text: searchTextOf(kind, write.record),
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
-  }))
-  await tx.trx.raw(
-    `with input as materialized (
-       select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
-              (i.record ->> 'updated_at')::timestamptz as at
-       from jsonb_to_recordset(?) as i (record jsonb, action text, changes jsonb, previous jsonb, search_text text,
-                                        events jsonb)
-     ),
-     record as (${created ? insert(kind) : update(kind)}),
-     history as (
-       insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
-       select ?, ?, id, version, action, changes, ?, at from input
-     )
-     insert into events (organization_id, id, name, data, previous, subject_id, created_at)
-     select ?, e.id, e.name, record, previous, input.id, at
-     from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`,
-    [
-      JSON.stringify(input),
-      ...[tx.organizationId],
-      ...[tx.organizationId, kind.object, JSON.stringify(tx.actor)],
-      ...[tx.organizationId],
-    ],
-  )
-  tx.wake('agx_events')
-}
+  })
+
+const statement = (kind: Kind, created: boolean): string =>
+  `with input as materialized (
+     select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
+            (i.record ->> 'updated_at')::timestamptz as at
+     from jsonb_to_recordset(?) as i (record jsonb, action text, changes jsonb, previous jsonb, search_text text,
+                                      events jsonb)
+   ),
+   record as (${created ? insert(kind) : update(kind)}),
+   history as (
+     insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
+     select ?, ?, id, version, action, changes, ?, at from input
+   )
+   insert into events (organization_id, id, name, data, previous, subject_id, created_at)
+   select ?, e.id, e.name, record, previous, input.id, at
+   from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`
 
 const insert = (kind: Kind): string => {
   const columns = [

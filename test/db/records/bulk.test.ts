@@ -237,6 +237,25 @@ describe('many records at once', () => {
     assert.equal((await db.system('associations').where({ organization_id: organizationId })).length, 1)
   })
 
+  it('writes very large ones in several statements, all of them or none', async () => {
+    const custom_fields = Object.fromEntries(
+      Array.from({ length: 6 }, (_, i) => [`f${i}`, 'x'.repeat(9_900)]),
+    )
+    const made = await records.tenant((tx) =>
+      createMany(
+        tx,
+        'contacts',
+        Array.from({ length: 60 }, (_, i) =>
+          createSchema('contacts').parse({ first_name: `N${i}`, custom_fields }),
+        ),
+      ),
+    )
+    assert.deepEqual(new Set(made.map(typeOf)), new Set(['record']))
+    const { total } = await records.list('contacts', { limit: 1 })
+    const events = await db.system('events').where({ organization_id: organizationId }).count()
+    assert.deepEqual([total, Number(events[0]!.count)], [60, 60])
+  })
+
   it('never lets companies own each other in a circle', async () => {
     const [a, b, c] = await Promise.all(['A', 'B', 'C'].map((name) => records.create('companies', { name })))
     const outcomes = await records.tenant((tx) =>
