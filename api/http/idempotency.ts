@@ -117,11 +117,14 @@ async function isFree(tx: Tenant, identity: IdempotentRequest): Promise<boolean>
   }
 }
 
+/** Who may not now may be allowed to in a minute: a scope is granted, a plan is changed. */
+const UNSTORED = [403, 422, 429]
+
 /** What the handler found wrong is an answer like any other; what never got that far, or may pass, is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]
-  return status < 500 && status !== 429 && status !== 422 && error.type !== 'idempotency_conflict'
+  return status < 500 && !UNSTORED.includes(status) && error.type !== 'idempotency_conflict'
 }
 
 function deferred<T>() {

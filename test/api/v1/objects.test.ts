@@ -102,6 +102,18 @@ describe('/v1/objects', () => {
     assert.deepEqual((await get(`contacts/${made.body.id}`)).body, made.body)
   })
 
+  it('does under the same Idempotency-Key what a scope kept it from doing', async () => {
+    const company = await post('companies', { name: 'Acme' })
+    const request = {
+      body: { first_name: 'Ada', company_id: company.body.id },
+      headers: { 'Idempotency-Key': 'before-the-scope' },
+    }
+    const key = await keyFor('contacts:write')
+    const refused = await api.request('POST', '/v1/objects/contacts', { ...request, key })
+    const granted = await api.request('POST', '/v1/objects/contacts', request)
+    assert.deepEqual([refused.status, granted.status], [403, 201])
+  })
+
   it('says where the label of a link is wrong, and keeps a right one', async () => {
     const contact = await post('contacts', { first_name: 'Ada' })
     const task = await post('tasks', { title: 'Call' })
