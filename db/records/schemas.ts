@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { didYouMean } from '../../workflows/definition/errors.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
@@ -126,9 +127,15 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     .meta({ additionalProperties: false })
   return z.preprocess((input) => {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
-    const entries = Object.entries(input).map(([name, value]) =>
-      clearable.has(name) && typeof value === 'string' && value.trim() === '' ? [name, null] : [name, value],
-    )
+    let others = 0
+    const entries = Object.entries(input)
+      // More than are named are not even looked at.
+      .filter(([name]) => Object.hasOwn(shape, name) || others++ <= MAX_UNKNOWN)
+      .map(([name, value]) =>
+        clearable.has(name) && typeof value === 'string' && value.trim() === ''
+          ? [name, null]
+          : [name, value],
+      )
     return Object.fromEntries(entries)
   }, object)
 }
@@ -140,18 +147,23 @@ export function refuseOthers(
   readOnly: Set<string>,
   ctx: z.RefinementCtx,
 ): void {
+  const names = Object.keys(known)
+  const refuse = (name: string, message: string, params: { type: string; hint?: string }) =>
+    ctx.addIssue({ code: 'custom', path: [name], message, params })
+  let unknown = 0
   for (const name of Object.keys(input)) {
     if (Object.hasOwn(known, name)) continue
-    if (readOnly.has(name))
-      ctx.addIssue({
-        code: 'custom',
-        path: [name],
-        message: 'is set by the service and cannot be written',
-        params: { type: 'read_only' },
-      })
-    else ctx.addIssue({ code: 'unrecognized_keys', keys: [name], input })
+    if (readOnly.has(name)) {
+      refuse(name, 'is set by the service and cannot be written', { type: 'read_only' })
+      continue
+    }
+    if (unknown++ === MAX_UNKNOWN) return
+    refuse(name, 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
   }
 }
+
+/** So many are named, which nobody gets by a slip: a body can have a hundred thousand. */
+const MAX_UNKNOWN = 100
 
 /** Of what may be written: a part of an address. What is deeper has been refused. */
 const MAX_DEPTH = 2

@@ -15,7 +15,8 @@ export const CONTROLS = [
   'fields',
 ] as const
 
-const MAX_FIELDS = 200
+export const MAX_FIELDS = 200
+const TOO_MANY = `has more than ${MAX_FIELDS} fields`
 export const MAX_TEXT = 10_000
 const MAX_ITEMS = 200
 /** How deep lists and objects may be in each other in a field of type json. */
@@ -35,19 +36,29 @@ export const fieldName = z
  * `values.ts` says the rest.
  */
 export const customFields = z
-  .record(
-    fieldName,
-    z.unknown().superRefine((value, ctx) => {
-      const wrong = unstorable(value)
-      if (wrong) ctx.addIssue({ code: 'custom', message: wrong.msg, params: { type: wrong.type } })
-    }),
+  .preprocess(
+    (fields, ctx) => {
+      // Each name would be looked at, and a body has room for a hundred thousand.
+      if (typeof fields !== 'object' || fields === null || Object.keys(fields).length <= MAX_FIELDS)
+        return fields
+      ctx.addIssue({ code: 'custom', message: TOO_MANY, params: { type: 'too_big' } })
+      return z.NEVER
+    },
+    z
+      .record(
+        fieldName,
+        z.unknown().superRefine((value, ctx) => {
+          const wrong = unstorable(value)
+          if (wrong) ctx.addIssue({ code: 'custom', message: wrong.msg, params: { type: wrong.type } })
+        }),
+      )
+      .superRefine((fields, ctx) => {
+        // To measure what is nested without end would overflow the stack; that it is too deep has been said.
+        if (Object.values(fields).some((value) => nestingOf(value) > MAX_JSON_DEPTH)) return
+        for (const { msg, type } of tooMuch(fields))
+          ctx.addIssue({ code: 'custom', message: msg, params: { type } })
+      }),
   )
-  .superRefine((fields, ctx) => {
-    // To measure what is nested without end would overflow the stack; that it is too deep has been said.
-    if (Object.values(fields).some((value) => nestingOf(value) > MAX_JSON_DEPTH)) return
-    for (const { msg, type } of tooMuch(fields))
-      ctx.addIssue({ code: 'custom', message: msg, params: { type } })
-  })
   .meta({ description: 'By name. What has a definition (/v1/custom-fields) is as its type says.' })
 
 /** Why a value can be in no custom field of any type. */
@@ -95,8 +106,7 @@ export const withoutNulls = (fields: unknown): Record<string, unknown> =>
 export function tooMuch(fields: object): Issue[] {
   const loc = ['body', 'custom_fields']
   const issues: Issue[] = []
-  if (Object.keys(fields).length > MAX_FIELDS)
-    issues.push({ loc, msg: `has more than ${MAX_FIELDS} fields`, type: 'too_big' })
+  if (Object.keys(fields).length > MAX_FIELDS) issues.push({ loc, msg: TOO_MANY, type: 'too_big' })
   if (Buffer.byteLength(JSON.stringify(fields)) > MAX_BYTES)
     issues.push({ loc, msg: `is larger than ${MAX_BYTES / 1_024} KiB`, type: 'too_big' })
   return issues

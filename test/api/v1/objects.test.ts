@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Issue } from '../../../db/errors.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { referencesOf } from '../../../db/records/references.ts'
 import type { Scope } from '../../../db/scopes.ts'
@@ -146,6 +147,28 @@ describe('/v1/objects', () => {
       assert.deepEqual([refused.status, refused.body.detail[0].loc.slice(1).join('.')], [422, loc])
       assert.match(refused.body.detail[0].msg, message)
     }
+  })
+
+  it('names the field that an unknown one was meant to be', async () => {
+    const { status, body } = await post('contacts', { first_name: 'Ada', emial: 'ada@example.com', zebra: 1 })
+    const found = body.detail.map(({ loc, msg, type, hint }: Issue) => [loc[1], msg, type, hint])
+    assert.equal(status, 422)
+    assert.deepEqual(found, [
+      ['emial', 'unknown field', 'unrecognized_key', 'did you mean email?'],
+      ['zebra', 'unknown field', 'unrecognized_key', undefined],
+    ])
+  })
+
+  it('is not held up by a body of unknown fields, nor answers with all of them', async () => {
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`emial${i}`, i]))
+    for (const body of [many, { first_name: 'Ada', custom_fields: many }, { custom_fields: many }]) {
+      const refused = await post('contacts', body)
+      assert.equal(refused.status, 422)
+      assert.ok(refused.body.detail.length <= 101, String(refused.body.detail.length))
+    }
+    const capitals = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`K${i}`, i]))
+    const { body } = await post('contacts', { first_name: 'Ada', custom_fields: capitals })
+    assert.equal(body.error.message, 'custom_fields: has more than 200 fields')
   })
 
   it('refuses an empty cursor', async () => {
