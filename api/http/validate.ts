@@ -3,6 +3,8 @@ import type { Issue } from '../../db/errors.ts'
 import { redactText } from '../../db/log.ts'
 
 const MAX_INPUT = 200
+/** What cutting may leave of a character. */
+const HALF_A_PAIR = /[\ud800-\udbff]$/
 const SECRET_NAME = /secret|password|token|key|authorization|credential/i
 
 /** The same schema, refusing keys that it does not know; one that says itself what to do with them stays as it is. */
@@ -53,5 +55,7 @@ export function toIssues(error: z.ZodError, part: string): Issue[] {
 function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
   if (input === undefined || typeof input === 'object' || loc.some((step) => SECRET_NAME.test(String(step))))
     return {}
-  return { input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT) : input }
+  return {
+    input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT).replace(HALF_A_PAIR, '') : input,
+  }
 }

@@ -41,7 +41,7 @@ function listNote(entity: EntityName): string {
 }
 
 const PATCH =
-  'Absent is unchanged, null is cleared, custom_fields are merged key by key. With If-Match and the ETag that was read, a change that came in between is answered 412.'
+  'Absent is unchanged, null is cleared, custom_fields are merged key by key, an address is replaced as a whole. With If-Match and the ETag that was read, a change that came in between is answered 412.'
 
 /** Records of each kind: the same operations, with the kind's own shapes. */
 export const objectRoutes: Route[] = entityNames.flatMap(routesOf)

@@ -171,7 +171,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     operators: ORDERED,
     sql: 'timestamptz',
     filterValue: (value) => (instant.safeParse(value).success ? toTimestamp(value) : undefined),
-    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z',
+    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
     sortable: true,
     // Of hours, minutes and seconds nobody knows what they belong to.
     searched: (value) => String(value).slice(0, 10),

@@ -239,6 +239,8 @@ describe('the gateway', () => {
       const { text, body } = await post({ name: 'ok', size: 'y'.repeat(5000), secret: 'hunter2' })
       assert.doesNotMatch(text, /hunter2/)
       assert.equal(body.detail.find((issue: { input?: string }) => issue.input).input.length, 200)
+      const cut = await post({ name: 'ok', size: `${'y'.repeat(199)}😀` })
+      assert.equal(cut.body.detail[0].input, 'y'.repeat(199))
     })
     it('refuses NUL, half surrogates and keys that reach for prototypes', async () => {
       for (const bad of [

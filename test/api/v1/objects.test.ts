@@ -171,6 +171,13 @@ describe('/v1/objects', () => {
     assert.equal(body.error.message, 'custom_fields: has more than 200 fields')
   })
 
+  it('says how to write the offset of a time in an address', async () => {
+    const { status, body } = await get('contacts?created_at[gte]=2026-01-31T10:00:00+01:00')
+    assert.equal(status, 422)
+    assert.match(body.detail[0].msg, /%2B/)
+    assert.equal((await get('contacts?created_at[gte]=2026-01-31T10:00:00%2B01:00')).status, 200)
+  })
+
   it('refuses an empty cursor', async () => {
     const { status, body } = await get('contacts?cursor=')
     assert.deepEqual([status, body.error.param], [400, 'cursor'])
