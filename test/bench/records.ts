@@ -94,7 +94,7 @@ async function benchMemory(api: ApiProcess, big: Target): Promise<void> {
   const shot = (): Shot => {
     const n = sent++
     const path = paths[n % paths.length]!
-    return { ...(n % 10 === 0 ? { path } : kinds[n % 20 === 1 ? 1 : n % 20 === 2 ? 2 : 0]!(n)), headers }
+    return { ...(n % 100 === 0 ? { path } : kinds[n % 20 === 1 ? 1 : n % 20 === 2 ? 2 : 0]!(n)), headers }
   }
   const readings: number[] = []
   const until = sent + MEMORY_REQUESTS
