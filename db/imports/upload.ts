@@ -4,6 +4,7 @@ import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
 import { undefused } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
+import { looksLikeEmail } from '../records/values.ts'
 import type { Tenant } from '../tenancy.ts'
 import { changeImport, type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
@@ -130,11 +131,7 @@ function headerOf(cells: string[]): string[] {
   })
   if (cells.some((cell) => cell.includes('\0')))
     issues.push(issue('the first row holds NUL: the file is no text', 'save the sheet as "CSV UTF-8"'))
-  if (
-    // Each part without what ends it: else it would take the square of the length of a cell, which may be a MiB.
-    cells.some((cell) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell)) ||
-    !cells.some((cell) => /\p{Letter}/u.test(cell))
-  )
+  if (cells.some(looksLikeEmail) || !cells.some((cell) => /\p{Letter}/u.test(cell)))
     issues.push(
       issue('the first row is no header: it holds values', 'put a row with the names of the columns on top'),
     )

@@ -12,6 +12,12 @@ export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(
 
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
+/**
+ * Whether a text is probably an address; quickly, however long it is: each part is without what ends it, or a MiB that
+ * somebody sends would take its square.
+ */
+export const looksLikeEmail = (text: string): boolean => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(text)
+
 /** To milliseconds in UTC, as everything is stored and shown; undefined outside the years 1 to 9999. */
 export function toTimestamp(value: string): string | undefined {
   const date = new Date(value)

@@ -7,6 +7,7 @@ import {
   SUBJECT_WORDS,
   SYNONYMS,
 } from '../../../db/records/synonyms.ts'
+import { looksLikeEmail } from '../../../db/records/values.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { belongsToCompany, fieldOf } from './targets.ts'
 import type { Mapped } from './types.ts'
@@ -71,7 +72,7 @@ function withoutWrapping(name: string): string {
 
 /** A value that cannot be what its name says is taken only where nothing better is there; validation then says so. */
 function plausible(field: string, value: Leaf['value']): boolean {
-  if (field === 'email') return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(String(value))
+  if (field === 'email') return looksLikeEmail(String(value))
   if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
   return typeof value !== 'boolean'
 }
