@@ -2,16 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
 import { insertLog, type NewLog } from '../../db/incoming/logs.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
-import { ENTITY_OF } from '../../db/incoming/types.ts'
-import { createSchema } from '../../db/records/schemas.ts'
 import { open } from '../../db/seal.ts'
 import type { Actor } from '../../db/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
-import { check } from '../http/validate.ts'
 import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
+import { checkMapped } from './check-mapped.ts'
 import { deliveryFingerprint } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest } from './log-row.ts'
@@ -115,7 +113,7 @@ function contentType(request: IncomingMessage): string {
 }
 
 function validate(webhook: Receiver, mapped: Mapped): void {
-  const checked = check(createSchema(ENTITY_OF[webhook.target_entity]), mapped.fields, 'body')
+  const checked = checkMapped(webhook.target_entity, mapped)
   if ('issues' in checked)
     throw new Refusal('validation_failed', 'the payload does not make a valid record', {
       details: toDetails(checked.issues),

@@ -39,7 +39,7 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
     return { action: 'skipped', record: await record(getRecord(tx, entity, existing)) }
 
   const fields = { ...mapped.fields }
-  if (mapped.company_name) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
+  if (mapped.company_name?.trim()) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
   if (!existing) return { action: 'created', record: await record(createRecord(tx, entity, fields)) }
   const before = await record(getRecord(tx, entity, existing))
   return {

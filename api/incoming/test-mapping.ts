@@ -3,10 +3,9 @@ import { ENTITY_OF, type IncomingWebhook } from '../../db/incoming/types.ts'
 import { holdRules } from '../../db/records/custom-fields/rules.ts'
 import { preparedCustomFields } from '../../db/records/custom-fields/values.ts'
 import type { EntityName } from '../../db/records/kind.ts'
-import { createSchema } from '../../db/records/schemas.ts'
 import type { Tenant } from '../../db/tenancy.ts'
-import { check } from '../http/validate.ts'
 import { toDetails } from './answer.ts'
+import { checkMapped } from './check-mapped.ts'
 import { mapPayload } from './mapping/map.ts'
 import { parseBody } from './parse-body.ts'
 
@@ -19,7 +18,7 @@ export async function testMapping(
   const entity = ENTITY_OF[webhook.target_entity]
   const text = typeof sample.payload === 'string' ? sample.payload : JSON.stringify(sample.payload)
   const mapped = mapPayload(parseBody(Buffer.from(text), sample.content_type), webhook)
-  const checked = check(createSchema(entity), mapped.fields, 'body')
+  const checked = checkMapped(webhook.target_entity, mapped)
   const issues = 'issues' in checked ? checked.issues : await customFieldIssues(tx, entity, checked.value)
   return {
     object: 'incoming_webhook_test',

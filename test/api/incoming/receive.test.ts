@@ -26,6 +26,16 @@ describe('incoming webhooks', function () {
     assert.deepEqual([first.status, first.action, last.action], ['Success', 'Created', 'Updated'])
   })
 
+  it('refuse a company that there cannot be, naming what is wrong', async () => {
+    const webhook = await test.createWebhook()
+    const payload = { email: 'long@example.com', company: 'x'.repeat(300) }
+    const { status, body } = await test.send(webhook, payload)
+    assert.deepEqual([status, body.error], [400, 'validation_failed'])
+    assert.deepEqual(body.details, { company_name: 'Too big: expected string to have <=255 characters' })
+    const blank = await test.send(webhook, { email: 'blank@example.com', company: ' ' })
+    assert.equal(blank.status, 200)
+  })
+
   it('make one contact of a hundred equal payloads at once', async () => {
     const webhook = await test.createWebhook({ rate_limit: 1000, deduplication: { action: 'Skip' } })
     const answers = await Promise.all(
