@@ -2,8 +2,6 @@ import { z } from 'zod'
 import { decodeCursor, encodeCursor, queryHash } from '../../db/cursor.ts'
 import {
   createDefinition,
-  type DefinitionInput,
-  type DefinitionPatch,
   deleteDefinition,
   getDefinition,
   listDefinitions,
@@ -11,128 +9,20 @@ import {
   type NamedDefinition,
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
-import { fieldName, unstorable } from '../../db/records/custom-fields/shape.ts'
-import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
-import { refuseOthers } from '../../db/records/schemas.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import {
+  contradictionsIn,
+  createBody,
+  deletedSchema,
+  deleteQuery,
+  shown,
+  updateBody,
+} from './custom-field-shapes.ts'
 import { tagged, title } from './objects.ts'
-
-const MAX_OPTIONS = 500
-
-const type = z
-  .enum(CUSTOM_FIELD_TYPES)
-  .describe(
-    'What values are. Kept in one form: a date as 2026-01-31, a time in UTC, a phone number as E.164 where it parses. Texts that say a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) are read as one, as forms and CSV files write them; an empty text is null.',
-  )
-const label = z.string().trim().min(1).max(255).describe('What people see; default: the name.')
-const description = z.string().trim().max(2_000).nullable()
-const required = z
-  .boolean()
-  .describe(
-    'A new record must have a value (or gets the default), and a value cannot be cleared. Records from before that have none can still be changed elsewhere.',
-  )
-const unique = z
-  .boolean()
-  .describe(
-    `No two records that are not deleted share a value; text is compared without regard to case. Types that can: ${UNIQUE_TYPES.join(', ')}. A record that is restored must find its value free.`,
-  )
-const options = z
-  .array(
-    z
-      .string()
-      .trim()
-      .min(1)
-      .max(255)
-      .refine((option) => !option.includes(';'), 'has a semicolon, which separates options in lists'),
-  )
-  .min(1)
-  .max(MAX_OPTIONS)
-  .refine(
-    (list) => new Set(list.map((option) => option.toLowerCase())).size === list.length,
-    'has an option twice',
-  )
-  .nullable()
-  .describe('Of select and multi_select: the values there are. Written in any case, kept as here.')
-const fallback = z
-  .unknown()
-  .superRefine((value, ctx) => {
-    const wrong = unstorable(value)
-    if (wrong) ctx.addIssue({ code: 'custom', message: wrong.msg, params: { type: wrong.type } })
-  })
-  .describe('What a new record gets that comes without a value, or with null. Not of a unique field.')
-
-const createBody: z.ZodType<DefinitionInput & { name: string }> = z
-  .strictObject({
-    name: fieldName.describe('The key in `custom_fields`. It never changes.'),
-    type,
-    label: label.optional(),
-    description: description.optional(),
-    required: required.optional(),
-    unique: unique.optional(),
-    options: options.optional(),
-    default: fallback.optional(),
-  })
-  .meta({ id: 'CustomFieldCreate' })
-
-const changeable = {
-  type: type.optional(),
-  label: label.optional(),
-  description: description.optional(),
-  required: required.optional(),
-  unique: unique.optional(),
-  options: options.optional(),
-  default: fallback.optional(),
-}
-const READ_ONLY = new Set(['object', 'entity', 'name', 'version', 'created_at', 'updated_at'])
-
-const updateBody: z.ZodType<DefinitionPatch> = z
-  .object(changeable)
-  .catchall(z.unknown())
-  .superRefine((input, ctx) => refuseOthers(input, changeable, READ_ONLY, ctx), {
-    when: ({ value }) => typeof value === 'object' && value !== null,
-  })
-  .meta({ additionalProperties: false })
-  .meta({ id: 'CustomFieldUpdate' })
-
-const deleteQuery = z.strictObject({
-  delete_values: z
-    .enum(['true', 'false'])
-    .default('false')
-    .describe('Whether the values are taken from the records, too.'),
-})
-
-const shown = z
-  .object({
-    object: z.literal('custom_field'),
-    entity: z.enum(entityNames as [EntityName, ...EntityName[]]),
-    name: z.string(),
-    type: z.enum(CUSTOM_FIELD_TYPES),
-    label: z.string(),
-    description: z.string().nullable(),
-    required: z.boolean(),
-    unique: z.boolean(),
-    options: z.array(z.string()).nullable(),
-    default: z.unknown(),
-    version: z.int(),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-  })
-  .meta({ id: 'CustomField' })
-
-const deletedSchema = z
-  .object({
-    object: z.literal('custom_field'),
-    entity: z.enum(entityNames),
-    name: z.string(),
-    deleted: z.literal(true),
-    deleted_at: z.iso.datetime(),
-    values_deleted: z.int().describe('How many records had a value taken.'),
-  })
-  .meta({ id: 'DeletedCustomField' })
 
 const params = z.object({ name: z.string() })
 
@@ -184,6 +74,7 @@ function routesOf(entity: EntityName): Route[] {
       etag: true,
       handler: async ({ body: { name, ...input }, tenant, setHeader }) =>
         tagged(setHeader, present(await tenant((tx) => createDefinition(tx, entity, name, input)))),
+      otherIssues: async (_, { body }) => contradictionsIn(body),
     }),
     route({
       ...byName,

@@ -119,12 +119,22 @@ export async function deleteDefinition(
 
 const hasOptions = (type: CustomFieldType) => type === 'select' || type === 'multi_select'
 
+/** What contradicts itself in a definition, of which other parts may be wrong and left out. */
+export const contradictions = (input: DefinitionInput): Issue[] => readInput('', input).issues
+
+type Stamps = Pick<Definition, 'version' | 'created_at' | 'updated_at'>
+
 /** The whole of a definition, or throws `validation_error` with all that contradicts itself in it. */
-function completed(
+function completed(name: string, input: DefinitionInput, stamps: Stamps): Definition {
+  const { said, issues } = readInput(name, input)
+  if (issues.length > 0) throw invalid(issues)
+  return { ...said, ...stamps }
+}
+
+function readInput(
   name: string,
   input: DefinitionInput,
-  stamps: Pick<Definition, 'version' | 'created_at' | 'updated_at'>,
-): Definition {
+): { said: Omit<Definition, keyof Stamps>; issues: Issue[] } {
   const { type, label = name, unique = false, required = false } = input
   const options = input.options ?? null
   const issues: Issue[] = []
@@ -142,11 +152,8 @@ function completed(
     else fallback = reading.value
     for (const { msg } of tooMuch({ [name]: fallback })) wrong('default', msg)
   }
-  if (issues.length > 0) throw invalid(issues)
-  return {
-    ...{ type, label, description: input.description ?? null, required, unique, options },
-    ...{ default: fallback, ...stamps },
-  }
+  const description = input.description ?? null
+  return { said: { type, label, description, required, unique, options, default: fallback }, issues }
 }
 
 function definitionOf(definitions: Rules['definitions'], name: string): Definition {

@@ -105,6 +105,11 @@ describe('/v1/custom-fields', () => {
       [{ name: 'a', type: 'text', label: '', required: 'yes' }, 'label', 'required'],
       [{ name: 'a', type: 'json', default: JSON.parse('['.repeat(20) + ']'.repeat(20)) }, 'default'],
       [{ name: 'a', type: 'json', default: 'x'.repeat(10_001) }, 'default'],
+      [
+        { name: 'limit', type: 'boolean', unique: true, options: ['a'], default: 'maybe', foo: 1 },
+        ...['name', 'unique', 'options', 'default', 'foo'],
+      ],
+      [{ name: 'A', type: 'number', options: ['x', 'X'], default: 'y' }, 'name', 'options', 'default'],
     ]
     for (const [body, ...fields] of wrong) {
       const { status, body: answer } = await define(body)
