@@ -1,10 +1,12 @@
 import { findOldestCompany } from '../../db/incoming/dedupe.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
+import { holdRules } from '../../db/records/custom-fields/rules.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import { createSchema } from '../../db/records/schemas.ts'
-import { createRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { createRecord, updateRecord } from '../../db/records/store.ts'
+import { lockRecords } from '../../db/records/update.ts'
 import { findByKey } from '../../db/records/upsert.ts'
 import type { Tenant } from '../../db/tenancy.ts'
 import type { Mapped } from './mapping/types.ts'
@@ -32,20 +34,27 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
   const by = entities[entity].fields.email ? webhook.deduplication.by : 'external_id'
   const key = mapped.fields[by]
   const existing =
-    action !== 'Create Anyway' && typeof key === 'string'
-      ? (await findByKey(tx, entity, by, key))[0]
-      : undefined
-  if (existing && action === 'Skip')
-    return { action: 'skipped', record: await record(getRecord(tx, entity, existing)) }
+    action !== 'Create Anyway' && typeof key === 'string' ? await findOldest(tx, entity, by, key) : undefined
+  if (existing && action === 'Skip') return { action: 'skipped', record: existing }
 
   const fields = { ...mapped.fields }
   if (mapped.company_name?.trim()) fields.company_id = await findOrCreateCompany(tx, mapped.company_name)
   if (!existing) return { action: 'created', record: await record(createRecord(tx, entity, fields)) }
-  const before = await record(getRecord(tx, entity, existing))
-  return {
-    action: 'updated',
-    record: await record(updateRecord(tx, entity, existing, changes(fields, mapped, before))),
+  const patch = changes(fields, mapped, existing)
+  return { action: 'updated', record: await record(updateRecord(tx, entity, existing.id, patch)) }
+}
+
+/** Held until the transaction ends, so that nobody deletes it meanwhile. */
+async function findOldest(tx: Tenant, entity: EntityName, by: string, key: string) {
+  const ids = await findByKey(tx, entity, by, key)
+  if (ids.length === 0) return undefined
+  // Rules before records, as everywhere.
+  await holdRules(tx, entity)
+  for (const id of ids) {
+    const found = (await lockRecords(tx, entity, [id])).get(id)
+    if (found) return found as Saved['record']
   }
+  return undefined
 }
 
 /**

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { deleteRecord } from '../../../db/records/store.ts'
+import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 describe('deduplication of incoming webhooks', function () {
@@ -15,6 +17,26 @@ describe('deduplication of incoming webhooks', function () {
     return body
   }
   const webhookThat = (action: string, by = 'email') => test.createWebhook({ deduplication: { action, by } })
+
+  it('makes a new record where somebody deletes the one that was found', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 1_000 })
+    const { organization_id } = await test.db
+      .system('incoming_webhooks')
+      .where({ id: webhook.id })
+      .first('organization_id')
+    for (let round = 0; round < 20; round++) {
+      const payload = { email: `gone${round}@example.com` }
+      const { body } = await test.send(webhook, payload)
+      const later = new Promise((resolve) => setTimeout(resolve, round % 8))
+      const [again] = await Promise.all([
+        test.send(webhook, { ...payload, first_name: 'Ada' }),
+        later.then(() =>
+          test.db.tenant(organization_id, testActor, (tx) => deleteRecord(tx, 'contacts', body.record_id)),
+        ),
+      ])
+      assert.equal(again.status, 200, JSON.stringify(again.body))
+    }
+  })
 
   it('Skip leaves the record as it is, and says which it was', async () => {
     const contact = await make({ email: 'skip@example.com', first_name: 'Ada' })
