@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
-import { type Filter, parseFilter, sortable } from '../../db/records/filters.ts'
+import { type Filter, MAX_FILTERS, MAX_VALUES, parseFilter, sortable } from '../../db/records/filters.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/kinds/index.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
@@ -78,7 +78,12 @@ function listQuery(entity: EntityName, query: Parameters<RecordEffects['search']
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
   if (!sortable(entities[entity], sort))
     throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
-  const parsed = Object.entries(filters).map(([parameter, value]) => filterOf(entity, parameter, value))
+  const given = Object.entries(filters)
+  if (given.length > MAX_FILTERS)
+    throw new NodeError('validation_error', `There may be at most ${MAX_FILTERS} filters.`)
+  const parsed = given.map(([parameter, value]) => filterOf(entity, parameter, value))
+  if (parsed.reduce((sum, { values }) => sum + values.length, 0) > MAX_VALUES)
+    throw new NodeError('validation_error', `All filters together may have at most ${MAX_VALUES} values.`)
   return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
 }
 

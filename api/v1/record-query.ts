@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
 import { triedByType } from '../../db/records/custom-fields/query.ts'
-import { type Filter, parseFilter, sortable, sortNames, unknownHint } from '../../db/records/filters.ts'
+import {
+  type Filter,
+  MAX_FILTERS,
+  MAX_VALUES,
+  parseFilter,
+  sortable,
+  sortNames,
+  unknownHint,
+} from '../../db/records/filters.ts'
 import type { EntityName, Kind } from '../../db/records/kind.ts'
 import { entities } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
@@ -16,10 +24,6 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   /** The fields to answer with; undefined for all. */
   fields: string[] | undefined
 }
-
-const MAX_FILTERS = 50
-/** Of all filters together: PostgreSQL binds at most 65,535 in a statement. */
-const MAX_VALUES = 10_000
 
 /** The query parameters of a list of one kind: the controls, and a filter by every field. */
 export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {

@@ -30,6 +30,11 @@ const COMMON: Record<string, FieldType> = Object.fromEntries(
   ),
 )
 
+/** Of one query. */
+export const MAX_FILTERS = 50
+/** Of all filters together: PostgreSQL binds at most 65,535 in a statement. */
+export const MAX_VALUES = 10_000
+
 export const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
