@@ -15,6 +15,7 @@ import * as exportStarts from './0013_export_starts.ts'
 import * as importKeys from './0014_import_keys.ts'
 import * as listIndexes from './0015_list_indexes.ts'
 import * as leases from './0016_leases.ts'
+import * as externalIds from './0017_external_ids.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -34,4 +35,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0014_import_keys', importKeys],
   ['0015_list_indexes', listIndexes],
   ['0016_leases', leases],
+  ['0017_external_ids', externalIds],
 ]

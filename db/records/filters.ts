@@ -175,7 +175,8 @@ const nameOf = (field: string): string => CUSTOM.exec(field)![1]!
 function expressionOf(kind: Kind, field: string): string {
   const custom = CUSTOM.exec(field)
   if (custom) return `lower(custom_fields ->> '${custom[1]}')`
-  if (field === 'email' || (kind.entity === 'companies' && field === 'name')) return `${field}_lower`
+  if (field === 'external_id' || field === 'email' || (kind.entity === 'companies' && field === 'name'))
+    return `${field}_lower`
   const known = typeOf(kind, field)!.type as FieldType
   return fieldTypes[known].sql === 'text' && known !== 'domain' ? `lower(${field})` : field
 }
