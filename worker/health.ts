@@ -11,6 +11,7 @@ const CACHED_MS = 2_000
 const POLLED_MS = 120_000
 /** temporal.api.enums.v1.TaskQueueType. */
 const WORKFLOW_QUEUE = 1
+const ACTIVITY_QUEUE = 2
 
 interface Watched {
   connection: NativeConnection
@@ -95,12 +96,12 @@ async function check(
 /** Whether Temporal has heard of late from every worker of this process, on its task queue. */
 async function isPolling({ connection, workers }: Watched): Promise<boolean> {
   const polling = workers.map(async (worker) => {
-    const { namespace, taskQueue, identity } = worker.options
+    const { namespace, taskQueue, identity, workflowBundle } = worker.options
     if (worker.getState() !== 'RUNNING') return false
     const { pollers } = await connection.workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name: taskQueue },
-      taskQueueType: WORKFLOW_QUEUE,
+      taskQueueType: workflowBundle ? WORKFLOW_QUEUE : ACTIVITY_QUEUE,
     })
     return pollers.some((poller) => {
       const at = Number(poller.lastAccessTime?.seconds ?? 0) * 1_000

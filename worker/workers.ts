@@ -2,6 +2,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
+import { filesTaskQueue } from '../workflows/protocol.ts'
 
 export interface WorkersOptions {
   connection: NativeConnection
@@ -19,9 +20,6 @@ const CACHED_WORKFLOWS = 1_000
 
 /** Deliveries have a task queue and slots of their own: slow receivers hold no run up. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
-
-/** So have imports and exports: few at once, for each takes as much of the database as it can get. */
-export const filesTaskQueue = (taskQueue: string) => `${taskQueue}-files`
 
 const FILES_AT_ONCE = 4
 
@@ -55,16 +53,15 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,
     }),
+    // Activities only: the workflows of files run beside those of runs, and a thread for them would cost 30 MB.
     Worker.create({
-      ...shared,
-      workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 2 },
+      connection,
+      namespace,
+      shutdownGraceTime: shared.shutdownGraceTime,
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
       taskQueue: filesTaskQueue(taskQueue),
       activities: options.files,
-      maxConcurrentWorkflowTaskExecutions: FILES_AT_ONCE,
       maxConcurrentActivityTaskExecutions: FILES_AT_ONCE,
-      maxConcurrentLocalActivityExecutions: FILES_AT_ONCE,
-      maxCachedWorkflows: 10 * FILES_AT_ONCE,
     }),
   ])
 }

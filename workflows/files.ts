@@ -1,4 +1,5 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow'
+import { filesTaskQueue } from './protocol.ts'
 
 /** In stored histories: it may grow, and what is there keeps its meaning. Rows of files never travel here. */
 export interface FileInput {
@@ -46,6 +47,7 @@ async function untilDone(
   renew: () => Promise<never>,
 ): Promise<{ status: string }> {
   const work = proxyActivities<Files>({
+    taskQueue: filesTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
     // A database that is away holds the file up, and never fails it.

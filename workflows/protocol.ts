@@ -71,3 +71,6 @@ export interface NodeTestInput {
   organization_id: string
   test_id: string
 }
+
+/** Of the activities on files: they have slots of their own, so that a long file holds no run up. */
+export const filesTaskQueue = (taskQueue: string): string => `${taskQueue}-files`

@@ -10,7 +10,6 @@ import {
   type Selection,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
-import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -22,11 +21,6 @@ type Request = RouteRequest<z.output<typeof params>>
 
 /** Parameters of the list that say how to page, which is the export's own business. */
 const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
-
-const queries = Object.fromEntries(entityNames.map((entity) => [entity, recordQuery(entity)])) as Record<
-  EntityName,
-  ReturnType<typeof recordQuery>
->
 
 const newExport = z
   .object({
@@ -61,7 +55,7 @@ const newExport = z
     for (const name of Object.keys(query))
       if (PAGING.includes(name))
         ctx.addIssue({ code: 'custom', path: ['query', name], message: 'is not for exports' })
-    const parsed = queries[entity].safeParse(query)
+    const parsed = recordQuery(entity).safeParse(query)
     for (const issue of parsed.error?.issues ?? []) ctx.addIssue({ ...issue, path: ['query', ...issue.path] })
     if (!parsed.success) return z.NEVER
     const { sort, order, q, match, filters } = parsed.data

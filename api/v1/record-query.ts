@@ -11,7 +11,7 @@ import {
   unknownHint,
 } from '../../db/records/filters.ts'
 import type { EntityName, Kind } from '../../db/records/kind.ts'
-import { entities } from '../../db/records/kinds/index.ts'
+import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
 import type { Tenant } from '../../db/tenancy.ts'
@@ -26,7 +26,9 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
 }
 
 /** The query parameters of a list of one kind: the controls, and a filter by every field. */
-export function recordQuery(entity: EntityName): z.ZodType<RecordQuery> {
+export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queries[entity]
+
+function buildQuery(entity: EntityName): z.ZodType<RecordQuery> {
   const kind = entities[entity]
   const shown = Object.keys(recordSchema(entity).shape)
   const controls = {
@@ -112,3 +114,9 @@ function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   if (parsed.length > MAX_FILTERS) tooMuch(`at most ${MAX_FILTERS} filters`)
   if (values > MAX_VALUES) tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
 }
+
+/** Made once, for seven routes share each. */
+const queries = Object.fromEntries(entityNames.map((entity) => [entity, buildQuery(entity)])) as Record<
+  EntityName,
+  z.ZodType<RecordQuery>
+>

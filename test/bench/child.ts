@@ -27,11 +27,13 @@ export async function startChild(file: string, args: string[]): Promise<BenchChi
 }
 
 async function answer<T>(child: ChildProcess): Promise<T> {
+  // Takes the listener back that had nothing to hear.
+  const heard = new AbortController()
   const [message] = await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => {
+    once(child, 'message', heard),
+    once(child, 'exit', heard).then(([code]) => {
       throw new Error(`the floor's process ended (${code})`)
     }),
-  ])
+  ]).finally(() => heard.abort())
   return message as T
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import pg from 'pg'
 import { advanceImport, type Read } from '../../db/imports/advance.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { filesTaskQueue } from '../../worker/workers.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
@@ -231,7 +230,7 @@ describe('imports', function () {
     await db.system('imports').where({ id: body.id }).update({ status: 'running', starts: 2 })
     const input = { organization_id: api.organizationId, id: body.id, start: 1, summary: 'import' }
     const result = await worker.client.workflow.execute('importRecords', {
-      taskQueue: filesTaskQueue(worker.taskQueue),
+      taskQueue: worker.taskQueue,
       workflowId: `import:${body.id}`,
       workflowExecutionTimeout: '5 seconds',
       args: [input],

@@ -34,7 +34,7 @@ export interface FileRow {
 export const fileWorkflowId = (sort: FileSort, row: Pick<FileRow, 'id' | 'starts'>) =>
   row.starts <= 1 ? `${sort.noun}:${row.id}` : `${sort.noun}:${row.id}:${row.starts}`
 
-/** Files to be read or written. `taskQueue` is their own, so that a long file holds no run up. */
+/** Files to be read or written. */
 export function filesQueue(sort: FileSort, taskQueue: string): Queue<FileRow> {
   const key = (row: FileRow) => [row.organization_id, row.id, row.starts]
   return {

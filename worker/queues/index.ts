@@ -1,7 +1,7 @@
 import type { Logger } from '../../db/log.ts'
 import { eventsQueue } from '../match-events.ts'
 import type { Queue } from '../relay.ts'
-import { deliveriesTaskQueue, filesTaskQueue } from '../workers.ts'
+import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
@@ -16,6 +16,6 @@ export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }
     eventsQueue(),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
-    ...FILE_SORTS.map((sort) => filesQueue(sort, filesTaskQueue(taskQueue))),
+    ...FILE_SORTS.map((sort) => filesQueue(sort, taskQueue)),
   ]
 }
