@@ -5,8 +5,11 @@ import type { Tenant } from '../tenancy.ts'
 import { cellsOf, exportColumns } from './columns.ts'
 import { changeExport, type ExportRow, lockExport } from './exports.ts'
 
-/** Records of one transaction, which is one piece of the file. */
-const ROWS = 500
+/** Records of the first piece, and of any. */
+const FIRST_ROWS = 50
+const MAX_ROWS = 500
+/** About what a piece holds, as far as the records so far tell of the next ones: it is in memory whole. */
+const PIECE_BYTES = 1_048_576
 
 /**
  * Adds the next piece to the file of an export: the rows and how far it is then in this one transaction, so that a
@@ -42,7 +45,7 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
   const columns = row.columns ?? (await exportColumns(tx, entity, fields))
   const page = await listRecords(tx, entity, {
     ...list_query,
-    ...{ limit: ROWS, offset: 0, count: 'none' },
+    ...{ limit: rowsOfNextPiece(row), offset: 0, count: 'none' },
     cursor: row.cursor ?? undefined,
   })
   const cells = await cellsOf(tx, entity, columns)
@@ -65,4 +68,9 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
     ended_at: page.has_more ? null : tx.trx.fn.now(),
     lease_until: null,
   })
+}
+
+function rowsOfNextPiece({ rows, bytes }: ExportRow): number {
+  if (rows === 0) return FIRST_ROWS
+  return Math.min(MAX_ROWS, Math.max(1, Math.floor(PIECE_BYTES / (bytes / rows))))
 }
