@@ -8,11 +8,13 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { ConfigError } from './config.ts'
 import { type Install, install } from './embedded-install.ts'
@@ -51,17 +53,17 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   let server = runningServer(programs.dataDir)
   const adopted = server !== undefined
   if (!server) {
-    rmSync(join(programs.dataDir, 'postmaster.pid'), { force: true })
     const port = await freePort(options.port ?? settings.port)
     if (options.port !== undefined && options.port !== port)
       throw new ConfigError(
         `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
       )
     writeSettings(options.dataDir, { ...settings, port })
-    server = spawnServer(programs, port, options)
-  }
+    server = await launch(programs, port, options)
+  } else if (!(await waitUntilReady(programs.dataDir, server)))
+    throw new Error(`PostgreSQL is running but does not get ready: see ${options.logFile}`)
   const { pid, identity } = server
-  const port = await waitUntilReady(programs.dataDir, pid, identity, options.logFile)
+  const port = Number(postmasterFile(programs.dataDir)[3])
   const url = `postgres://postgres:${settings.password}@127.0.0.1:${port}/agx`
   await ensureDatabase(url)
   return {
@@ -197,26 +199,52 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
   }
 }
 
-async function waitUntilReady(
-  dataDir: string,
-  pid: number,
-  identity: string,
-  logFile: string,
-): Promise<number> {
-  const deadline = Date.now() + 60_000
+/** Starts the server and waits until it answers; where sessions of a killed one still end, as soon as they have. */
+async function launch(programs: Install, port: number, options: EmbeddedOptions): Promise<Server> {
+  const deadline = Date.now() + 30_000
   for (;;) {
-    const lines = postmasterFile(dataDir)
-    if (lines[0] === String(pid) && lines[7]?.trim() === 'ready') return Number(lines[3])
-    if (processIdentity(pid) !== identity || Date.now() > deadline)
-      throw new Error(`PostgreSQL did not start: ${lastProblem(logFile)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    freeLockFile(programs.dataDir)
+    const before = existsSync(options.logFile) ? statSync(options.logFile).size : 0
+    const server = spawnServer(programs, port, options)
+    if (await waitUntilReady(programs.dataDir, server)) return server
+    const log = readFileSync(options.logFile).subarray(before).toString()
+    const waits = log.includes('pre-existing shared memory block') && Date.now() < deadline
+    if (!waits) throw new Error(`PostgreSQL did not start: ${problemIn(log) ?? `see ${options.logFile}`}`)
+    await setTimeout(100)
   }
 }
 
-function lastProblem(logFile: string): string {
-  const lines = readFileSync(logFile, 'utf8').split('\n')
-  return lines.findLast((line) => /FATAL|ERROR|LOG: {2}could not/.test(line)) ?? `see ${logFile}`
+/**
+ * After kill -9 or a crash of the machine, postmaster.pid may name a process that is somebody else's by now, and
+ * PostgreSQL would not start. Its own parent's it passes over. The file stays: by its other lines PostgreSQL sees
+ * whether sessions of the killed server are still at work on the data.
+ */
+function freeLockFile(dataDir: string): void {
+  const file = join(dataDir, 'postmaster.pid')
+  const [, ...rest] = postmasterFile(dataDir)
+  if (rest.length > 0) writeFileSync(file, [process.pid, ...rest].join('\n'))
+  // Empty, it is of a server that was killed before it had any session.
+  else rmSync(file, { force: true })
 }
+
+/** False when the server ends instead, or does not get ready in a minute. */
+async function waitUntilReady(dataDir: string, { pid, identity }: Server): Promise<boolean> {
+  const deadline = Date.now() + 60_000
+  while (processIdentity(pid) === identity && Date.now() < deadline) {
+    const lines = postmasterFile(dataDir)
+    if (lines[0] === String(pid) && lines[7]?.trim() === 'ready') return true
+    await setTimeout(20)
+  }
+  return false
+}
+
+/** The last thing the server complained of; that sessions of a killed one end is not its complaint. */
+const problemIn = (log: string): string | undefined =>
+  log
+    .split('\n')
+    .findLast(
+      (line) => /FATAL|ERROR|LOG: {2}could not/.test(line) && !line.includes('unexpected postmaster exit'),
+    )
 
 async function ensureDatabase(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url.replace(/agx$/, 'postgres') })

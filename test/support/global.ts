@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, openSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { freePort, startPostgres } from '../../db/embedded.ts'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
+import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 
 /**
@@ -51,11 +51,4 @@ async function startTestTemporal(): Promise<void> {
   stops.push(reaper(`kill -KILL ${child.pid}; rm -rf '${folder}'`))
   await prepareServer(`127.0.0.1:${port}`, 'default', 30_000)
   process.env.TEST_TEMPORAL_ADDRESS = `127.0.0.1:${port}`
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'agx-test-'))
-  // Root hands PostgreSQL to another user, who must get there.
-  chmodSync(folder, 0o755)
-  return folder
 }

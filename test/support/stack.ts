@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../db/embedded.ts'
+import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 
 /** The processes of a running stack. */
@@ -166,11 +166,4 @@ function cleanUp(supervisor: number, dataDir: string): string {
     kill -QUIT $(head -n 1 '${dataDir}/postgres/postmaster.pid')
     sleep 0.3
     rm -rf '${dataDir}'`
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'agx-stack-'))
-  // Root hands PostgreSQL to another user, who must get there.
-  chmodSync(folder, 0o755)
-  return folder
 }
