@@ -4,7 +4,7 @@ import { type BornLink, filledBy, makeLinks, requireLinked } from './born-linked
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
 import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique, freeUnique } from './custom-fields/unique.ts'
+import { claimUnique, freeUnique, hasUnique } from './custom-fields/unique.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -49,9 +49,7 @@ export async function createRecord(
   const { record } = write
   await checkReferences(tx, kind, { record })
   const hasMore =
-    links.length > 0 ||
-    referencesOf(kind).some(([name]) => record[name] !== null) ||
-    Object.values(rules.definitions).some((definition) => definition.unique)
+    links.length > 0 || referencesOf(kind).some(([name]) => record[name] !== null) || hasUnique(rules)
   if (sole && !hasMore) tx.last()
   await unique(kind, record, () => writeRecord(tx, kind, write))
   await claimUnique(tx, kind, rules, [write])

@@ -4,7 +4,7 @@ import { requireVersion } from '../version.ts'
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
 import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique } from './custom-fields/unique.ts'
+import { claimUnique, hasUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -46,8 +46,7 @@ export async function updateRecord(
   const { record, previous } = write
   await checkReferences(tx, kind, { record, only: Object.keys(previous) })
   const hasMore =
-    referencesOf(kind).some(([name]) => name in previous) ||
-    Object.values(rules?.definitions ?? {}).some((definition) => definition.unique)
+    referencesOf(kind).some(([name]) => name in previous) || (rules !== undefined && hasUnique(rules))
   if (options.sole && !hasMore) tx.last()
   await unique(kind, record, () => writeRecord(tx, kind, write))
   if (rules) await claimUnique(tx, kind, rules, [write])

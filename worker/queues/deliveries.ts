@@ -2,10 +2,10 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
-import { transaction } from '../../db/transaction.ts'
 import type { deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import { type Queue, refusal } from '../relay.ts'
+import { claimAlone } from './claim.ts'
 
 const LEASE_SECONDS = 30
 
@@ -74,18 +74,11 @@ export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Qu
 }
 
 /**
- * One relay claims at a time, so that an endpoint's concurrency holds exactly; organizations take turns. The lanes
- * (endpoints) with something queued are found by skipping through the index: what waits costs nothing.
+ * Organizations take turns. The lanes (endpoints) with something queued are found by skipping through the index: what
+ * waits costs nothing.
  */
-async function claim(db: Knex, limit: number): Promise<DeliveryRow[]> {
-  return transaction(db, undefined, async ({ trx, last }) => {
-    const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim deliveries')) as mine")
-    if (!lock.rows[0].mine) return []
-    last()
-    const { rows } = await trx.raw<{ rows: DeliveryRow[] }>(CLAIM, { limit, lease: LEASE_SECONDS })
-    return rows
-  })
-}
+const claim = (db: Knex, limit: number): Promise<DeliveryRow[]> =>
+  claimAlone(db, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
 
 const CLAIM = `
   with recursive lanes as (

@@ -4,6 +4,7 @@ import type { Actor } from '../../db/tenancy.ts'
 import type { FileInput } from '../../workflows/files.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
+import { claimAlone } from './claim.ts'
 
 const LEASE_SECONDS = 30
 /** Of each organization and sort at once: a file takes as much of the database as it can get. */
@@ -65,33 +66,27 @@ export function filesQueue(sort: FileSort, taskQueue: string): Queue<FileRow> {
 }
 
 /** The oldest of each organization first, as long as it has a free slot. */
-async function claim(db: Knex, { table }: FileSort, limit: number): Promise<FileRow[]> {
-  return db.transaction(async (trx) => {
-    const lock = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [
-      `agx claim ${table}`,
-    ])
-    if (!lock.rows[0].mine) return []
-    const { rows } = await trx.raw<{ rows: FileRow[] }>(
-      `with organizations as (select distinct organization_id from ${table} where status = 'queued'),
-       candidates as (
-         select q.* from organizations o cross join lateral (
-           select f.organization_id, f.id, f.lease_until,
-             row_number() over (order by f.id) + (
-               select count(*) from ${table} b where b.organization_id = o.organization_id and b.status = 'running'
-             ) as place
-           from ${table} f
-           where f.organization_id = o.organization_id and f.status = 'queued'
-           order by f.id limit :atOnce) q
-         where q.place <= :atOnce and (q.lease_until is null or q.lease_until < now()))
-       update ${table} f set lease_until = now() + make_interval(secs => :lease)
-       from (select * from candidates order by place limit :limit) c
-       where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'
-       returning f.organization_id, f.id, f.entity, f.starts`,
-      { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
-    )
-    return rows
-  })
-}
+const claim = (db: Knex, { table }: FileSort, limit: number): Promise<FileRow[]> =>
+  claimAlone(
+    db,
+    table,
+    `with organizations as (select distinct organization_id from ${table} where status = 'queued'),
+     candidates as (
+       select q.* from organizations o cross join lateral (
+         select f.organization_id, f.id, f.lease_until,
+           row_number() over (order by f.id) + (
+             select count(*) from ${table} b where b.organization_id = o.organization_id and b.status = 'running'
+           ) as place
+         from ${table} f
+         where f.organization_id = o.organization_id and f.status = 'queued'
+         order by f.id limit :atOnce) q
+       where q.place <= :atOnce and (q.lease_until is null or q.lease_until < now()))
+     update ${table} f set lease_until = now() + make_interval(secs => :lease)
+     from (select * from candidates order by place limit :limit) c
+     where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'
+     returning f.organization_id, f.id, f.entity, f.starts`,
+    { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
+  )
 
 async function startFile(client: Client, sort: FileSort, row: FileRow, taskQueue: string): Promise<void> {
   const { organization_id, id, starts } = row

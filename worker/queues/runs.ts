@@ -8,12 +8,12 @@ import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import { lockRun } from '../../db/run-state.ts'
 import type { RunTrigger } from '../../db/runs.ts'
-import { transaction } from '../../db/transaction.ts'
 import type { run, testNode } from '../../workflows/index.ts'
 import type { NodeTestInput, RunInput } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import { recordEnd } from '../record-end.ts'
 import { type Queue, refusal } from '../relay.ts'
+import { claimAlone } from './claim.ts'
 
 /** Runs of one organization that may be running at once, unless its limits say otherwise. */
 const MAX_RUNNING = 1_000
@@ -81,22 +81,11 @@ export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<Ru
 }
 
 /**
- * One relay claims at a time, so that limits hold exactly. The lanes (workflows of an organization) with something
- * queued are found by skipping through the index; from each come at most as many rows as it has free slots.
+ * The lanes (workflows of an organization) with something queued are found by skipping through the index; from each
+ * come at most as many rows as it has free slots.
  */
-async function claim(db: Knex, limit: number): Promise<RunRow[]> {
-  return transaction(db, undefined, async ({ trx, last }) => {
-    const lock = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx claim runs')) as mine")
-    if (!lock.rows[0].mine) return []
-    last()
-    const { rows } = await trx.raw<{ rows: RunRow[] }>(CLAIM, {
-      limit,
-      lease: LEASE_SECONDS,
-      maxRunning: MAX_RUNNING,
-    })
-    return rows
-  })
-}
+const claim = (db: Knex, limit: number): Promise<RunRow[]> =>
+  claimAlone(db, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })
 
 const CLAIM = `
   with recursive lanes as (

@@ -17,6 +17,10 @@ export function uniqueKey(value: unknown): string {
   return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
 }
 
+/** Whether any of a kind's custom fields is unique: a write then has values to claim. */
+export const hasUnique = ({ definitions }: Rules): boolean =>
+  Object.values(definitions).some((definition) => definition.unique)
+
 /**
  * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
  * `conflict` naming the field where another record has one.
