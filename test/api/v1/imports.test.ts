@@ -182,6 +182,8 @@ describe('imports, before they run', () => {
           controller.enqueue(Buffer.from(`email\n${'a@x.example\n'.repeat(60_000)}`))
           await new Promise((resolve) => setTimeout(resolve, 300))
           gone.abort()
+          // Left open it would be asked for more for ever, and this process would not end.
+          controller.error(gone.signal.reason)
         },
       })
       await assert.rejects(
