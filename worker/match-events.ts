@@ -30,23 +30,21 @@ export function eventsQueue(): Queue<never> {
  */
 export async function matchEvents(db: Knex): Promise<number> {
   const { events, queued } = await transaction(db, undefined, async ({ trx }) => {
-    const { rows: events } = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
-      `update events e set matched_at = now() from (
-         select organization_id, id from events where matched_at is null order by id limit ?
-         for update skip locked) o
-       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id`,
+    // One row for each event and endpoint that wants it; one without an endpoint where nobody does.
+    const { rows } = await trx.raw<{ rows: MatchedRow[] }>(
+      `with matched as (
+         update events e set matched_at = now() from (
+           select organization_id, id from events where matched_at is null order by id limit ?
+           for update skip locked) o
+         where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name)
+       select m.organization_id, m.id as event_id, w.id as webhook_id, w.status = 'Active' as active
+       from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
+         and w.events && array[m.name, split_part(m.name, '.', 1) || '.*', '*']
+       order by m.id`,
       [BATCH],
     )
-    if (events.length === 0) return { events: 0, queued: 0 }
-    const { rows: wanted } = await trx.raw<{ rows: WantedRow[] }>(
-      `select e.organization_id, e.id as event_id, w.id as webhook_id, w.status = 'Active' as active
-       from jsonb_to_recordset(?) as m(organization_id uuid, id uuid)
-       join events e on e.organization_id = m.organization_id and e.id = m.id
-       join outgoing_webhooks w on w.organization_id = e.organization_id
-         and w.events && array[e.name, split_part(e.name, '.', 1) || '.*', '*']
-       order by e.id`,
-      [JSON.stringify(events)],
-    )
+    const events = new Set(rows.map(({ event_id }) => event_id)).size
+    const wanted = rows.filter((row): row is WantedRow => row.webhook_id !== null)
     const deliveries: ReturnType<typeof toDelivery>[] = []
     for (const [organizationId, rows] of byOrganization(wanted)) {
       let granted = await chargeDeliveries(trx, organizationId, rows.filter((row) => row.active).length)
@@ -57,16 +55,20 @@ export async function matchEvents(db: Knex): Promise<number> {
         .insert(deliveries)
         .onConflict(['organization_id', 'event_id', 'webhook_id', 'generation'])
         .ignore()
-    return { events: events.length, queued: deliveries.filter(({ charged }) => charged).length }
+    return { events, queued: deliveries.filter(({ charged }) => charged).length }
   })
   // After the commit: NOTIFY inside it would lock the whole database until then.
   if (queued > 0) await db.raw("select pg_notify('agx_deliveries', '')")
   return events
 }
 
-interface WantedRow {
+interface MatchedRow {
   organization_id: string
   event_id: string
+  webhook_id: string | null
+}
+
+interface WantedRow extends MatchedRow {
   webhook_id: string
   active: boolean
 }

@@ -30,8 +30,11 @@ export interface Queue<Row> {
 /** How many starts of one queue may be under way. */
 const IN_FLIGHT = 100
 const POLL_MS = 1_000
-/** Between two looks, so that what comes in meanwhile is claimed together. */
-const PACE_MS = 5
+/**
+ * Between the beginnings of two looks, so that what comes in meanwhile is claimed together: `least`, but so long that
+ * looking takes no more than a share of the time. What waits is then taken in ever larger lots the busier it gets.
+ */
+const PACE = { least: 5, share: 1 / 5, most: 100 }
 /** After an error of the database or of Temporal. */
 const PAUSE_MS = 500
 /** Between a start and noting it; far shorter than any lease. */
@@ -115,6 +118,7 @@ class Lane<Row> {
       const looked = performance.now()
       const limit = IN_FLIGHT - this.starting.size
       const rows = limit > 0 ? await this.claim(limit) : []
+      const pace = Math.min(Math.max(PACE.least, (performance.now() - looked) / PACE.share), PACE.most)
       for (const row of rows) {
         const start = this.start(row).finally(() => {
           this.starting.delete(start)
@@ -124,7 +128,7 @@ class Lane<Row> {
       }
       if (rows.length === limit && limit > 0) continue
       await this.sleep(POLL_MS)
-      const early = PACE_MS - (performance.now() - looked)
+      const early = pace - (performance.now() - looked)
       if (early > 0) await setTimeout(early)
     }
   }

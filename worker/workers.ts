@@ -18,6 +18,12 @@ export interface WorkersOptions {
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
 const CACHED_WORKFLOWS = 1_000
 
+/**
+ * More than what the pollers (up to 100, each of which holds a slot) and the relay's starts hold at once: a start that
+ * finds no slot free is not eager, and its first task was seen to come a second later.
+ */
+const WORKFLOW_TASKS = 400
+
 /** Deliveries have a task queue and slots of their own: slow receivers hold no run up. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
 
@@ -33,13 +39,13 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
     activityTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
     shutdownGraceTime: '10 seconds',
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
   } satisfies Partial<WorkerOptions>
   return Promise.all([
     Worker.create({
       ...shared,
       taskQueue,
       activities: options.activities,
-      maxConcurrentWorkflowTaskExecutions: 100,
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS,
@@ -48,7 +54,6 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       ...shared,
       taskQueue: deliveriesTaskQueue(taskQueue),
       activities: options.deliveries,
-      maxConcurrentWorkflowTaskExecutions: 100,
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,

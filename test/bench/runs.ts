@@ -61,8 +61,9 @@ export async function benchRuns(stack: TestStack): Promise<void> {
     String(workflow.version),
     contact.id,
   ])
-  await load(stack.apiUrl, 10, 2, () => shot)
-  await floor.ask({ clients: 10, seconds: 2 })
+  // Until both have been compiled.
+  await load(stack.apiUrl, 50, 10, () => shot)
+  await floor.ask({ clients: 50, seconds: 5 })
   for (const clients of [1, 50])
     printPairs(
       `run-by-name, ${clients} client${clients > 1 ? 's' : ''}`,
