@@ -81,6 +81,8 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
 
 /** A smaller young generation of each isolate, of which the worker has several, saves some 50 MB when idle. */
 const FLAGS = ['--max-semi-space-size=8']
+/** glibc's malloc keeps memory for each of the many threads; two arenas instead save another 30 MB. */
+const MALLOC = { MALLOC_ARENA_MAX: '2' }
 
 /** Starts `api/main.ts` or `worker/main.ts`, and waits until it says that it is ready. */
 export async function startProcess(
@@ -90,7 +92,7 @@ export async function startProcess(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const args = [...FLAGS, '--import', 'tsx', `${name}/main.ts`]
-  const child = start(stack, name, process.execPath, args, env)
+  const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env })
   const url = `http://${reachable(stack.config.HOST)}:${port}/readyz`
   await announced(`starting ${name}`, untilReady(child, pollReady(url, stack.signal)))
 }
