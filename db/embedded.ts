@@ -1,23 +1,14 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { ConfigError } from './config.ts'
+import { initialise } from './embedded-initdb.ts'
 import { type Install, install } from './embedded-install.ts'
+import { freeLockFile, lockFile, runningServer, type Server } from './embedded-lock.ts'
 import { processIdentity, waitForExit } from './process.ts'
 
 export interface EmbeddedOptions {
@@ -51,8 +42,9 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
     await initialise(programs, settings.password)
 
   let server = runningServer(programs.dataDir)
-  const adopted = server !== undefined
-  if (!server) {
+  // It may be ending, by a signal of before.
+  const adopted = server !== undefined && (await waitUntilReady(programs.dataDir, server))
+  if (!server || !adopted) {
     const port = await freePort(options.port ?? settings.port)
     if (options.port !== undefined && options.port !== port)
       throw new ConfigError(
@@ -60,10 +52,9 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
       )
     writeSettings(options.dataDir, { ...settings, port })
     server = await launch(programs, port, options)
-  } else if (!(await waitUntilReady(programs.dataDir, server)))
-    throw new Error(`PostgreSQL is running but does not get ready: see ${options.logFile}`)
+  }
   const { pid, identity } = server
-  const port = Number(postmasterFile(programs.dataDir)[3])
+  const port = Number(lockFile(programs.dataDir)[3])
   const url = `postgres://postgres:${settings.password}@127.0.0.1:${port}/agx`
   await ensureDatabase(url)
   return {
@@ -116,61 +107,6 @@ function writeSettings(dataDir: string, settings: Settings): void {
   writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })
 }
 
-async function initialise({ initdb, dataDir, runAs }: Install, password: string): Promise<void> {
-  // What may lie here is of an interrupted initdb, or of a data folder that was removed and whose cluster was elsewhere.
-  const orphan = runningServer(dataDir)
-  if (orphan) {
-    process.kill(orphan.pid, 'SIGQUIT')
-    await waitForExit(orphan.pid, orphan.identity, 10_000)
-  }
-  rmSync(dataDir, { recursive: true, force: true })
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const passwordFile = join(tmpdir(), `agx-${randomBytes(8).toString('hex')}`)
-  writeFileSync(passwordFile, password, { mode: 0o600 })
-  try {
-    if (runAs.uid !== undefined && runAs.gid !== undefined)
-      for (const path of [dataDir, passwordFile]) chownSync(path, runAs.uid, runAs.gid)
-    execFileSync(
-      initdb,
-      [
-        ...[`--pgdata=${dataDir}`, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
-        // Sorting that is the same everywhere, whatever the system's locale.
-        ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-        ...[`--lc-ctype=${utf8Locale()}`, '--no-sync'],
-      ],
-      { ...runAs, cwd: '/', stdio: 'pipe' },
-    )
-  } finally {
-    rmSync(passwordFile, { force: true })
-  }
-}
-
-/** pg_trgm still asks the C library what is a letter, and with LC_CTYPE=C only ASCII is. */
-function utf8Locale(): string {
-  const known = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.split('\n') ?? []
-  return ['C.UTF-8', 'C.utf8', 'en_US.UTF-8', 'en_US.utf8'].find((name) => known.includes(name)) ?? 'C'
-}
-
-interface Server {
-  pid: number
-  identity: string
-}
-
-function runningServer(dataDir: string): Server | undefined {
-  const pid = Number(postmasterFile(dataDir)[0])
-  const identity = pid ? processIdentity(pid) : undefined
-  return identity?.includes(dataDir) ? { pid, identity } : undefined
-}
-
-/** The lines of postmaster.pid: pid, folder, start, port, …, and the state as the eighth. */
-function postmasterFile(dataDir: string): string[] {
-  try {
-    return readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
-  } catch {
-    return []
-  }
-}
-
 function spawnServer({ postgres, dataDir, runAs }: Install, port: number, options: EmbeddedOptions): Server {
   const flags = {
     listen_addresses: '127.0.0.1',
@@ -214,24 +150,11 @@ async function launch(programs: Install, port: number, options: EmbeddedOptions)
   }
 }
 
-/**
- * After kill -9 or a crash of the machine, postmaster.pid may name a process that is somebody else's by now, and
- * PostgreSQL would not start. Its own parent's it passes over. The file stays: by its other lines PostgreSQL sees
- * whether sessions of the killed server are still at work on the data.
- */
-function freeLockFile(dataDir: string): void {
-  const file = join(dataDir, 'postmaster.pid')
-  const [, ...rest] = postmasterFile(dataDir)
-  if (rest.length > 0) writeFileSync(file, [process.pid, ...rest].join('\n'))
-  // Empty, it is of a server that was killed before it had any session.
-  else rmSync(file, { force: true })
-}
-
 /** False when the server ends instead, or does not get ready in a minute. */
 async function waitUntilReady(dataDir: string, { pid, identity }: Server): Promise<boolean> {
   const deadline = Date.now() + 60_000
   while (processIdentity(pid) === identity && Date.now() < deadline) {
-    const lines = postmasterFile(dataDir)
+    const lines = lockFile(dataDir)
     if (lines[0] === String(pid) && lines[7]?.trim() === 'ready') return true
     await setTimeout(20)
   }

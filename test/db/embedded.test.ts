@@ -42,6 +42,21 @@ describe('the PostgreSQL of a data folder', () => {
     await busy
   })
 
+  it('starts when the server of before is about to end', async () => {
+    const session = new pg.Client({ connectionString: server.url })
+    session.on('error', () => {})
+    await session.connect()
+    // A smart shutdown waits for the session.
+    process.kill(Number(readFileSync(lockFile(), 'utf8').split('\n')[0]), 'SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const [next] = await Promise.all([
+      start(),
+      new Promise((r) => setTimeout(r, 300)).then(() => session.end()),
+    ])
+    server = next
+    assert.equal(server.adopted, false)
+  })
+
   it('starts when the lock file names a process of somebody else, or is empty', async () => {
     for (const rewrite of [(lock: string) => lock.replace(/^\d+/, String(stranger.pid)), () => '']) {
       const lock = readFileSync(lockFile(), 'utf8')
