@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
 import { advanceImport, type Read } from '../../db/imports/advance.ts'
+import { searchAttributes } from '../../worker/search-attributes.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -178,6 +179,8 @@ describe('imports', function () {
     assert.deepEqual([done.status, done.progress.created, await written()], ['completed', rows, rows])
     const handle = worker.client.workflow.getHandle(`import:${body.id}:2`)
     assert.deepEqual(await handle.result(), { status: 'completed' })
+    const { typedSearchAttributes } = await handle.describe()
+    assert.equal(typedSearchAttributes.get(searchAttributes.organization), api.organizationId)
   })
 
   it('end with their workflow, and are resumed', async () => {

@@ -1,15 +1,6 @@
 import { Connection } from '@temporalio/client'
 import { msToTs } from '@temporalio/common/lib/time.js'
-
-/** What runs and deliveries are found by in the Temporal UI. */
-const SEARCH_ATTRIBUTES = [
-  'AgxOrganization',
-  'AgxWorkflow',
-  'AgxRecord',
-  'AgxEndpoint',
-  'AgxTrigger',
-  'AgxState',
-]
+import { searchAttributes } from '../search-attributes.ts'
 
 /**
  * The defaults of the development server cost 50 ms a hop and stalls of seconds; with these a hop takes under 10 ms.
@@ -50,7 +41,7 @@ export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptio
       '--dynamic-config-value',
       `${key}=${JSON.stringify(value)}`,
     ]),
-    ...SEARCH_ATTRIBUTES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+    ...Object.values(searchAttributes).flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
   ]
 }
 

@@ -1,11 +1,12 @@
-import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import type { deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
-import { type Queue, refusal } from '../relay.ts'
+import type { Queue } from '../relay.ts'
+import { searchAttributes } from '../search-attributes.ts'
 import { claimAlone } from './claim.ts'
+import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 const LEASE_SECONDS = 30
 
@@ -25,27 +26,14 @@ export interface DeliveryRow {
 export const deliveryWorkflowId = (row: { id: string; releases: number }) =>
   row.releases === 0 ? `delivery:${row.id}` : `delivery:${row.id}:${row.releases}`
 
-const ORGANIZATION = defineSearchAttributeKey('AgxOrganization', SearchAttributeType.KEYWORD)
-const ENDPOINT = defineSearchAttributeKey('AgxEndpoint', SearchAttributeType.KEYWORD)
-
 /** Deliveries of events to endpoints. `taskQueue` is their own, so that slow receivers hold no run up. */
-export function deliveriesQueue(options: { taskQueue: string; log: Logger }): Queue<DeliveryRow> {
-  // Turns false where the namespace lacks our search attributes.
-  let attributes = true
+export function deliveriesQueue({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<DeliveryRow> {
+  const startWorkflow = workflowStarter(taskQueue, log)
   return {
     name: 'deliveries',
     channel: 'agx_deliveries',
     claim,
-    async start(client, row) {
-      try {
-        await startDelivery(client, row, options.taskQueue, attributes)
-      } catch (error) {
-        if (!attributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
-        options.log.warn({ reason: refusal(error) }, 'deliveries start without search attributes')
-        attributes = false
-        await startDelivery(client, row, options.taskQueue, attributes)
-      }
-    },
+    start: (client, row) => startDelivery(startWorkflow, client, row),
     async started(db, rows) {
       // A row held and released since its start is queued again, for a workflow that nobody has started yet.
       // One that is locked is in its first attempt, which says the same: nothing waits for it, nor it for others.
@@ -115,40 +103,17 @@ const CLAIM = `
   returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
     c.failing, e.name as event_name`
 
-async function startDelivery(
-  client: Client,
-  row: DeliveryRow,
-  taskQueue: string,
-  attributes: boolean,
-): Promise<void> {
+function startDelivery(startWorkflow: StartWorkflow, client: Client, row: DeliveryRow): Promise<void> {
+  const { organization_id, id, event_id } = row
   const summary = summaryOf(`${row.event_name} to ${row.webhook_name}`)
-  const typedSearchAttributes = [
-    { key: ORGANIZATION, value: row.organization_id },
-    { key: ENDPOINT, value: row.webhook_id },
-  ]
-  try {
-    await client.workflow.start<typeof deliver>('deliver', {
-      taskQueue,
-      workflowId: deliveryWorkflowId(row),
-      requestEagerStart: true,
-      workflowTaskTimeout: '30 seconds',
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      workflowIdConflictPolicy: 'FAIL',
-      staticSummary: summary,
-      memo: { organization_id: row.organization_id, delivery_id: row.id, event_id: row.event_id },
-      priority: { fairnessKey: row.organization_id },
-      ...(attributes ? { typedSearchAttributes } : {}),
-      args: [
-        {
-          organization_id: row.organization_id,
-          delivery_id: row.id,
-          summary,
-          release: row.releases,
-          failing: row.failing,
-        },
-      ],
-    })
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-  }
+  return startWorkflow<typeof deliver>(client, {
+    workflow: 'deliver',
+    workflowId: deliveryWorkflowId(row),
+    organizationId: organization_id,
+    summary,
+    memo: { delivery_id: id, event_id },
+    attributes: [{ key: searchAttributes.endpoint, value: row.webhook_id }],
+    taskTimeout: '30 seconds',
+    args: [{ organization_id, delivery_id: id, summary, release: row.releases, failing: row.failing }],
+  })
 }

@@ -1,10 +1,12 @@
-import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
+import type { Logger } from '../../db/log.ts'
 import type { Actor } from '../../db/tenancy.ts'
 import type { FileInput } from '../../workflows/files.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { claimAlone } from './claim.ts'
+import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 const LEASE_SECONDS = 30
 /** Of each organization and sort at once: a file takes as much of the database as it can get. */
@@ -36,13 +38,17 @@ export const fileWorkflowId = (sort: FileSort, row: Pick<FileRow, 'id' | 'starts
   row.starts <= 1 ? `${sort.noun}:${row.id}` : `${sort.noun}:${row.id}:${row.starts}`
 
 /** Files to be read or written. */
-export function filesQueue(sort: FileSort, taskQueue: string): Queue<FileRow> {
+export function filesQueue(
+  sort: FileSort,
+  { taskQueue, log }: { taskQueue: string; log: Logger },
+): Queue<FileRow> {
+  const startWorkflow = workflowStarter(taskQueue, log)
   const key = (row: FileRow) => [row.organization_id, row.id, row.starts]
   return {
     name: sort.table,
     channel: 'agx_files',
     claim: (db, limit) => claim(db, sort, limit),
-    start: (client, row) => startFile(client, sort, row, taskQueue),
+    start: (client, row) => startFile(startWorkflow, client, sort, row),
     async started(db, rows) {
       await db(sort.table)
         .whereIn(['organization_id', 'id', 'starts'], rows.map(key))
@@ -88,23 +94,20 @@ const claim = (db: Knex, { table }: FileSort, limit: number): Promise<FileRow[]>
     { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
   )
 
-async function startFile(client: Client, sort: FileSort, row: FileRow, taskQueue: string): Promise<void> {
+function startFile(
+  startWorkflow: StartWorkflow,
+  client: Client,
+  sort: FileSort,
+  row: FileRow,
+): Promise<void> {
   const { organization_id, id, starts } = row
   const summary = summaryOf(`${sort.noun} of ${row.entity}`)
-  const input: FileInput = { organization_id, id, start: starts, summary }
-  try {
-    await client.workflow.start(sort.workflow, {
-      taskQueue,
-      workflowId: fileWorkflowId(sort, row),
-      requestEagerStart: true,
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      workflowIdConflictPolicy: 'FAIL',
-      staticSummary: summary,
-      memo: { organization_id, [`${sort.noun}_id`]: id },
-      priority: { fairnessKey: organization_id },
-      args: [input],
-    })
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-  }
+  return startWorkflow<(input: FileInput) => Promise<unknown>>(client, {
+    workflow: sort.workflow,
+    workflowId: fileWorkflowId(sort, row),
+    organizationId: organization_id,
+    summary,
+    memo: { [`${sort.noun}_id`]: id },
+    args: [{ organization_id, id, start: starts, summary }],
+  })
 }

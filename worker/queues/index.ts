@@ -16,6 +16,6 @@ export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }
     eventsQueue(),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
-    ...FILE_SORTS.map((sort) => filesQueue(sort, taskQueue)),
+    ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
   ]
 }

@@ -1,19 +1,15 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  type WorkflowStartOptions,
-} from '@temporalio/client'
-import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common'
+import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import { lockRun } from '../../db/run-state.ts'
 import type { RunTrigger } from '../../db/runs.ts'
 import type { run, testNode } from '../../workflows/index.ts'
-import type { NodeTestInput, RunInput } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import { recordEnd } from '../record-end.ts'
-import { type Queue, refusal } from '../relay.ts'
+import type { Queue } from '../relay.ts'
+import { searchAttributes } from '../search-attributes.ts'
 import { claimAlone } from './claim.ts'
+import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 /** Runs of one organization that may be running at once, unless its limits say otherwise. */
 const MAX_RUNNING = 1_000
@@ -36,26 +32,14 @@ export interface RunRow {
 export const workflowIdOf = (row: { id: string; kind: string }) =>
   row.kind === 'run' ? `run:${row.id}` : `node-test:${row.id}`
 
-/** Runs of workflows and tests of nodes. `attributes` turns false where the namespace lacks our search attributes. */
-export function runsQueue(options: { taskQueue: string; log: Logger }): Queue<RunRow> {
-  let attributes = true
+/** Runs of workflows and tests of nodes. */
+export function runsQueue({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<RunRow> {
+  const startWorkflow = workflowStarter(taskQueue, log)
   return {
     name: 'runs',
     channel: 'agx_runs',
     claim,
-    async start(client, row) {
-      try {
-        await startRun(client, row, options.taskQueue, attributes)
-      } catch (error) {
-        if (!attributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
-        options.log.warn(
-          { reason: refusal(error) },
-          'the namespace lacks search attributes (AgxOrganization, …): runs start without them',
-        )
-        attributes = false
-        await startRun(client, row, options.taskQueue, attributes)
-      }
-    },
+    start: (client, row) => startRun(startWorkflow, client, row),
     async started(db, rows) {
       // A row that is locked is in its first segment, which says the same: nothing waits for it, nor it for others.
       await db.raw(
@@ -132,51 +116,28 @@ const CLAIM = `
   returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
     r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
 
-const ATTRIBUTES = {
-  organization: defineSearchAttributeKey('AgxOrganization', SearchAttributeType.KEYWORD),
-  workflow: defineSearchAttributeKey('AgxWorkflow', SearchAttributeType.KEYWORD),
-  trigger: defineSearchAttributeKey('AgxTrigger', SearchAttributeType.KEYWORD),
-  record: defineSearchAttributeKey('AgxRecord', SearchAttributeType.KEYWORD),
-}
-
-async function startRun(client: Client, row: RunRow, taskQueue: string, attributes: boolean): Promise<void> {
-  const pairs: SearchAttributePair[] = [
-    { key: ATTRIBUTES.organization, value: row.organization_id },
-    { key: ATTRIBUTES.trigger, value: row.trigger_type },
-    ...(row.workflow_id ? [{ key: ATTRIBUTES.workflow, value: row.workflow_id }] : []),
-    ...(row.record_id ? [{ key: ATTRIBUTES.record, value: row.record_id }] : []),
-  ]
-  const options = {
-    taskQueue,
+function startRun(startWorkflow: StartWorkflow, client: Client, row: RunRow): Promise<void> {
+  const { organization_id, id, workflow_id, record_id } = row
+  const shared = {
     workflowId: workflowIdOf(row),
-    requestEagerStart: true,
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    workflowIdConflictPolicy: 'FAIL',
-    staticSummary: summaryOf(`${row.workflow_name} (${row.organization_name})`),
-    memo: {
-      organization_id: row.organization_id,
-      run_id: row.id,
-      workflow_id: row.workflow_id,
-      workflow_version: row.workflow_version,
-    },
-    priority: { fairnessKey: row.organization_id },
-    ...(attributes ? { typedSearchAttributes: pairs } : {}),
-  } satisfies Omit<WorkflowStartOptions, 'args'>
-  const { organization_id, id } = row
-  try {
-    if (row.kind === 'run') {
-      const input: RunInput = {
-        engine: 1,
-        organization_id,
-        run_id: id,
-        starts_with: row.starts_with ?? 'Start',
-      }
-      await client.workflow.start<typeof run>('run', { ...options, args: [input] })
-    } else {
-      const input: NodeTestInput = { organization_id, test_id: id }
-      await client.workflow.start<typeof testNode>('testNode', { ...options, args: [input] })
-    }
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    organizationId: organization_id,
+    summary: summaryOf(`${row.workflow_name} (${row.organization_name})`),
+    memo: { run_id: id, workflow_id, workflow_version: row.workflow_version },
+    attributes: [
+      { key: searchAttributes.trigger, value: row.trigger_type },
+      ...(workflow_id ? [{ key: searchAttributes.workflow, value: workflow_id }] : []),
+      ...(record_id ? [{ key: searchAttributes.record, value: record_id }] : []),
+    ],
   }
+  if (row.kind === 'node_test')
+    return startWorkflow<typeof testNode>(client, {
+      ...shared,
+      workflow: 'testNode',
+      args: [{ organization_id, test_id: id }],
+    })
+  return startWorkflow<typeof run>(client, {
+    ...shared,
+    workflow: 'run',
+    args: [{ engine: 1, organization_id, run_id: id, starts_with: row.starts_with ?? 'Start' }],
+  })
 }

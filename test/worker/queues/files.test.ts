@@ -7,6 +7,7 @@ import {
   type TestDatabase,
   testActor,
 } from '../../support/database.ts'
+import { testLog } from '../../support/worker.ts'
 
 describe('the queue of imports', () => {
   let db: TestDatabase
@@ -16,7 +17,7 @@ describe('the queue of imports', () => {
   after(() => db?.drop())
 
   it('gives each organization two at a time, the oldest first, and each to one relay', async () => {
-    const queue = filesQueue(FILE_SORTS[0]!, 'test')
+    const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
     const ids: string[][] = []
     for (let organization = 0; organization < 2; organization++) {
       const organizationId = await createOrganization(db)
@@ -54,7 +55,7 @@ describe('the queue of imports', () => {
 
   it('starts what was claimed once more when its lease ends', async () => {
     await db.system('imports').update({ lease_until: db.system.raw("now() - interval '1 second'") })
-    const queue = filesQueue(FILE_SORTS[0]!, 'test')
+    const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
     assert.equal((await queue.claim(db.system, 1)).length, 1)
   })
 })
