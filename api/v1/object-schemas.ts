@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
 import { describeCustomField } from '../../db/records/custom-fields/describe.ts'
-import { CUSTOM_FIELD_TYPES } from '../../db/records/custom-fields/types.ts'
 import { describeKind } from '../../db/records/describe.ts'
 import { withArticle } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
+import { shown } from './custom-field-shapes.ts'
 import { title } from './objects.ts'
 
 /** What kinds of records there are, and what each consists of: all that a client needs to know beforehand. */
@@ -39,19 +39,22 @@ const field = z.object({
   references: z.string().nullable().describe('What an id in it belongs to: a kind, or `users`.'),
 })
 
-const customField = z.object({
-  name: z.string().describe('The key in `custom_fields`; as filter and sort field `custom_fields.<name>`.'),
-  type: z.enum(CUSTOM_FIELD_TYPES),
-  label: z.string(),
-  description: z.string().nullable(),
-  required: z.boolean(),
-  unique: z.boolean(),
-  options: z.array(z.string()).nullable(),
-  default: z.unknown(),
-  searchable: z.boolean(),
-  sortable: z.boolean(),
-  operators: z.array(z.string()),
-})
+const customField = shown
+  .pick({
+    type: true,
+    label: true,
+    description: true,
+    required: true,
+    unique: true,
+    options: true,
+    default: true,
+  })
+  .extend({
+    name: z.string().describe('The key in `custom_fields`; as filter and sort field `custom_fields.<name>`.'),
+    searchable: z.boolean(),
+    sortable: z.boolean(),
+    operators: z.array(z.string()),
+  })
 
 const schema = z
   .object({

@@ -12,6 +12,7 @@ import type { Operator } from '../../../db/records/field-types.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import type { RecordInput } from '../../../db/records/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { comparable, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 type Tested = Exclude<CustomFieldType, 'json'>
@@ -204,42 +205,3 @@ const condition: fc.Arbitrary<Condition> = fc
   })
 
 const written = (value: unknown) => String(value)
-
-type Comparable = string | number | boolean | string[] | null
-
-/** Text without regard to case, as lists compare it; times are in the order of their texts. */
-function comparable(value: unknown): Comparable {
-  if (value === null || value === undefined) return null
-  if (Array.isArray(value)) return value.map((item) => String(item).toLowerCase())
-  return typeof value === 'string' ? value.toLowerCase() : (value as number | boolean)
-}
-
-function holds(value: Comparable, operator: Operator, given: Comparable[]): boolean {
-  const [wanted, upTo] = given as [Comparable, Comparable]
-  if (operator === 'is_null') return (value === null) === wanted
-  if (operator === 'ne') return value !== wanted
-  if (operator === 'nin') return value === null || !given.includes(value)
-  if (value === null || wanted === null || upTo === null) return false
-  switch (operator) {
-    case 'eq':
-      return value === wanted
-    case 'in':
-      return given.includes(value)
-    case 'has':
-      return (value as string[]).includes(wanted as string)
-    case 'gt':
-      return value > wanted
-    case 'gte':
-      return value >= wanted
-    case 'lt':
-      return value < wanted
-    case 'lte':
-      return value <= wanted
-    case 'between':
-      return value >= wanted && value <= upTo
-    case 'contains':
-      return String(value).includes(String(wanted))
-    case 'starts_with':
-      return String(value).startsWith(String(wanted))
-  }
-}

@@ -1,0 +1,41 @@
+import type { Operator } from '../../db/records/field-types.ts'
+
+export type Comparable = string | number | boolean | string[] | null
+
+/** Text without regard to case, as lists compare it; times are in the order of their texts. */
+export function comparable(value: unknown): Comparable {
+  if (value === null || value === undefined) return null
+  if (Array.isArray(value)) return value.map((item) => String(item).toLowerCase())
+  return typeof value === 'string' ? value.toLowerCase() : (value as number | boolean)
+}
+
+/** What a filter means, over a value in memory: `comparable` ones. */
+export function holds(value: Comparable, operator: Operator, given: Comparable[]): boolean {
+  const [wanted, upTo] = given as [Comparable, Comparable]
+  if (operator === 'is_null') return (value === null) === wanted
+  if (operator === 'ne') return value !== wanted
+  if (operator === 'nin') return value === null || !given.includes(value)
+  if (value === null || wanted === null || upTo === null) return false
+  switch (operator) {
+    case 'eq':
+      return value === wanted
+    case 'in':
+      return given.includes(value)
+    case 'has':
+      return (value as string[]).includes(wanted as string)
+    case 'gt':
+      return value > wanted
+    case 'gte':
+      return value >= wanted
+    case 'lt':
+      return value < wanted
+    case 'lte':
+      return value <= wanted
+    case 'between':
+      return value >= wanted && value <= upTo
+    case 'contains':
+      return String(value).includes(String(wanted))
+    case 'starts_with':
+      return String(value).startsWith(String(wanted))
+  }
+}
