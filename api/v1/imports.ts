@@ -85,7 +85,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Upload the file of an import',
     description:
-      'CSV with a header, at most 32 MiB, in UTF-8, UTF-16 or Windows-1252; commas, semicolons, tabs or bars. The answer says how it was read and what each column would become. Sent again, it replaces the file, as long as nothing was written from it; it needs no Idempotency-Key.',
+      'CSV with a header and at most 1,048,575 rows, at most 32 MiB, in UTF-8, UTF-16 or Windows-1252; commas, semicolons, tabs or bars. The answer says how it was read and what each column would become. Sent again, it replaces the file, as long as nothing was written from it; it needs no Idempotency-Key.',
     params,
     accepts: 'text/csv',
     bodyLimit: MAX_FILE,

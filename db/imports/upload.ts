@@ -17,6 +17,8 @@ import { targetsFor } from './targets.ts'
 const TOGETHER = 4
 const SAMPLES = 3
 export const MAX_COLUMNS = 1_000
+/** As many as a sheet of a spreadsheet has below its header. */
+export const MAX_ROWS = 1_048_575
 
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 
@@ -30,11 +32,12 @@ export async function receiveFile(
   row: ImportRow,
   upload: AsyncIterable<Buffer>,
   charset?: Encoding,
+  maxRows = MAX_ROWS,
 ): Promise<ImportRow> {
   refuseLate(row)
   const uploadId = uuidv7()
   try {
-    const file = await readFile(tenant, uploadId, row, upload, row.encoding ?? charset)
+    const file = await readFile(tenant, uploadId, row, upload, row.encoding ?? charset, maxRows)
     return await tenant(async (tx) => {
       const before = await lockImport(tx, row.id)
       refuseLate(before)
@@ -68,6 +71,7 @@ async function readFile(
   row: ImportRow,
   upload: AsyncIterable<Buffer>,
   encoding: Encoding | undefined,
+  maxRows: number,
 ): Promise<Omit<ImportFile, 'proposed'>> {
   const decoder = new ToUtf8(encoding)
   const counted = { bytes: 0 }
@@ -94,6 +98,7 @@ async function readFile(
       continue
     }
     rows++
+    if (rows > maxRows) throw invalid([tooManyRows(maxRows)])
     if (samples.length < SAMPLES && cells.some(isFilled)) samples.push(cells)
   }
   if (!header) throw invalid([issue('the file is empty')])
@@ -138,6 +143,13 @@ function headerOf(cells: string[]): string[] {
   if (issues.length > 0) throw invalid(issues)
   return header
 }
+
+const tooManyRows = (max: number): Issue => ({
+  loc: ['body', 'rows'],
+  msg: `the file has more than ${max.toLocaleString('en')} rows`,
+  type: 'too_many_rows',
+  hint: 'split it into several files, each with the header',
+})
 
 const issue = (msg: string, hint?: string): Issue => ({
   loc: ['body', 'header'],
