@@ -3,10 +3,10 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
 import { hasOwned, lockRun, type RunState, recordSegment, rewind } from '../db/run-state.ts'
+import { isRefusal } from '../db/sql-state.ts'
 import type { Tenant } from '../db/tenancy.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
-import { isBadValue } from './execute.ts'
 import { NeedsSavepoints } from './light-node.ts'
 import type { Plans } from './plans.ts'
 import { runEvent } from './run-event.ts'
@@ -39,7 +39,7 @@ export function createAdvance(deps: AdvanceDeps) {
       })
     } catch (error) {
       // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
-      if (!isBadValue(error)) throw error
+      if (!isRefusal(error)) throw error
       log.error({ err: error }, 'a segment could not be recorded')
       return await transact((tx) => endReduced(tx, input, temporalRunId))
     }

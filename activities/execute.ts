@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AppError } from '../db/errors.ts'
 import type { Logger } from '../db/log.ts'
 import type { RunError } from '../db/run-state.ts'
+import { isRefusal, sqlState } from '../db/sql-state.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
 import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
@@ -67,14 +68,6 @@ export function typeOf(name: string): NodeType {
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
   handlesOf(type, config)[0]?.name ?? 'success'
 
-/** What PostgreSQL refuses for the value's sake (22) or a constraint's (23). */
-export const isBadValue = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
-
-function sqlState(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
-}
-
 /** Where it was thrown; without its message, which may hold values of the run. */
 function causeOf(error: unknown) {
   if (!(error instanceof Error)) return { thrown: typeof error }
@@ -93,7 +86,7 @@ function explain(error: unknown): { error: RunError; retryable: boolean } {
     return { error: { code: 'invalid_config', message: message.slice(0, 2_000) }, retryable: false }
   }
   if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
-  if (isBadValue(error))
+  if (isRefusal(error))
     return { error: { code: 'value_refused', message: 'The database refused a value.' }, retryable: false }
   // A deadlock, a lost connection: the transaction is done again. Anything else is a fault of the node's code.
   if (sqlState(error)) throw error

@@ -3,10 +3,11 @@ import type { Database } from '../db/connect.ts'
 import { insertEvents } from '../db/events.ts'
 import type { Logger } from '../db/log.ts'
 import { lockRun, type RunNode, type RunState, recordSegment } from '../db/run-state.ts'
+import { isRefusal } from '../db/sql-state.ts'
 import type { Tenant } from '../db/tenancy.ts'
 import type { EndStatus, NodeTestInput } from '../workflows/protocol.ts'
 import { contextOf, type Http, type RecordsOf } from './context.ts'
-import { execute, isBadValue, type Outcome, typeOf } from './execute.ts'
+import { execute, type Outcome, typeOf } from './execute.ts'
 import { NodeLog } from './node-log.ts'
 
 const TIMEOUT_MS = 60_000
@@ -89,7 +90,7 @@ async function inOneTransaction(
       return statusOf(outcome)
     })
   } catch (error) {
-    if (!failed && !isBadValue(error)) throw error
+    if (!failed && !isRefusal(error)) throw error
     const refused = { code: 'value_refused', message: 'The database refused a value.' }
     const outcome = failed ?? { status: 'failed', input: null, error: refused, retryable: false }
     await transact((tx) => record(tx, outcome))

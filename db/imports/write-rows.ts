@@ -9,6 +9,7 @@ import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '..
 import { settle } from '../records/sets.ts'
 import { createRecord } from '../records/store.ts'
 import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
+import { isRefusal } from '../sql-state.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { type Column, isFilled, type RowFields, type RowIssue, readRow, rowIssues } from './read-row.ts'
@@ -82,10 +83,6 @@ export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promis
   }
   return sum
 }
-
-/** Whether PostgreSQL refused the data: wrong, against a constraint, or past a limit. It will do so again. */
-export const isRefusal = (error: unknown): boolean =>
-  /^(22|23|54|P0)/.test((error as { code?: string } | null)?.code ?? '')
 
 const isSound = ({ issues }: Line) => issues.length === 0
 
