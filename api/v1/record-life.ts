@@ -10,9 +10,9 @@ import { listEnvelope, offsetOf, order, pageControls, presentList } from '../htt
 import { type Route, route } from '../http/route.ts'
 import { recordParams, tagged, title } from './objects.ts'
 
-const RESTORE = `Undoes a delete within 30 days: its links are seen again, and references that the delete cleared are
-filled where they are still null. What is not deleted, deleted for longer or merged is 404; where its external_id or a
-unique custom field was taken meanwhile it is 409.`
+const RESTORE = `Undoes a delete within 30 days: its links are seen again, and references that a delete cleared,
+those to it and its own, are filled where they are still null. What is not deleted, deleted for longer or merged is 404;
+where its external_id or a unique custom field was taken meanwhile it is 409.`
 
 const MERGE = `Folds the duplicate \`from\` into the record of the path, which stays: its empty fields are filled from the
 duplicate, tags and custom fields are united (where both have one, that of the record of the path stays), and links

@@ -1,7 +1,8 @@
 import type { Tenant } from '../tenancy.ts'
 import type { EntityName } from './kind.ts'
 import { entities, entityNames } from './kinds/index.ts'
-import type { End } from './links.ts'
+import { type End, pairOf } from './links.ts'
+import { mergedInto } from './merged.ts'
 import { change, patched } from './prepare.ts'
 import { closesCircle, reachableFrom, referencesOf } from './references.ts'
 import { lockRecord, lockRecords, updateRecord } from './update.ts'
@@ -137,6 +138,29 @@ async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id:
     ],
   )
   return rows.map((row) => row.id)
+}
+
+/** What a reference of the record, null now, held until a delete cleared it: what it is still linked with. */
+export async function clearedReference(
+  tx: Tenant,
+  holder: End,
+  field: string,
+  to: EntityName,
+): Promise<string | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: { was: string | null }[] }>(
+    `select changes -> ? ->> 'from' as was from record_history
+     where organization_id = ? and record_id = ? and jsonb_exists(changes, ?)
+     order by version desc limit 1`,
+    [field, tx.organizationId, holder.id, field],
+  )
+  const was = rows[0]?.was
+  if (!was) return undefined
+  const id = (await mergedInto(tx, to, was)) ?? was
+  const stillLinked = await tx
+    .trx('associations')
+    .where(pairOf(tx, holder, { entity: to, id }))
+    .first('a_id')
+  return stillLinked && id
 }
 
 const primariesOf = (holder: End, other: End): string[] =>

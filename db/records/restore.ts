@@ -7,7 +7,7 @@ import { claimUnique } from './custom-fields/unique.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
-import { refillReferencesTo } from './primaries.ts'
+import { clearedReference, refillReferencesTo } from './primaries.ts'
 import { closesCircle, heldStill, referencesOf } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
 import { type UpdateOptions, unique } from './update.ts'
@@ -17,9 +17,9 @@ import { writeRecord } from './write.ts'
 export const RESTORABLE_DAYS = 30
 
 /**
- * Undoes a delete: its links are seen again, and references that the delete cleared are filled where they are still
- * null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its external_id or a
- * unique custom field was taken.
+ * Undoes a delete: its links are seen again, and references that a delete cleared, those to it and its own, are filled
+ * where they are still null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its
+ * external_id or a unique custom field was taken.
  */
 export async function restoreRecord(
   tx: Tenant,
@@ -56,7 +56,10 @@ export async function restoreRecord(
   return record
 }
 
-/** The references to what is not there any more: to nothing from now on, or to what it was merged into. */
+/**
+ * What the references are from now on, where that is another: null to what is not there any more, or what it was merged
+ * into; one that a delete cleared is filled where what was deleted is there again.
+ */
 async function movedReferences(
   tx: Tenant,
   kind: Kind,
@@ -65,8 +68,11 @@ async function movedReferences(
   const moved: Record<string, string | null> = {}
   for (const [name, { to }] of referencesOf(kind)) {
     const old = before[name]
-    if (typeof old !== 'string') continue
-    const now = (await mergedInto(tx, to, old)) ?? old
+    const now =
+      typeof old === 'string'
+        ? ((await mergedInto(tx, to, old)) ?? old)
+        : await clearedReference(tx, { entity: kind.entity, id: before.id }, name, to)
+    if (now === undefined) continue
     const held = (await heldStill(tx, to, [now])).has(now)
     const next = held && !(await closesCircle(tx, kind, name, before.id, now)) ? now : null
     if (next !== old) moved[name] = next

@@ -3,6 +3,7 @@ import type { ErrorType } from '../../../db/errors.ts'
 import { listRelated, unlink } from '../../../db/records/associations.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { mergeRecords } from '../../../db/records/merge.ts'
 import { referencesOf } from '../../../db/records/references.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
@@ -180,6 +181,45 @@ describe('associations', () => {
         await records.update(entity, id, { [name]: null })
         assert.deepEqual(await related(entity, id, to), [])
       })
+
+  for (const entity of entityNames)
+    for (const [name, { to }] of referencesOf(entities[entity]))
+      it(`bring ${name} of ${entity} back, in whatever order both ends are deleted and restored`, async () => {
+        for (const deleted of ['holder', 'other'] as const)
+          for (const restored of ['holder', 'other'] as const) {
+            const other = (await records.create(to, entities[to].example)).id
+            const { id } = await records.create(entity, { ...entities[entity].example, [name]: other })
+            const ends = { holder: [entity, id], other: [to, other] } as const
+            const second = { holder: 'other', other: 'holder' } as const
+            await records.delete(...ends[deleted])
+            await records.delete(...ends[second[deleted]])
+            await records.restore(...ends[restored])
+            await records.restore(...ends[second[restored]])
+            const order = `deleted first: ${deleted}, restored first: ${restored}`
+            assert.equal((await records.get(entity, id))[name], other, order)
+            assert.deepEqual(await related(entity, id, to), [other], order)
+          }
+      })
+
+  it('that were removed before both ends were deleted bring no reference back', async () => {
+    await records.update('contacts', contact, { company_id: company })
+    await remove('contacts', contact, 'companies', company)
+    await records.delete('companies', company)
+    await records.delete('contacts', contact)
+    await records.restore('companies', company)
+    assert.equal((await records.restore('contacts', contact)).company_id, null)
+  })
+
+  it('lead what is restored to what a record was merged into meanwhile', async () => {
+    const winner = (await records.create('companies', { name: 'Acme Ltd' })).id
+    await records.update('contacts', contact, { company_id: company })
+    await records.delete('companies', company)
+    await records.delete('contacts', contact)
+    await records.restore('companies', company)
+    await records.tenant((tx) => mergeRecords(tx, 'companies', winner, company))
+    assert.equal((await records.restore('contacts', contact)).company_id, winner)
+    assert.deepEqual(await related('contacts', contact, 'companies'), [winner])
+  })
 
   it('need two records that are there', async () => {
     await refused(records.link('companies', company, 'companies', company.toUpperCase()), 'validation_error')
