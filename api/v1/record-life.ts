@@ -15,10 +15,11 @@ those to it and its own, are filled where they are still null. What is not delet
 where its external_id or a unique custom field was taken meanwhile it is 409.`
 
 const MERGE = `Folds the duplicate \`from\` into the record of the path, which stays: its empty fields are filled from the
-duplicate, tags and custom fields are united (where both have one, that of the record of the path stays), and links
-and references to the duplicate move to it. The duplicate is deleted and cannot be restored: from then on its id is
-answered 404 with \`error.merged_into\`, and its history is read with that of the record that it went into. If-Match is
-about the record of the path. Write on the kind is enough, also for the records that refer to the duplicate.`
+duplicate, what is true of either is true (so that no \`do_not_contact\` is lost), tags and custom fields are united
+(where both have one, that of the record of the path stays), and links and references to the duplicate move to it. The
+duplicate is deleted and cannot be restored: from then on its id is answered 404 with \`error.merged_into\`, and its
+history is read with that of the record that it went into. If-Match is about the record of the path. Write on the kind is
+enough, also for the records that refer to the duplicate.`
 
 const HISTORY = `Every change, newest first: field by field, with who made it and when. Custom fields are named
 \`custom_fields.<name>\`. Entries of a record that was merged into this one have its id as \`record_id\`. A deleted record

@@ -17,8 +17,8 @@ import { lockRecords, type UpdateOptions, unique } from './update.ts'
 import { type Write, writeRecord } from './write.ts'
 
 /**
- * Folds a duplicate into a record: the winner's empty fields are filled from the loser, tags and custom fields united,
- * links and references moved. The loser is deleted for good; its id points to the winner, and its history is read
+ * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
+ * custom fields are united, links and references moved. The loser is deleted for good; its id points to the winner, and its history is read
  * with the winner's. The winner gets a version, whatever changes. Throws `not_found`, `version_conflict` for the
  * winner's version, `validation_error` for a record and itself and for more custom fields than a record holds.
  */
@@ -91,8 +91,11 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
 
 function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordInput {
   const filled: RecordInput = {}
-  for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON])
-    if (!readOnly && !to && isEmpty(winner[name]) && !isEmpty(loser[name])) filled[name] = loser[name]
+  for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON]) {
+    // A no is what nobody has said anything about; a yes, such as do_not_contact, was said by somebody.
+    const isOpen = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
+    if (!readOnly && !to && isOpen && !isEmpty(loser[name])) filled[name] = loser[name]
+  }
   // An amount means nothing without the currency that it was in.
   const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
   return money ? { ...filled, currency: loser.currency } : filled

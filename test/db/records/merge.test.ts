@@ -73,6 +73,22 @@ describe('merging two records', () => {
     assert.deepEqual(await related(company.id), [winner.id])
   })
 
+  it('loses no opt-out, whichever of the two has it', async () => {
+    for (const optedOut of ['winner', 'loser']) {
+      const winner = await records.create('contacts', {
+        first_name: 'W',
+        do_not_contact: optedOut === 'winner',
+      })
+      const loser = await records.create('contacts', {
+        first_name: 'L',
+        do_not_contact: optedOut === 'loser',
+      })
+      const merged = await merge('contacts', winner.id, loser.id)
+      assert.equal(merged.do_not_contact, true, optedOut)
+      assert.deepEqual(await records.get('contacts', winner.id), merged)
+    }
+  })
+
   it('takes over what only one record can have', async () => {
     await records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
     const winner = await records.create('contacts', { first_name: 'W' })
