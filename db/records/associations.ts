@@ -7,7 +7,9 @@ import { type End, exists, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
 import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
+import { heldStill, referencesOf } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
+import { lockRecord } from './update.ts'
 
 /**
  * Links between records: one for a pair, seen from both ends. A reference field (`company_id`) is the primary link:
@@ -38,7 +40,7 @@ export async function link(
     throw invalid([
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
     ])
-  await requireBoth(tx, from, to)
+  await holdEnds(tx, from, to)
   const row = await upsertLink(tx, from, to, properties)
   await fillPrimaries(tx, from, to)
   return {
@@ -59,7 +61,7 @@ export async function unlink(
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
   const { from, to } = endsOf(entity, id, target, targetId)
-  await requireBoth(tx, from, to)
+  await holdEnds(tx, from, to)
   const removed = await tx
     .trx('associations')
     .where(pairOf(tx, from, to))
@@ -90,7 +92,16 @@ const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: st
   to: { entity: target, id: targetId.toLowerCase() },
 })
 
-async function requireBoth(tx: Tenant, from: End, to: End): Promise<void> {
-  for (const end of [from, to])
-    if (!(await exists(tx, end))) throw await recordNotFound(tx, entities[end.entity], end.id)
+/**
+ * Holds both ends in the order of an update of either: first those whose reference field may change with the link,
+ * then those that only must not be deleted. Throws `not_found`.
+ */
+async function holdEnds(tx: Tenant, from: End, to: End): Promise<void> {
+  const [first, second] = from.id < to.id ? [from, to] : [to, from]
+  const refers = (end: End) =>
+    referencesOf(entities[end.entity], (end === from ? to : from).entity).length > 0
+  const ends = [first, second]
+  for (const { entity, id } of ends.filter(refers)) await lockRecord(tx, entity, id)
+  for (const { entity, id } of ends.filter((end) => !refers(end)))
+    if (!(await heldStill(tx, entity, [id])).has(id)) throw await recordNotFound(tx, entities[entity], id)
 }

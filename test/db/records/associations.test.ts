@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import type { ErrorType } from '../../../db/errors.ts'
-import { listRelated, unlink } from '../../../db/records/associations.ts'
+import { link, listRelated, unlink } from '../../../db/records/associations.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
 import { referencesOf } from '../../../db/records/references.ts'
+import { deleteRecord, updateRecord } from '../../../db/records/store.ts'
+import { lockRecord } from '../../../db/records/update.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -227,6 +229,46 @@ describe('associations', () => {
     await refused(related('companies', contact, 'contacts'), 'not_found')
     await records.delete('companies', company)
     await refused(records.link('contacts', contact, 'companies', company), 'not_found')
+  })
+
+  it('wait for an update of either record, and it never for them', async () => {
+    for (const [change, changed] of [
+      [link, company],
+      [unlink, null],
+    ] as const) {
+      let transactions = 0
+      let held = () => {}
+      const holding = new Promise<void>((resolve) => {
+        held = resolve
+      })
+      const update = records.tenant(async (tx) => {
+        transactions++
+        await lockRecord(tx, 'contacts', contact)
+        held()
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        await updateRecord(tx, 'contacts', contact, { company_id: changed })
+      })
+      await holding
+      const other = records.tenant(async (tx) => {
+        transactions++
+        return change(tx, 'companies', company, 'contacts', contact)
+      })
+      await Promise.allSettled([update, other])
+      assert.equal(await companyOf(contact), changed)
+      assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+    }
+  })
+
+  it('are not made with a record that is being deleted', async () => {
+    const deletion = records.tenant(async (tx) => {
+      await deleteRecord(tx, 'companies', company)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await refused(records.link('contacts', contact, 'companies', company), 'not_found')
+    await deletion
+    await records.restore('companies', company)
+    assert.deepEqual(await related('contacts', contact, 'companies'), [])
   })
 
   it('are not seen while one end is deleted', async () => {
