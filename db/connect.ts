@@ -2,6 +2,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { Dialect } from './dialect.ts'
 import { Notifier } from './notify.ts'
+import { sqlState } from './sql-state.ts'
 import { type Actor, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
 
@@ -11,7 +12,8 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
  * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
- * - `tenant()` is what nearly everything uses: a transaction in which row-level security shows one organization.
+ * - `tenant()` is what nearly everything uses: a transaction in which row-level security shows one organization. One
+ *   that PostgreSQL ends as a deadlock is done again, so what its work does in memory must bear repetition.
  * - `system` sees every organization. It is for finding out who is asking (a key, a session, a webhook id) and
  *   for the relay and the sweep, which serve all organizations. It still names the organization wherever it can.
  */
@@ -40,11 +42,14 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     async tenant(organizationId, actor, work) {
-      const wakes = new Wakes()
-      const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
-      const result = await transaction(app, organizationId, ({ trx, last }) =>
-        work({ trx, organizationId, actor, last, wake }),
-      )
+      const { result, wakes } = await unlessDeadlocked(async () => {
+        const wakes = new Wakes()
+        const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
+        const result = await transaction(app, organizationId, ({ trx, last }) =>
+          work({ trx, organizationId, actor, last, wake }),
+        )
+        return { result, wakes }
+      })
       // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
       for (const [channel, payload] of wakes) notifier.send(channel, payload)
       return result
@@ -54,6 +59,19 @@ export function connect(options: ConnectOptions): Database {
       await Promise.all([app.destroy(), system.destroy()])
     },
   }
+}
+
+const DEADLOCK = '40P01'
+const ATTEMPTS = 3
+
+/** Of two transactions that wait for each other PostgreSQL ends one; done again, it waits for the other one's end. */
+async function unlessDeadlocked<T>(perform: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await perform()
+    } catch (error) {
+      if (sqlState(error) !== DEADLOCK || attempt === ATTEMPTS) throw error
+    }
 }
 
 function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: number): Knex {

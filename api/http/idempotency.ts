@@ -69,6 +69,8 @@ export async function runOnce(
   let handling: Promise<unknown> | undefined
   try {
     await db.tenant(organization.id, request.actor, async (tx) => {
+      // The handler of a transaction that failed still waits for its commit: a second one must not run beside it.
+      if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
       replayed = await claimIdempotencyKey(tx, identity)
       if (replayed) return
       request.transaction = { ...tx, last() {} }

@@ -30,6 +30,28 @@ describe('transactions of one organization', () => {
     assert.deepEqual([await count('test.kept'), await count('test.lost')], [1, 0])
   })
 
+  it('are done again when they waited for each other', async () => {
+    const [one, two] = [uuidv7(), uuidv7()]
+    const attempts: string[] = []
+    let both: () => void
+    const met = new Promise<void>((resolve) => {
+      both = resolve
+    })
+    // Each takes a lock, and then the other's.
+    const take = (first: string, second: string) =>
+      db.tenant(organization, testActor, async ({ trx, wake }) => {
+        attempts.push(first)
+        await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [first])
+        if (attempts.length === 2) both()
+        await met
+        await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [second])
+        await insert(trx, 'test.deadlock')
+        wake('agx_events')
+      })
+    await Promise.all([take(one, two), take(two, one)])
+    assert.deepEqual([attempts.length, await count('test.deadlock')], [3, 2])
+  })
+
   it('show one organization its own rows, many at once', async () => {
     const others = await Promise.all(Array.from({ length: 20 }, () => createOrganization(db)))
     const seen = await Promise.all(
