@@ -9,6 +9,7 @@ import {
   loadDelivery,
   noteEndpointHealth,
 } from '../db/outgoing/attempts.ts'
+import { takeRetrySlot } from '../db/outgoing/slots.ts'
 import { open } from '../db/seal.ts'
 import type { Actor, Tenant } from '../db/tenancy.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
@@ -22,16 +23,17 @@ const KEPT_BODY = 20_000
 const MAX_RETRY_AFTER = 86_400
 /** A cancellation reaches the activity with a heartbeat. */
 const HEARTBEAT_MS = 1_000
+const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
 const SYSTEM: Actor = { type: 'system', id: null }
 
 /** `deliverOnce` makes the first attempt and reports; `deliverUntilDone` retries itself, each time when it is due. */
 export function createDeliver(deps: DeliverDeps) {
   return {
-    deliverOnce: (input: DeliverInput) => attempt(deps, input),
+    deliverOnce: (input: DeliverInput) => attempt(deps, input, { first: true }),
     async deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer> {
       const heartbeat = setInterval(() => Context.current().heartbeat(), HEARTBEAT_MS)
       try {
-        const answer = await attempt(deps, input)
+        const answer = await attempt(deps, input, { first: false })
         if (answer.status !== 'waiting') return answer
         throw ApplicationFailure.create({
           message: answer.error ?? 'not due yet',
@@ -54,8 +56,11 @@ export interface DeliverDeps {
 async function attempt(
   { db, http, secretsKey }: DeliverDeps,
   { organization_id, delivery_id, release = 0 }: DeliverInput,
+  { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
   const prepared = await db.tenant(organization_id, SYSTEM, async (tx) => {
+    const later = first ? undefined : await takeRetrySlot(tx, delivery_id)
+    if (later !== undefined) return { done: { ...NO_SLOT, retry_in_ms: later } }
     const job = await loadDelivery(tx, delivery_id)
     const done = job ? standing(job, release) : ({ status: 'failed', error: 'the delivery is gone' } as const)
     if (done) return { done }

@@ -82,7 +82,12 @@ const values = {
       'Seconds to wait before each retry, none for an empty list. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
   }),
   timeout_ms: z.number().int().min(500).max(15_000).meta({ description: 'For a whole attempt.' }),
-  concurrency: z.number().int().min(1).max(100).meta({ description: 'Deliveries under way at once.' }),
+  concurrency: z
+    .number()
+    .int()
+    .min(1)
+    .max(100)
+    .meta({ description: 'Attempts that are made at once. What waits for its retry does not count.' }),
 }
 
 export const createBody = z

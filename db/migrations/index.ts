@@ -16,6 +16,7 @@ import * as importKeys from './0014_import_keys.ts'
 import * as listIndexes from './0015_list_indexes.ts'
 import * as leases from './0016_leases.ts'
 import * as externalIds from './0017_external_ids.ts'
+import * as deliverySlots from './0018_delivery_slots.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -36,4 +37,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0015_list_indexes', listIndexes],
   ['0016_leases', leases],
   ['0017_external_ids', externalIds],
+  ['0018_delivery_slots', deliverySlots],
 ]

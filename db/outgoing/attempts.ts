@@ -114,7 +114,7 @@ export async function endAttempt(
     } as never,
   )
   // For its slot is free.
-  if (ended && rows[0]!.others_wait) tx.wake('agx_deliveries')
+  if (rows[0]!.others_wait) tx.wake('agx_deliveries')
   return rows[0]!.status ?? undefined
 }
 

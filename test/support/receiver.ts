@@ -14,11 +14,17 @@ export async function startReceiver() {
   const received: Received[] = []
   const next: Behaviour[] = []
   let hungUp = 0
+  let delay = 0
+  let open = 0
+  let mostOpen = 0
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     received.push({ headers: request.headers as Record<string, string>, body })
     const behaviour = next.shift() ?? 204
+    mostOpen = Math.max(mostOpen, ++open)
+    response.on('close', () => open--)
+    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay))
     if (behaviour === 'hang') response.on('close', () => hungUp++)
     else if (typeof behaviour === 'number') response.writeHead(behaviour, { location: '/elsewhere' }).end()
     else response.writeHead(behaviour.status, behaviour.headers).end()
@@ -29,9 +35,17 @@ export async function startReceiver() {
     received,
     /** How often the sender hung up on an answer that did not come. */
     hungUp: () => hungUp,
+    /** From now on every answer takes so many milliseconds. */
+    answerAfter(milliseconds: number) {
+      delay = milliseconds
+      mostOpen = 0
+    },
+    /** How many requests were open at the same time, since `answerAfter`. */
+    mostAtOnce: () => mostOpen,
     /** Forgets what came; the next requests are answered like this. */
     behave(...behaviours: Behaviour[]) {
       received.length = 0
+      delay = 0
       next.splice(0, next.length, ...behaviours)
     },
     close() {

@@ -245,6 +245,27 @@ describe('deliveries on Temporal', function () {
     )
   })
 
+  it('hold no slot while they wait: what comes after them is sent', async () => {
+    receiver.behave(500)
+    const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const first = await raise(webhook)
+    await waiting(first)
+    assert.equal((await ended(await raise(webhook))).status, 'succeeded')
+    assert.equal((await app('POST', `/deliveries/${first}/retry`)).status, 200)
+    assert.equal((await ended(first)).status, 'succeeded')
+  })
+
+  it('take a slot again for each retry, beside the ones that are new', async () => {
+    receiver.behave(500, 500, 500, 500)
+    const webhook = await createWebhook({ retry_schedule: [1], concurrency: 2 })
+    const retried = await Promise.all([1, 2, 3, 4].map(() => raise(webhook)))
+    await Promise.all(retried.map(waiting))
+    receiver.answerAfter(300)
+    const all = [...retried, ...(await Promise.all([1, 2, 3, 4].map(() => raise(webhook))))]
+    for (const id of all) assert.equal((await ended(id)).status, 'succeeded')
+    assert.equal(receiver.mostAtOnce(), 2)
+  })
+
   it('end and free their slot when an operator terminates their workflow', async () => {
     receiver.behave(500)
     const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { tryLockClaims } from '../../db/queue-lock.ts'
 import { transaction } from '../../db/transaction.ts'
 
 /**
@@ -13,10 +14,7 @@ export function claimAlone<Row>(
   bindings: Record<string, Knex.Value>,
 ): Promise<Row[]> {
   return transaction(db, undefined, async ({ trx, last }) => {
-    const lock = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [
-      `agx claim ${queue}`,
-    ])
-    if (!lock.rows[0].mine) return []
+    if (!(await tryLockClaims(trx, queue))) return []
     last()
     const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
     return rows

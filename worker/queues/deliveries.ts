@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
+import { DUE, HELD } from '../../db/outgoing/slots.ts'
 import type { deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
@@ -62,7 +63,8 @@ export function deliveriesQueue({ taskQueue, log }: { taskQueue: string; log: Lo
 }
 
 /**
- * Organizations take turns. The lanes (endpoints) with something queued are found by skipping through the index: what
+ * Retries that are due keep up to half of an endpoint's slots, or new events would take each one first. Organizations
+ * take turns. The lanes (endpoints) with something queued are found by skipping through the index: what
  * waits costs nothing.
  */
 const claim = (db: Knex, limit: number): Promise<DeliveryRow[]> =>
@@ -78,11 +80,8 @@ const CLAIM = `
       where d.status = 'queued' and (d.organization_id, d.webhook_id) > (lanes.organization_id, lanes.webhook_id)
       order by d.organization_id, d.webhook_id limit 1) next
   ), endpoints as materialized (
-    select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing, w.concurrency -
-      (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-         and d.status = 'delivering') -
-      (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-         and d.status = 'queued' and d.lease_until > now()) as free
+    select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing,
+      w.concurrency - ${HELD} - least(${DUE}, greatest(1, w.concurrency / 2)) as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
   ), candidates as (
     select q.organization_id, q.id, w.name, w.failing,
