@@ -57,7 +57,13 @@ export async function cellsOf(
   return (record) =>
     paths.map(([outer, inner], i) => {
       const value = record[outer]
-      const part = inner === undefined ? value : (value as Record<string, unknown> | null)?.[inner]
+      const part = inner === undefined ? value : memberOf(value, inner)
       return types[i] === 'tags' ? writeList(part as string[]) : writeCell(part, types[i] as CellType)
     })
 }
+
+/** Its own only: a custom field may be called as what every object has, `constructor`. */
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined

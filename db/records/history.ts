@@ -85,14 +85,17 @@ function present({ changes, at, ...row }: Row): HistoryEntry {
   return { object: 'history_entry', ...row, changes: { ...fields, ...each }, at: at.toISOString() }
 }
 
-/** Custom fields are stored whole, before and after. */
+/** Custom fields are stored whole, before and after. In maps, for a name may be that of a member of every object. */
 function customChanges({ from, to }: { from: unknown; to: unknown }): HistoryEntry['changes'] {
-  const before = (from ?? {}) as Record<string, unknown>
-  const after = (to ?? {}) as Record<string, unknown>
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const before = new Map<string, unknown>(Object.entries(from ?? {}))
+  const after = new Map<string, unknown>(Object.entries(to ?? {}))
+  const names = [...new Set([...before.keys(), ...after.keys()])]
   return Object.fromEntries(
     names
-      .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-      .map((name) => [`custom_fields.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),
+      .filter((name) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name)))
+      .map((name) => [
+        `custom_fields.${name}`,
+        { from: before.get(name) ?? null, to: after.get(name) ?? null },
+      ]),
   )
 }

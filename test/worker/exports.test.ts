@@ -152,6 +152,21 @@ describe('exports', function () {
     assert.deepEqual(await said(target), before)
   })
 
+  it('show nothing for a field that a record does not have, whatever its name', async () => {
+    const request = await client()
+    await request('POST', '/v1/objects/contacts', {
+      body: { first_name: 'A', custom_fields: { constructor: 'Bob' } },
+    })
+    await request('POST', '/v1/objects/contacts', { body: { first_name: 'B' } })
+    const query = { sort: 'first_name', order: 'asc' }
+    const { file } = await exported(request, { entity: 'contacts', query, fields: ['custom_fields'] })
+    const [, ...rows] = file.trim().split('\r\n')
+    assert.deepEqual(
+      rows.map((row) => row.split(',')[1]),
+      ['Bob', ''],
+    )
+  })
+
   it('of every kind are understood by an import', async () => {
     const request = await client()
     const records: Record<string, object> = {

@@ -91,6 +91,20 @@ describe('the life of a record over HTTP', () => {
     assert.deepEqual([second.status, second.body], [200, first.body])
   })
 
+  it('shows from what a custom field was changed, whatever its name', async () => {
+    const { id } = await create({ first_name: 'A', custom_fields: { x: 1 } })
+    await api.request('PATCH', path(id), { body: { custom_fields: { constructor: 'Bob' } } })
+    await api.request('PATCH', path(id), { body: { custom_fields: { constructor: null } } })
+    const { body } = await api.request('GET', path(id, '/history?limit=2'))
+    assert.deepEqual(
+      body.data.map(({ changes }: { changes: object }) => changes),
+      [
+        { 'custom_fields.constructor': { from: 'Bob', to: null } },
+        { 'custom_fields.constructor': { from: null, to: 'Bob' } },
+      ],
+    )
+  })
+
   it('shows every change, with who made it, page by page', async () => {
     const { id } = await create({ first_name: 'A', custom_fields: { x: 1, y: 1 } })
     await api.request('PATCH', path(id), { body: { first_name: 'B', custom_fields: { x: 2, y: null } } })
