@@ -136,7 +136,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Read the rows that were not imported',
     description:
-      "CSV with the file's own columns and `error`, to be put right and imported again: `error` is left out then.",
+      "CSV with the file's own columns and `error`, to be put right and imported again: `error` is left out then. What a row has beyond its columns stands behind `error`.",
     params,
     response: { status: 200, file: 'text/csv', description: 'The rows that failed' },
     handler: async (request) => {

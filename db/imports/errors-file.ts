@@ -1,7 +1,7 @@
 import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
-import type { RowIssue } from './read-row.ts'
+import { isFilled, type RowIssue } from './read-row.ts'
 
 const PAGE = 500
 
@@ -14,7 +14,9 @@ interface ErrorRow {
 
 /**
  * The rows that failed as a CSV with their own columns, to be put right and imported again, and `error`, which says
- * what is wrong. In UTF-8 with a byte order mark, for spreadsheets; whatever the file's own encoding was.
+ * what is wrong. Cells beyond the header stand behind it: sent again as they are, they make the row fail again, in
+ * place of becoming a column that nobody named. In UTF-8 with a byte order mark, for spreadsheets; whatever the file's
+ * own encoding was.
  */
 export async function* errorsFile(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
@@ -22,8 +24,7 @@ export async function* errorsFile(
 ): AsyncGenerator<string, void, void> {
   const delimiter = file?.delimiter ?? ','
   const header = file?.header ?? []
-  yield BYTE_ORDER_MARK +
-    csvLines([[...header.map(defused), header.includes('error') ? 'import_error' : 'error']], delimiter)
+  yield BYTE_ORDER_MARK + csvLines([[...header.map(defused), errorColumn(header)]], delimiter)
   for (let last = 0; ; ) {
     const rows = await tenant((tx) =>
       tx
@@ -36,7 +37,7 @@ export async function* errorsFile(
     )
     if (rows.length > 0)
       yield csvLines(
-        rows.map((row) => [...cellsOf(row, header.length), sentence(row)]),
+        rows.map((row) => [...cellsOf(row, header.length), sentence(row), ...beyond(row, header.length)]),
         delimiter,
       )
     if (rows.length < PAGE) return
@@ -44,9 +45,20 @@ export async function* errorsFile(
   }
 }
 
+/** A name that is free: a file that comes back a second time has those of before. `propose.ts` leaves them out. */
+function errorColumn(header: string[]): string {
+  let name = 'error'
+  for (let i = 1; header.includes(name); i++) name = i === 1 ? 'import_error' : `import_error_${i}`
+  return name
+}
+
 /** As many as the header has, so that `error` is in its column. */
 const cellsOf = ({ cells }: ErrorRow, width: number): string[] =>
   Array.from({ length: width }, (_, i) => defused(cells[i] ?? ''))
+
+/** Those that the header has no columns for, without the blank ones at the end. */
+const beyond = ({ cells }: ErrorRow, width: number): string[] =>
+  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(defused)
 
 /** Line 12: email: must be … */
 const sentence = ({ line, issues }: ErrorRow): string =>

@@ -38,7 +38,7 @@ function guess(
   const fields: Record<string, Field> = entities[entity].fields
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
-  if (SERVICE.has(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
+  if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
   for (const name of [whole, bare]) {
     const own = [...targets.byName.values()].find((target) => namesOf(target).includes(name))
     if (own) return { target: own.name, rank: name === whole ? 1 : 2 }
@@ -61,12 +61,10 @@ const namesOf = ({ name, label = name }: Target) =>
 /** The id that the other system has for a record. */
 const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])
 
-/** Fields that are the service's own, or another system's; and what GET …/errors adds. */
+/** Fields that are the service's own, or another system's. */
 const SERVICE = new Set(
   [
     ...READ_ONLY,
-    'error',
-    'import_error',
     'create date',
     'created date',
     'created',
@@ -75,6 +73,9 @@ const SERVICE = new Set(
     'updated',
   ].map(normalise),
 )
+
+/** What GET …/errors adds to the columns of a file. */
+const ADDED = /^(error|importerror\d*)$/
 
 /** Names of columns in other systems' exports that webhooks do not have. */
 const OTHERS: Record<string, string | undefined> = Object.assign(Object.create(null), {

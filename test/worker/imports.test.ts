@@ -65,6 +65,43 @@ describe('imports', function () {
     assert.deepEqual([again.progress.created, again.progress.failed], [2, 0])
   })
 
+  it('lose nothing of a row with too many cells, however often it is sent again', async () => {
+    const file =
+      'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'
+    const first = await imports.run({ entity: 'contacts' }, file)
+    const errors = await imports.errors(first.id)
+    const wrong = 'a cell with the delimiter in it must be quoted'
+    assert.equal(
+      errors,
+      'First Name,Company name,E-Mail,error\r\n' +
+        `A,Acme," Inc",line 2: the row has 4 cells and the header 3: ${wrong},cells@lost.example\r\n` +
+        'B,,no address,line 3: E-Mail: Invalid email address\r\n',
+    )
+    const second = await imports.run({ entity: 'contacts' }, errors)
+    assert.deepEqual([second.progress.created, second.progress.failed], [0, 2])
+    const third = await imports.run({ entity: 'contacts' }, await imports.errors(second.id))
+    assert.deepEqual([third.progress.created, third.progress.failed], [0, 2])
+    const last = await imports.errors(third.id)
+    assert.match(last, /^First Name,Company name,E-Mail,error,import_error,import_error_2\r\n/)
+    const right = last
+      .replace('A,Acme," Inc",', 'A,"Acme, Inc",cells@lost.example,')
+      .replace(/,cells@lost.example\r\n/, '\r\n')
+      .replace('no address', 'bee@lost.example')
+    const done = await imports.run({ entity: 'contacts' }, right)
+    assert.deepEqual([done.progress.created, done.progress.failed], [2, 0])
+    assert.deepEqual(
+      (await contacts('email[contains]=lost.example')).map((one: Record<string, unknown>) => [
+        one.first_name,
+        one.custom_fields,
+      ]),
+      [
+        ['B', {}],
+        ['C', {}],
+        ['A', {}],
+      ],
+    )
+  })
+
   it('update what is there and create what is not, by any key', async () => {
     await api.request('POST', '/v1/objects/contacts', {
       body: {
