@@ -54,7 +54,7 @@ export interface MappingRule {
 
 export type Transform =
   | { type: 'uppercase' | 'lowercase' | 'trim' | 'remove_special' }
-  /** To E.164, where the number parses; `country` is for numbers without a prefix. */
+  /** To E.164, where the number parses and has no extension; `country` is for numbers without a prefix. */
   | { type: 'format_phone'; country?: string | undefined }
   /** To RFC 3339. `unix` is seconds. */
   | { type: 'parse_date'; format: 'ymd' | 'dmy' | 'mdy' | 'unix' }

@@ -88,7 +88,16 @@ const id: TypeOf = {
 export const fieldTypes: Record<FieldType, TypeOf> = {
   text,
   email: { ...text, input: () => z.string().trim().max(254).pipe(z.email()) },
-  phone: { ...text, input: () => z.string().trim().min(1).max(64).transform(toE164) },
+  phone: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(64)
+        .transform((value) => toE164(value)),
+  },
   url: {
     ...text,
     input: () =>

@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js'
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
 import { z } from 'zod'
 
 /** How single values are read: what is accepted, and the one form in which it is kept. */
@@ -29,10 +29,13 @@ export function toTimestamp(value: string): string | undefined {
 /** Whether PostgreSQL has the day: it has no year 0. */
 export const isDay = (date: string): boolean => toTimestamp(date) !== undefined
 
-/** E.164 where it parses as an international number; else as it was written, for a half number is better than none. */
-export function toE164(value: string): string {
-  const parsed = parsePhoneNumberFromString(value)
-  return parsed?.isValid() ? parsed.number : value
+/**
+ * E.164 where it parses as an international number, or as one of `country`; else as it was written, for a half number
+ * is better than none. So is one with an extension, which E.164 has no place for.
+ */
+export function toE164(value: string, country?: CountryCode): string {
+  const parsed = parsePhoneNumberFromString(value, country)
+  return parsed?.isValid() && parsed.ext === undefined ? parsed.number : value
 }
 
 /** `example.com/about` as people write it. */

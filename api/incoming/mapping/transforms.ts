@@ -1,7 +1,8 @@
-import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
+import type { CountryCode } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
 import type { Transform } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/split-name.ts'
+import { toE164 } from '../../../db/records/values.ts'
 import { textAt } from './path.ts'
 
 /**
@@ -19,7 +20,7 @@ export function transformed(text: string, transform: Transform, payload: unknown
     case 'remove_special':
       return text.replace(/[^\p{Letter}\p{Mark}\p{Number}\s]/gu, '')
     case 'format_phone':
-      return formatPhone(text, transform.country)
+      return toE164(text, transform.country as CountryCode | undefined)
     case 'parse_date':
       return parseDate(text, transform.format)
     case 'convert_currency':
@@ -34,11 +35,6 @@ export function transformed(text: string, transform: Transform, payload: unknown
       // Quoted, so that `$1` in it is no reference.
       return RE2JS.compile(transform.pattern).matcher(text).replaceAll(RE2JS.quoteReplacement(transform.by))
   }
-}
-
-function formatPhone(text: string, country: string | undefined): string {
-  const parsed = parsePhoneNumberFromString(text, country as CountryCode | undefined)
-  return parsed?.isValid() ? parsed.number : text
 }
 
 const PARTS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const

@@ -9,7 +9,7 @@ export const company: Kind = {
     name: { type: 'text', required: true, description: 'The name it is known by.' },
     domain: { type: 'domain', description: 'Its domain name, without scheme or path.' },
     website: { type: 'url', description: 'A web address.' },
-    phone: { type: 'phone', description: 'Kept as E.164 where it parses.' },
+    phone: { type: 'phone', description: 'Kept as E.164 where it parses and has no extension.' },
     email: { type: 'email', description: 'Compared without regard to case.' },
     industry: { type: 'text', description: 'The branch it works in.' },
     description: { type: 'text', max: 10_000, description: 'What it does.' },

@@ -10,8 +10,8 @@ export const contact: Kind = {
     first_name: { type: 'text', description: 'Given name.' },
     last_name: { type: 'text', description: 'Family name.' },
     email: { type: 'email', description: 'Compared without regard to case.' },
-    phone: { type: 'phone', description: 'Kept as E.164 where it parses.' },
-    mobile_phone: { type: 'phone', description: 'Kept as E.164 where it parses.' },
+    phone: { type: 'phone', description: 'Kept as E.164 where it parses and has no extension.' },
+    mobile_phone: { type: 'phone', description: 'Kept as E.164 where it parses and has no extension.' },
     job_title: { type: 'text', description: 'Position in the company.' },
     company_id: {
       type: 'reference',

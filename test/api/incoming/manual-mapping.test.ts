@@ -83,6 +83,7 @@ describe('mapping by rules', () => {
     [' Ada ', { type: 'trim' }, 'Ada'],
     ['Zoë! #1 <b>', { type: 'remove_special' }, 'Zoë 1 b'],
     ['044 668 18 00', { type: 'format_phone', country: 'CH' }, '+41446681800'],
+    ['044 668 18 00 ext 5', { type: 'format_phone', country: 'CH' }, '044 668 18 00 ext 5'],
     ['none', { type: 'format_phone', country: 'CH' }, 'none'],
     ['31.12.2026', { type: 'parse_date', format: 'dmy' }, '2026-12-31'],
     ['12/31/2026', { type: 'parse_date', format: 'mdy' }, '2026-12-31'],

@@ -62,6 +62,22 @@ describe('record schemas', () => {
       { do_not_contact: false, tags: [], custom_fields: {} },
     ],
     ['a phone number that is none', { phone: 'ask Ada' }, { phone: 'ask Ada' }],
+    ['a phone number with spaces', { phone: ' +41 44 668 18 00 ' }, { phone: '+41446681800' }],
+    [
+      'a phone number with an extension',
+      { phone: '+41 44 668 18 00 ext 5' },
+      { phone: '+41 44 668 18 00 ext 5' },
+    ],
+    [
+      'an extension as in an address',
+      { phone: '+1 (202) 555-0143;ext=7' },
+      { phone: '+1 (202) 555-0143;ext=7' },
+    ],
+    [
+      'an extension behind an x',
+      { mobile_phone: '+1 202 555 0143 x99' },
+      { mobile_phone: '+1 202 555 0143 x99' },
+    ],
   ]
   for (const [what, given, expected] of read)
     it(`read ${what}`, () => {
