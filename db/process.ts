@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /**
  * What tells a running process from another that got the same pid later: when it started, and its command line.
- * Undefined when no such process runs (or where neither /proc nor `ps` can tell).
+ * One that is ending has lost its command line already. Undefined when no such process runs (or where neither /proc
+ * nor `ps` can tell).
  */
 export function processIdentity(pid: number): string | undefined {
   if (process.platform === 'linux') {
@@ -11,7 +12,8 @@ export function processIdentity(pid: number): string | undefined {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
       // The name in parentheses may hold spaces. After it: state first, the start time twentieth.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      if (fields[0] === 'Z') return undefined
+      // Only its first thread may be dead: as long as there is another, its sockets are open.
+      if (fields[0] === 'Z' && readdirSync(`/proc/${pid}/task`).length < 2) return undefined
       return `${fields[19]} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`
     } catch {
       return undefined
@@ -24,10 +26,11 @@ export function processIdentity(pid: number): string | undefined {
   }
 }
 
-/** Waits until the process with this identity is gone. @returns false when it still runs after `milliseconds`. */
+/** Waits until the process with this identity is gone, and its ports are free. @returns false when it still runs after `milliseconds`. */
 export async function waitForExit(pid: number, identity: string, milliseconds: number): Promise<boolean> {
   const deadline = Date.now() + milliseconds
-  while (processIdentity(pid) === identity) {
+  // The start of its identity is all that one has which is ending.
+  for (let left = processIdentity(pid); left && identity.startsWith(left); left = processIdentity(pid)) {
     if (Date.now() > deadline) return false
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
