@@ -32,28 +32,39 @@ export async function claimIdempotencyKey(
     "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text), 0)) as locked",
     [tx.organizationId, request.method, request.path, request.key],
   )
-  if (!locks[0]!.locked) throw new AppError('idempotency_conflict', 'a request with this key is in flight')
-  const row = await tx
+  if (!locks[0]!.locked) throw inFlight()
+  const row: Row | undefined = await tx
     .trx('idempotency_keys')
     .where(identity(tx, request))
     .whereNotNull('status')
     .whereRaw("created_at > now() - interval '24 hours'")
-    .first('request_hash', 'status', 'body', 'headers')
+    .first('request_hash', 'status', 'body', 'headers', tx.trx.raw('locked_until > now() as locked'))
   if (!row) return undefined
   if (!request.hash.equals(row.request_hash))
     throw new AppError('idempotency_conflict', 'this key was used with another body')
+  if (row.locked) throw inFlight()
   return { status: row.status, body: row.body, headers: row.headers }
 }
 
-/** Keeps the answer to a key, in the transaction of what it answers for. */
+/**
+ * Keeps the answer to a key, in the transaction of what it answers for. One that another is to replace is in flight for
+ * so many seconds: should its process die, it is the answer from then on.
+ */
 export async function storeAnswer(
   tx: Tenant,
   request: IdempotentRequest,
   answer: StoredAnswer,
+  inFlightFor?: number,
 ): Promise<void> {
   await tx
     .trx('idempotency_keys')
-    .insert({ ...identity(tx, request), request_hash: request.hash, ...answer, created_at: tx.trx.fn.now() })
+    .insert({
+      ...identity(tx, request),
+      request_hash: request.hash,
+      ...answer,
+      created_at: tx.trx.fn.now(),
+      locked_until: inFlightFor ? tx.trx.raw('now() + make_interval(secs => ?)', [inFlightFor]) : null,
+    })
     .onConflict(['organization_id', 'method', 'path', 'key'])
     .merge()
 }
@@ -65,6 +76,14 @@ export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
        select ctid from idempotency_keys where created_at < now() - interval '24 hours' limit 10000)`,
   )
 }
+
+interface Row extends StoredAnswer {
+  request_hash: Buffer
+  /** Null where its answer is the last one. */
+  locked: boolean | null
+}
+
+const inFlight = () => new AppError('idempotency_conflict', 'a request with this key is in flight')
 
 const identity = (tx: Tenant, request: IdempotentRequest) => ({
   organization_id: tx.organizationId,

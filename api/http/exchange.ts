@@ -16,7 +16,7 @@ export class Exchange implements RouteRequest {
   /** A transaction that the whole request runs in, where its answer is stored together with its effect. */
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores an early answer and commits. */
-  commitEarly: ((answer: unknown) => Promise<void>) | undefined
+  commitEarly: ((answer: unknown, seconds: number) => Promise<void>) | undefined
   stored = true
   /** What the handler set. */
   readonly ownHeaders: Record<string, string> = {}
@@ -82,7 +82,7 @@ export class Exchange implements RouteRequest {
       ? work(this.transaction)
       : this.deps.db.tenant(this.caller.organization.id, this.actor, work)
 
-  commit = async (answer: unknown): Promise<void> => this.commitEarly?.(answer)
+  commit = async (answer: unknown, seconds: number): Promise<void> => this.commitEarly?.(answer, seconds)
 
   setHeader = (name: string, value: string): void => {
     this.ownHeaders[name] = value

@@ -40,7 +40,8 @@ interface Keyed {
  *
  * The claim of the key, everything that the handler does and the stored answer are one transaction: a process that
  * dies at any point leaves all of it or nothing, so a retry neither doubles the effect nor finds the key locked. A
- * handler that must wait for others to see its effect ends that transaction with `request.commit(answer)`.
+ * handler that must wait for others to see its effect ends that transaction with `request.commit(answer, seconds)`:
+ * the key is in flight until it answers, or for those seconds should the process die.
  */
 export async function runOnce(
   request: Exchange,
@@ -56,12 +57,12 @@ export async function runOnce(
       .update(keyed.bytes ?? '')
       .digest(),
   }
-  const early = deferred<unknown>()
+  const early = deferred<EarlyAnswer>()
   const committed = deferred<void>()
   // Awaited only by a handler that commits early.
   committed.promise.catch(() => {})
-  request.commitEarly = (answer) => {
-    early.resolve(answer)
+  request.commitEarly = (answer, seconds) => {
+    early.resolve({ answer, seconds })
     return committed.promise
   }
 
@@ -75,9 +76,14 @@ export async function runOnce(
       if (replayed) return
       request.transaction = { ...tx, last() {} }
       handling = execute()
-      const first = await Promise.race([early.promise, handling])
+      const { answer, seconds } = await Promise.race([early.promise, handling.then(asLast)])
       if (request.stored)
-        await storeAnswer(tx, identity, { status, body: JSON.stringify(first), headers: request.ownHeaders })
+        await storeAnswer(
+          tx,
+          identity,
+          { status, body: JSON.stringify(answer), headers: request.ownHeaders },
+          seconds,
+        )
     })
   } catch (error) {
     committed.reject(error)
@@ -105,6 +111,14 @@ export async function runOnce(
     await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
   return answer
 }
+
+/** What a handler answers until it has its own answer, which takes it at most so many seconds. */
+interface EarlyAnswer {
+  answer: unknown
+  seconds?: number
+}
+
+const asLast = (answer: unknown): EarlyAnswer => ({ answer })
 
 /**
  * Claims a key that a rollback has freed, unless another request has taken it since: what that one did stands, and an

@@ -28,7 +28,8 @@ const IDEMPOTENCY_KEY: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'The same key and body within 24 hours are answered as the first time, and done once.',
+  description:
+    'The same key and body within 24 hours are answered as the first time, and done once; 409 as long as the first request is not answered.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 

@@ -89,10 +89,11 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**
    * Under an Idempotency-Key the whole request is one transaction, which ends when the handler returns. A handler that
-   * waits for others to act on what it wrote (a run's end) must call this first: it commits, keeping `answer` for a
-   * retry until the handler's own answer replaces it. Without a key everything is committed already.
+   * waits for others to act on what it wrote (a run's end) must call this first: it commits. A retry is told that the
+   * first request is in flight until the handler answers, which takes it at most `seconds`; should the process die
+   * before, `answer` is what the retry gets after them. Without a key everything is committed already.
    */
-  commit(answer: unknown): Promise<void>
+  commit(answer: unknown, seconds: number): Promise<void>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void

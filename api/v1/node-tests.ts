@@ -10,7 +10,7 @@ import { type Route, route } from '../http/route.ts'
 import { requireScopes, type Scope } from '../http/scopes.ts'
 
 /** The test itself may take a minute; a caller that waits longer finds something else wrong. */
-const WAIT_MS = 75_000
+const WAIT_SECONDS = 75
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
 
@@ -91,8 +91,10 @@ export const nodeTestRoutes: Route[] = [
       const id = await tenant((tx) =>
         createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
       )
-      await commit({ object: 'node_test', status: 'running', node_type })
-      const ended = await deps.runEnds.wait(id, WAIT_MS, signal, () => tenant((tx) => getNodeTest(tx, id)))
+      await commit({ object: 'node_test', status: 'running', node_type }, WAIT_SECONDS)
+      const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
+        tenant((tx) => getNodeTest(tx, id)),
+      )
       if (!ended) throw new AppError('unavailable', 'the test did not end in time')
       const { node, error, log } = ended
       return {

@@ -133,7 +133,7 @@ async function gate(
     links: linksOf(runId, deps.config),
   })
   if (seconds === 0) return answer({ status: 'queued' })
-  await request.commit(answer({ status: 'queued' }))
+  await request.commit(answer({ status: 'queued' }), seconds)
   request.setHeader('Preference-Applied', `wait=${seconds}`)
   return answer(await waitForEnd(request, runId, seconds, signal))
 }

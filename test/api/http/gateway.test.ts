@@ -50,7 +50,7 @@ describe('the gateway', () => {
         if (query.mode === 'conflict') throw conflict('taken')
         if (query.mode === 'broken') throw new Error('a secret of the inside')
         if (query.mode === 'preview') doNotStore()
-        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' })
+        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' }, 1)
         if (query.mode === 'slow' || query.mode === 'early')
           await new Promise<void>((resolve) => {
             release = resolve
@@ -327,16 +327,26 @@ describe('the gateway', () => {
       assert.equal(second.headers.get('idempotency-replayed'), 'true')
       assert.equal(second.text, first.text)
     })
-    it('lets an early commit be seen while the answer is still awaited', async () => {
+    it('lets an early commit be seen while the answer is awaited, and the key is in flight', async () => {
       const headers = { 'Idempotency-Key': 'early' }
       const before = await effects()
       const first = post({ name: 'abc' }, headers, 'early')
       await new Promise((resolve) => setTimeout(resolve, 200))
       assert.equal(await effects(), before + 1)
-      assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'early')
+      const meanwhile = await post({ name: 'abc' }, headers, 'early')
+      assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_conflict'])
       release()
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
+    })
+    it('answers a key with what was committed early, when the process that waited is not heard of again', async () => {
+      const headers = { 'Idempotency-Key': 'early, then dead' }
+      const first = post({ name: 'abc' }, headers, 'early')
+      await new Promise((resolve) => setTimeout(resolve, 1_300))
+      const retried = await post({ name: 'abc' }, headers, 'early')
+      assert.deepEqual([retried.status, retried.body.name], [201, 'early'])
+      release()
+      await first
     })
     it('leaves neither an effect nor a locked key when the process dies in between', async () => {
       const headers = { 'Idempotency-Key': 'dies' }
