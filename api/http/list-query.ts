@@ -36,9 +36,8 @@ export function offsetOf(query: { offset?: number | undefined; cursor?: string |
   return query.offset ?? 0
 }
 
-/** A list of users is called `UserList` in the OpenAPI document, as its items are called `User`. */
-export function listEnvelope<T extends z.ZodType>(item: T) {
-  const id = item.meta()?.id
+/** A list of users is called `UserList` in the OpenAPI document, as its items are called `User` (`of`). */
+export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id) {
   const envelope = z.object({
     object: z.literal('list'),
     data: z.array(item),
@@ -49,7 +48,7 @@ export function listEnvelope<T extends z.ZodType>(item: T) {
     total: z.int().nullable().describe('How many there are in all; null with count=none.'),
     total_is_estimate: z.boolean(),
   })
-  return id ? envelope.meta({ id: `${id}List` }) : envelope
+  return of ? envelope.meta({ id: `${of}List` }) : envelope
 }
 
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })

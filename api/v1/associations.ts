@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
-import { recordSchema } from '../../db/records/schemas.ts'
-import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { narrowed, recordParams, title } from './objects.ts'
+import { narrowed, recordList, recordParams, title } from './objects.ts'
 import { customQueryIssues, recordQuery } from './record-query.ts'
 
 const end = z.object({ object: z.string(), id: z.uuid() })
@@ -94,7 +93,7 @@ function relatedRoute(entity: EntityName, target: EntityName): Route {
     description: 'Takes everything that the list of the kind takes.',
     params: recordParams,
     query: recordQuery(target),
-    response: { status: 200, schema: listEnvelope(recordSchema(target)) },
+    response: { status: 200, schema: recordList(target) },
     handler: async ({ params, query, tenant }) => {
       const offset = offsetOf(query)
       const page = await tenant((tx) =>

@@ -4,7 +4,13 @@ import { inputIssues } from '../../db/records/input-issues.ts'
 import { type EntityName, type FieldType, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
-import { type AgxRecord, createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
+import {
+  type AgxRecord,
+  createSchema,
+  listedSchema,
+  recordSchema,
+  updateSchema,
+} from '../../db/records/schemas.ts'
 import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
@@ -62,7 +68,7 @@ function routesOf(entity: EntityName): Route[] {
       summary: `List ${entity}`,
       description: listNote(entity),
       query: recordQuery(entity),
-      response: { status: 200, schema: listEnvelope(record) },
+      response: { status: 200, schema: recordList(entity) },
       handler: async ({ query, tenant }) => {
         const offset = offsetOf(query)
         const page = await tenant((tx) => listRecords(tx, entity, { ...query, offset }))
@@ -174,6 +180,11 @@ const bodyIssues = (
 ) => {
   const mayLink = (to: EntityName) => allows(caller.scopes, `${to}:write`)
   return tenant((tx) => inputIssues(tx, entity, body, { creates, mayLink }))
+}
+
+/** What a list of records answers: `ContactList`. */
+export function recordList(entity: EntityName) {
+  return listEnvelope(listedSchema(entity), title(entities[entity].object))
 }
 
 /** The records with only the fields that were asked for. */

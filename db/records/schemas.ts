@@ -213,6 +213,14 @@ function buildRecord(kind: Kind) {
     .meta({ examples: [recordExample(kind)] })
 }
 
+/** As a list shows it: of what its `fields` do not name nothing is there. */
+const buildListed = (kind: Kind) =>
+  buildRecord(kind)
+    .partial()
+    .required({ object: true, id: true })
+    .describe('Without `fields` all of it is there; with them what they name, id and object.')
+    .meta({ examples: [recordExample(kind)] })
+
 function shownAs(field: Field): z.ZodType {
   const input = fieldTypes[field.type].input(field)
   const shown = ['phone', 'money'].includes(field.type)
@@ -226,23 +234,25 @@ function shownAs(field: Field): z.ZodType {
 export type RecordInput = Record<string, unknown>
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
-/** Each under its name in the OpenAPI document: `Contact`, `ContactCreate`, `ContactUpdate`. */
-const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, suffix = '') =>
+/** Each under its name in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
+const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
   Object.fromEntries(
     entityNames.map((entity) => {
       const kind = entities[entity]
-      return [entity, build(kind).meta({ id: `${capitalized(kind.object)}${suffix}` })]
+      return [entity, build(kind).meta({ id: `${prefix}${capitalized(kind.object)}${suffix}` })]
     }),
   ) as Record<EntityName, T>
 
 const capitalized = (word: string) => `${word[0]!.toUpperCase()}${word.slice(1)}`
 
-const creates = byEntity(buildCreate, 'Create')
-const updates = byEntity(buildUpdate, 'Update')
+const creates = byEntity(buildCreate, { suffix: 'Create' })
+const updates = byEntity(buildUpdate, { suffix: 'Update' })
 const records = byEntity(buildRecord)
+const listed = byEntity(buildListed, { prefix: 'Listed' })
 
 export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>
   creates[entity] as z.ZodType<RecordInput>
 export const updateSchema = (entity: EntityName): z.ZodType<RecordInput> =>
   updates[entity] as z.ZodType<RecordInput>
 export const recordSchema = (entity: EntityName) => records[entity]
+export const listedSchema = (entity: EntityName) => listed[entity]

@@ -164,6 +164,32 @@ describe('/openapi.json and /docs', () => {
       }
   })
 
+  it('lets a list leave out what `fields` does not name, and says what is always there', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const definitions = JSON.parse(
+      JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+    )
+    for (const entity of entityNames) {
+      const path = `/v1/objects/${entity}`
+      const { id } = (await suite.api.request('POST', path, { body: entities[entity].example })).body
+      const company = entity === 'companies' ? { name: 'Another' } : { name: 'One' }
+      const { id: other } = (await suite.api.request('POST', '/v1/objects/companies', { body: company })).body
+      await suite.api.request('POST', `${path}/${id}/associations/companies/${other}`)
+      for (const [declared, asked] of [
+        [path, path],
+        [`/v1/objects/companies/{entity_id}/${entity}`, `/v1/objects/companies/${other}/${entity}`],
+      ] as const) {
+        const answer = await suite.api.request('GET', `${asked}?fields=id,version`)
+        assert.deepEqual(Object.keys(answer.body.data[0]).sort(), ['id', 'object', 'version'])
+        const { schema } = body.paths[declared].get.responses[200].content['application/json']
+        const name = schema.$ref.split('/').at(-1)
+        const checker = z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: definitions })
+        assert.deepEqual(checker.safeParse(answer.body).error?.issues ?? [], [], asked)
+        assert.equal(checker.safeParse({ ...answer.body, data: [{ version: 1 }] }).success, false)
+      }
+    }
+  })
+
   it('is readable offline: the page loads nothing and runs nothing', async () => {
     const { status, headers, body } = await suite.api.request('GET', '/docs', { key: null })
     assert.equal(status, 200)
