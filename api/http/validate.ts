@@ -18,21 +18,28 @@ export type Checked = { value: unknown } | { issues: Issue[] }
 export function check(schema: z.ZodType, value: unknown, part: 'body' | 'query' | 'path'): Checked {
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return { value: parsed.data }
-  const issues = toIssues(parsed.error, part)
-  return { issues: part === 'query' ? issues.map((issue) => asSent(issue, value)) : issues }
+  const { issues } = parsed.error
+  const said = part === 'query' ? issues.map((issue) => asSent(issue, value)) : issues
+  return { issues: toIssues({ issues: said }, part) }
 }
 
-/** Numbers of a query are made of text: what the caller sent is shown, not what became of it (NaN). */
-function asSent(issue: Issue, query: unknown): Issue {
-  if (typeof issue.input !== 'number') return issue
-  const { input: _, ...rest } = issue
-  const sent = (query as Record<string, unknown>)[String(issue.loc[1])]
-  return { ...rest, ...echo(issue.loc, sent) }
+/**
+ * What is wrong with a parameter is said of what the caller sent, not of what became of it: numbers are made of text
+ * (NaN), and one that takes a single value and is repeated is a list.
+ */
+function asSent(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue {
+  const sent = (query as Record<string, unknown>)[String(issue.path[0])]
+  if (Array.isArray(sent) && ['invalid_type', 'invalid_value', 'invalid_union'].includes(issue.code))
+    return {
+      ...{ code: 'custom', path: issue.path, input: sent, params: { type: 'repeated' } },
+      message: `was sent ${sent.length} times, and takes one value`,
+    }
+  return typeof issue.input === 'number' ? ({ ...issue, input: sent } as z.core.$ZodIssue) : issue
 }
 
 /** zod's issues in the framework validation shape; what is echoed is short and never a secret. */
-export function toIssues(error: z.ZodError, part: string): Issue[] {
-  return error.issues.flatMap((issue): Issue[] => {
+export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): Issue[] {
+  return issues.flatMap((issue): Issue[] => {
     const loc = [part, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))]
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key) => ({

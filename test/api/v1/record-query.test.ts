@@ -36,7 +36,16 @@ describe('the query of a list of records', () => {
       )
     for (const limit of ['abc', '0', '201'])
       assert.equal(issues({ limit })[0]?.msg, 'must be a whole number from 1 to 200')
-    assert.equal(issues({ offset: ['1', '2'] })[0]?.msg, 'must be a whole number from 0 on')
+  })
+
+  it('says which control was sent several times, and takes a filter as often as it comes', () => {
+    for (const name of ['limit', 'offset', 'cursor', 'sort', 'order', 'q', 'match', 'count', 'fields'])
+      assert.deepEqual(
+        issues({ [name]: ['1', '1'] }).map(({ loc, msg }) => [loc[1], msg]),
+        [[name, 'was sent 2 times, and takes one value']],
+      )
+    assert.deepEqual(issues({ email: ['a@b.co', 'b@b.co'] }), [])
+    assert.equal(issues({ 'version[gte]': ['1', 'x'] })[0]?.input, 'x')
   })
 
   it('says all that is wrong with controls and filters at once', () => {
