@@ -25,6 +25,9 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   fields: string[] | undefined
 }
 
+/** So many fields that there are not are named, which nobody gets by a slip. */
+const MAX_NAMED = 20
+
 /** The query parameters of a list of one kind: the controls, and a filter by every field. */
 export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queries[entity]
 
@@ -54,10 +57,12 @@ function buildQuery(entity: EntityName): z.ZodType<RecordQuery> {
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))
       .superRefine((names, ctx) => {
-        const unknown = names.find((name) => !shown.includes(name))
-        if (unknown === undefined) return
-        const hint = unknownHint(unknown, shown, 'fields')
-        ctx.addIssue({ code: 'custom', message: `has no field ${unknown.slice(0, 100)}`, params: { hint } })
+        const unknown = [...new Set(names)].filter((name) => !shown.includes(name))
+        if (unknown.length === 0) return
+        const named = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
+        const more = unknown.length > MAX_NAMED ? ` and ${unknown.length - MAX_NAMED} more` : ''
+        const message = `has no field${unknown.length > 1 ? 's' : ''} ${named.join(', ')}${more}`
+        ctx.addIssue({ code: 'custom', message, params: { hint: unknownHint(named, shown, 'fields') } })
       })
       .optional()
       .describe(

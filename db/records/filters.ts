@@ -105,10 +105,10 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   return { field, operator: operator as Operator, values: values as string[] }
 }
 
-/** What a name that is not known may have meant, and what there is. */
-export function unknownHint(name: string, names: string[], what: string): string {
-  const meant = nearest(name, names)
-  return `${meant ? `did you mean ${meant}? ` : ''}${what} are ${names.join(', ')}`
+/** What a name that is not known, or each of several, may have meant, and what there is. */
+export function unknownHint(unknown: string | string[], names: string[], what: string): string {
+  const meant = [unknown].flat().flatMap((name) => nearest(name, names) ?? [])
+  return `${meant.length > 0 ? `did you mean ${meant.join(', ')}? ` : ''}${what} are ${names.join(', ')}`
 }
 
 /** Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. */

@@ -48,6 +48,17 @@ describe('the query of a list of records', () => {
     assert.equal(issues({ 'version[gte]': ['1', 'x'] })[0]?.input, 'x')
   })
 
+  it('names all fields that there are not, each with what it may have meant', () => {
+    const [issue, ...others] = issues({ fields: 'emial,zzzzzz,email,zzzzzz,lastname,constructor' })
+    assert.deepEqual(others, [])
+    assert.equal(issue?.msg, 'has no fields emial, zzzzzz, lastname, constructor')
+    assert.match(issue!.hint!, /^did you mean email, last_name\? fields are object, id, first_name, /)
+    assert.equal(issues({ fields: 'zz' })[0]?.msg, 'has no field zz')
+    assert.match(issues({ fields: 'x'.repeat(1_000) })[0]!.msg, /^has no field x{100}$/)
+    const many = Array.from({ length: 500 }, (_, i) => `f${i}`)
+    assert.match(issues({ fields: many.join() })[0]!.msg, /f19 and 480 more$/)
+  })
+
   it('says all that is wrong with controls and filters at once', () => {
     const wrong = {
       ...{
