@@ -5,7 +5,7 @@ import {
   type DefinitionInput,
   type DefinitionPatch,
 } from '../../db/records/custom-fields/definitions.ts'
-import { fieldName, unstorable } from '../../db/records/custom-fields/shape.ts'
+import { fieldName, storable } from '../../db/records/custom-fields/shape.ts'
 import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entityNames } from '../../db/records/kinds/index.ts'
@@ -49,13 +49,9 @@ const options = z
   )
   .nullable()
   .describe('Of select and multi_select: the values there are. Written in any case, kept as here.')
-const fallback = z
-  .unknown()
-  .superRefine((value, ctx) => {
-    const wrong = unstorable(value)
-    if (wrong) ctx.addIssue({ code: 'custom', message: wrong.msg, params: { type: wrong.type } })
-  })
-  .describe('What a new record gets that comes without a value, or with null. Not of a unique field.')
+const fallback = storable.describe(
+  'What a new record gets that comes without a value, or with null. Not of a unique field.',
+)
 
 const parts = {
   label: label.optional(),

@@ -68,6 +68,14 @@ export function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
 
 /** A decimal with at least two places, as text: money is never a float. */
 export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
+  if (typeof value === 'number' && mayBeRounded(value)) {
+    ctx.addIssue({
+      code: 'custom',
+      message: 'has more digits than a number in JSON keeps',
+      params: { type: 'decimal', hint: 'send it as a string, such as "1250.00"' },
+    })
+    return z.NEVER
+  }
   const written = typeof value === 'number' ? String(value) : value.trim()
   const match = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(written)
   const whole = match?.[2]?.replace(/^0+(?=\d)/, '')
@@ -84,3 +92,10 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   const sign = /[1-9]/.test(whole + places) ? match[1] : ''
   return `${sign}${whole}.${places}`
 }
+
+/** Whether a number may not be the one that was written: of JSON a double is made, which keeps 15 digits of any. */
+const mayBeRounded = (number: number): boolean =>
+  Number.isInteger(number) ? !Number.isSafeInteger(number) : digitsOf(number) > 15
+
+const digitsOf = (number: number): number =>
+  String(number).replace(/e.*/, '').replace(/\D/g, '').replace(/^0+/, '').length

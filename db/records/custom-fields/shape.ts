@@ -31,6 +31,14 @@ export const fieldName = z
   .regex(NAME, 'a name has lower-case letters, digits and underscores, at most 63, and starts with a letter')
   .refine((text) => !(CONTROLS as readonly string[]).includes(text), 'is the name of a list parameter')
 
+/** What may be in a custom field of some type. */
+export const storable = z.unknown().superRefine((value, ctx) => {
+  const wrong = unstorable(value)
+  if (!wrong) return
+  const { msg, ...params } = wrong
+  ctx.addIssue({ code: 'custom', message: msg, params })
+})
+
 /**
  * What a client may write as `custom_fields`, as far as it can be said without the definitions of the organization;
  * `values.ts` says the rest.
@@ -44,34 +52,37 @@ export const customFields = z
       ctx.addIssue({ code: 'custom', message: TOO_MANY, params: { type: 'too_big' } })
       return z.NEVER
     },
-    z
-      .record(
-        fieldName,
-        z.unknown().superRefine((value, ctx) => {
-          const wrong = unstorable(value)
-          if (wrong) ctx.addIssue({ code: 'custom', message: wrong.msg, params: { type: wrong.type } })
-        }),
-      )
-      .superRefine((fields, ctx) => {
-        // To measure what is nested without end would overflow the stack; that it is too deep has been said.
-        if (Object.values(fields).some((value) => nestingOf(value) > MAX_JSON_DEPTH)) return
-        for (const { msg, type } of tooMuch(fields))
-          ctx.addIssue({ code: 'custom', message: msg, params: { type } })
-      }),
+    z.record(fieldName, storable).superRefine((fields, ctx) => {
+      // To measure what is nested without end would overflow the stack; that it is too deep has been said.
+      if (Object.values(fields).some((value) => nestingOf(value) > MAX_JSON_DEPTH)) return
+      for (const { msg, type } of tooMuch(fields))
+        ctx.addIssue({ code: 'custom', message: msg, params: { type } })
+    }),
   )
   .meta({ description: 'By name. What has a definition (/v1/custom-fields) is as its type says.' })
 
+/** Beyond it digits would be lost without a word: of JSON a double is made. */
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER
+export const NUMBER_RANGE = `must be between -${MAX_NUMBER} and ${MAX_NUMBER}`
+export const isInRange = (number: number): boolean => Math.abs(number) <= MAX_NUMBER
+
+type Unstorable = Pick<Issue, 'msg' | 'type' | 'hint'>
+
 /** Why a value can be in no custom field of any type. */
-export function unstorable(value: unknown): Pick<Issue, 'msg' | 'type'> | undefined {
+function unstorable(value: unknown): Unstorable | undefined {
   if (nestingOf(value) > MAX_JSON_DEPTH)
     return { msg: `must not be nested deeper than ${MAX_JSON_DEPTH} levels`, type: 'too_deep' }
-  const visit = (part: unknown): Pick<Issue, 'msg' | 'type'> | undefined => {
+  const visit = (part: unknown): Unstorable | undefined => {
     if (typeof part === 'string') {
       if (part.length > MAX_TEXT) return { msg: `must have at most ${MAX_TEXT} characters`, type: 'too_big' }
       if (!isStorable(part)) return { msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }
     }
-    if (typeof part === 'number' && !Number.isFinite(part))
-      return { msg: 'must be a number within the range of a double', type: 'invalid_type' }
+    if (typeof part === 'number' && !isInRange(part))
+      return {
+        msg: NUMBER_RANGE,
+        type: 'invalid_number',
+        hint: 'send it as a string, which keeps all of its digits',
+      }
     if (typeof part !== 'object' || part === null) return undefined
     for (const [key, member] of Object.entries(part)) {
       const wrong = visit(key) ?? visit(member)

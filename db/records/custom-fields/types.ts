@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fieldTypes, type Operator } from '../field-types.ts'
 import type { FieldType } from '../kind.ts'
-import { MAX_JSON_DEPTH, MAX_TEXT, nestingOf } from './shape.ts'
+import { isInRange, MAX_JSON_DEPTH, MAX_TEXT, NUMBER_RANGE, nestingOf } from './shape.ts'
 
 export const CUSTOM_FIELD_TYPES = [
   'text',
@@ -59,8 +59,6 @@ interface TypeOf {
   canBeUnique: boolean
 }
 
-/** More digits than a double holds would be lost without a word. */
-const MAX_NUMBER = Number.MAX_SAFE_INTEGER
 const DECIMAL = /^[+-]?\d{1,16}(\.\d{1,20})?$/
 
 const BOOLEANS: Record<string, boolean> = {
@@ -99,10 +97,9 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
       const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : value
       if (typeof number !== 'number' || !Number.isFinite(number))
         return { msg: 'must be a number, such as 12.5' }
-      return Math.abs(number) > MAX_NUMBER
-        ? { msg: `must be between -${MAX_NUMBER} and ${MAX_NUMBER}` }
-        : // JSON has a negative zero, PostgreSQL's numeric has none.
-          { value: number === 0 ? 0 : number }
+      if (!isInRange(number)) return { msg: NUMBER_RANGE }
+      // JSON has a negative zero, PostgreSQL's numeric has none.
+      return { value: number === 0 ? 0 : number }
     },
     operators: fieldTypes.money.operators,
     column: (name) =>

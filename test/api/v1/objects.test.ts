@@ -149,6 +149,38 @@ describe('/v1/objects', () => {
     }
   })
 
+  it('takes no number that JSON has rounded, and says to send it as a string', async () => {
+    const { body: defined } = await api.request('POST', '/v1/custom-fields/deals', {
+      body: { name: 'size', type: 'number' },
+    })
+    assert.equal(defined.object, 'custom_field')
+    for (const [field, number] of [
+      ['amount', '9007199254740993'],
+      ['amount', '1234567890123456.78'],
+      ['amount', '-1234567890123456.78'],
+      ['amount', '1e21'],
+      ['custom_fields.serial', '123456789012345678901234567890'],
+      ['custom_fields.serial', '-9007199254740993'],
+      ['custom_fields.serial', '1e999'],
+      ['custom_fields.size', '9007199254740993'],
+    ] as const) {
+      const [outer, inner] = field.split('.')
+      const value = inner ? `{"${inner}": ${number}}` : number
+      const { status, body } = await post('deals', `{"name": "m", "${outer}": ${value}}`)
+      assert.deepEqual([status, body.detail?.[0].loc.slice(1).join('.')], [422, field], number)
+      assert.match(body.error.hint, /^send it as a string/, number)
+    }
+    for (const [number, kept] of [
+      ['9007199254740991', '9007199254740991.00'],
+      ['1234567890123.45', '1234567890123.45'],
+      ['-0.000001', '-0.000001'],
+      ['"1234567890123456.78"', '1234567890123456.78'],
+    ]) {
+      const { body } = await post('deals', `{"name": "m", "amount": ${number}}`)
+      assert.equal(body.amount, kept)
+    }
+  })
+
   it('names the field that an unknown one was meant to be', async () => {
     const { status, body } = await post('contacts', { first_name: 'Ada', emial: 'ada@example.com', zebra: 1 })
     const found = body.detail.map(({ loc, msg, type, hint }: Issue) => [loc[1], msg, type, hint])
