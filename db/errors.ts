@@ -33,6 +33,16 @@ export interface Issue {
   hint?: string
 }
 
+/** Of each place the first that was found. */
+export function eachOnce<T extends Pick<Issue, 'loc'>>(issues: T[]): T[] {
+  const byPlace = new Map<string, T>()
+  for (const issue of issues) {
+    const place = JSON.stringify(issue.loc)
+    if (!byPlace.has(place)) byPlace.set(place, issue)
+  }
+  return [...byPlace.values()]
+}
+
 /** The optional members of the error envelope, named as they appear on the wire. */
 export interface ErrorDetails {
   hint?: string

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { z } from 'zod'
-import { AppError, type Issue, invalid, notFound } from '../../db/errors.ts'
+import { AppError, eachOnce, invalid, notFound } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
@@ -184,16 +184,6 @@ async function withOtherIssues(
   const others = await route.otherIssues(request, sent)
   const issues = eachOnce([...error.details.issues, ...others])
   return issues.length > error.details.issues.length ? invalid(issues) : error
-}
-
-/** Of each place the first that was found. */
-function eachOnce(issues: Issue[]): Issue[] {
-  const byPlace = new Map<string, Issue>()
-  for (const issue of issues) {
-    const place = JSON.stringify(issue.loc)
-    if (!byPlace.has(place)) byPlace.set(place, issue)
-  }
-  return [...byPlace.values()]
 }
 
 /** Parameters by name; one that is repeated is a list. */

@@ -5,6 +5,8 @@ export type CellType =
   | 'text'
   | 'number'
   | 'integer'
+  /** A whole number of percent. */
+  | 'percent'
   | 'money'
   | 'boolean'
   | 'date'
@@ -32,9 +34,11 @@ export function readCell(cell: string, type: CellType, choices: readonly string[
     case 'number':
     case 'integer': {
       const decimal = toDecimal(text, type)
-      if (/^-?\d{1,15}(\.\d+)?$/.test(decimal)) return Number(decimal)
+      if (NUMBER.test(decimal)) return Number(decimal)
       return problem(type === 'integer' ? 'must be a whole number' : 'must be a number')
     }
+    case 'percent':
+      return toPercent(text.trim())
     case 'money':
       return toDecimal(text, type)
     case 'date':
@@ -69,6 +73,8 @@ const BOOLEANS = new Map([
   ...words(false, 'false no n 0 off falsch nein faux non falso'),
 ])
 
+const NUMBER = /^-?\d{1,15}(\.\d+)?$/
+
 /**
  * A number as JSON writes it: without currency signs and thousands separators. Of comma and point the last one is the
  * decimal separator; one that is there several times groups thousands.
@@ -97,6 +103,16 @@ function toDecimal(text: string, type: CellType): string {
   return number.replace(',', '.')
 }
 
+/** `50%` is 50. What has no sign and is written as 0.5 or 1.0 may be the half and the whole, as others export it. */
+function toPercent(text: string): number {
+  const signed = text.endsWith('%')
+  const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent')
+  const number = NUMBER.test(decimal) ? Number(decimal) : Number.NaN
+  if (!signed && decimal.includes('.') && number > 0 && number <= 1)
+    return problem('may be a share or percent: for one half write 50 or 50%')
+  return Number.isInteger(number) ? number : problem('must be a whole number of percent, such as 50 or 50%')
+}
+
 function grouped(number: string, thousands: string, decimal: string): string | undefined {
   const [whole = '', places, ...more] = number.split(decimal)
   const groups = whole.replace('-', '').split(thousands)
@@ -122,9 +138,11 @@ function toDateTime(text: string): string {
   return joined([year, ...dayAndMonth(text, one!, two!, separator!)], last.slice(5))
 }
 
+/** Of a time the day, as it is written: others export one with every date. */
 function toDate(text: string): string {
   const read = toDateTime(text)
-  return /^(\d{4}-\d\d-\d\d)(T00:00(:00(\.0+)?)?(Z|\+00:00)?)?$/.exec(read)?.[1] ?? text
+  const [, day, time] = /^(\d{4}-\d\d-\d\d)(T.*)?$/.exec(read) ?? []
+  return day === undefined || (time && Number.isNaN(Date.parse(read))) ? text : day
 }
 
 /** 31.12.2026 is a day first, as points are written where that is the custom; 12/31 can only be a month first. */

@@ -52,11 +52,11 @@ function guess(
   return { target: asCustomField(column, targets), rank: 10 }
 }
 
-/** What a target is called itself; a part of an address also without the address. */
+/** What a target is called itself; a part of an address also without the address, a time without its `at`. */
 const namesOf = ({ name, label = name }: Target) =>
   name.startsWith('custom_fields.')
     ? [normalise(name.slice('custom_fields.'.length)), normalise(label)]
-    : [normalise(name), normalise(name.split('.').at(-1)!)]
+    : [name, name.split('.').at(-1)!, name.replace(/_at$/, '')].map(normalise)
 
 /** The id that the other system has for a record. */
 const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])

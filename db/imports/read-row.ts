@@ -1,5 +1,5 @@
 import { CellProblem, readCell, readList } from '../csv/read-cell.ts'
-import type { Issue } from '../errors.ts'
+import { eachOnce, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
 import type { Mapping } from './imports.ts'
@@ -69,7 +69,7 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string): voi
 
 /** Issues of a record as issues of the row: each by the column that the field came from. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
-  return issues.map(({ loc, msg }) => {
+  return eachOnce(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
     const column = columns.find(
       ({ target }) => target.name === path.slice(0, 2).join('.') || target.name === path[0],

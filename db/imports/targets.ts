@@ -62,7 +62,7 @@ function nativeTargets(name: string, field: Field): Target[] {
   if (field.type === 'address')
     return ADDRESS_PARTS.map((part) => ({ name: `${name}.${part}`, type: 'text' }))
   const choices = field.values ? { choices: field.values } : {}
-  return [{ name, type: CELL_TYPES[field.type] ?? 'text', ...choices }]
+  return [{ name, type: field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text'), ...choices }]
 }
 
 const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {

@@ -32,6 +32,8 @@ export interface Field {
   required?: true
   /** Longest text, in characters (default 255), or largest number. */
   max?: number
+  /** Of `integer`: whether it counts percent. */
+  percent?: true
   /** Of `enum`. */
   values?: readonly string[]
   /** Of `reference`: the kind that it points to. It is also the primary link between the two. */

@@ -65,6 +65,26 @@ describe('imports', function () {
     assert.deepEqual([again.progress.created, again.progress.failed], [2, 0])
   })
 
+  it('read the deals of other systems: a closing time is its day, 50% is 50', async () => {
+    const done = await imports.run(
+      { entity: 'deals' },
+      'Deal Name,Close Date,Probability\nTimed,2025-12-31 10:00,50%\nBad day,13/13/2025,5\nShare,,0.5\n',
+    )
+    assert.deepEqual([done.progress.created, done.progress.failed], [1, 2])
+    const { body } = await api.request('GET', '/v1/objects/deals?name=timed')
+    const [{ expected_close_date, probability }] = body.data
+    assert.deepEqual([expected_close_date, probability], ['2025-12-31', 50])
+    const [, day, share] = (await imports.errors(done.id)).split('\r\n')
+    assert.equal(
+      day,
+      'Bad day,13/13/2025,5,"line 3: Close Date: must be a date that exists, such as 2026-01-31"',
+    )
+    assert.equal(
+      share,
+      'Share,,0.5,line 4: Probability: may be a share or percent: for one half write 50 or 50%',
+    )
+  })
+
   it('lose nothing of a row with too many cells, however often it is sent again', async () => {
     const file =
       'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'

@@ -33,6 +33,7 @@ export const deal: Kind = {
     probability: {
       type: 'integer',
       max: 100,
+      percent: true,
       filled: true,
       description:
         'Percent. Where it is left out, or the stage changes without it: 10, 25, 50, 75, 100 or 0, by the stage.',

@@ -217,7 +217,7 @@ describe('imports, before they run', () => {
 
     it('knows the columns of a HubSpot export', async () => {
       const header =
-        'Record ID,First Name,Last Name,Email,Phone Number,Mobile Phone Number,Contact owner,Lifecycle Stage,Lead Status,Job Title,Company name,Website URL,Street Address,City,State/Region,Postal Code,Country/Region,Create Date,Last Modified Date,Favorite Color'
+        'Record ID,First Name,Last Name,Email,Phone Number,Mobile Phone Number,Contact owner,Lifecycle Stage,Lead Status,Job Title,Company name,Website URL,Street Address,City,State/Region,Postal Code,Country/Region,Create Date,Last Modified Date,Last contacted,Favorite Color'
       const { body } = await prepare(`${header}\n`)
       assert.deepEqual(proposed(body), {
         'Record ID': 'external_id',
@@ -239,6 +239,7 @@ describe('imports, before they run', () => {
         'Country/Region': 'address.country',
         'Create Date': null,
         'Last Modified Date': null,
+        'Last contacted': 'last_contacted_at',
         'Favorite Color': 'custom_fields.favorite_color',
       })
       const deals = await prepare('Record ID,Deal Name,Deal Stage,Close Date,Amount,Pipeline,Deal Type\n', {
