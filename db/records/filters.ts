@@ -86,6 +86,12 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       ? { field, operator, values: [value] }
       : { loc, msg: 'must be true or false', type: 'invalid_value', input: value }
   const parts = operator === 'in' || operator === 'nin' || operator === 'between' ? splitCsv(value) : [value]
+  if (!parts)
+    return {
+      ...{ loc, type: 'invalid_value', input: value },
+      msg: 'has a double quote that is not closed, or no comma after one that is',
+      hint: 'a value with a comma is put in double quotes, which are doubled inside: "Smith, Ltd",Acme',
+    }
   if (operator === 'between' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
   const { filterValue, expects } = fieldTypes[type === 'tags' || operator === 'has' ? 'text' : type]
@@ -111,12 +117,19 @@ export function unknownHint(unknown: string | string[], names: string[], what: s
   return `${meant.length > 0 ? `did you mean ${meant.join(', ')}? ` : ''}${what} are ${names.join(', ')}`
 }
 
-/** Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. */
-function splitCsv(text: string): string[] {
+/**
+ * Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. Undefined where
+ * they are not closed, or something follows that is no comma.
+ */
+function splitCsv(text: string): string[] | undefined {
   const values: string[] = []
-  for (const match of text.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g))
-    values.push(match[1] === undefined ? match[2]! : match[1].replaceAll('""', '"'))
-  return values
+  const value = /(?:"([^"]*(?:""[^"]*)*)"|([^",][^,]*|))(,|$)/y
+  for (;;) {
+    const match = value.exec(text)
+    if (!match) return undefined
+    values.push(match[1]?.replaceAll('""', '"') ?? match[2]!)
+    if (match[3] === '') return values
+  }
 }
 
 export interface SortKey {

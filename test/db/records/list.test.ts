@@ -103,6 +103,8 @@ describe('lists of records', () => {
       [{ 'first_name[in]': '"ünal, b",ada' }, ['Ada', 'Ünal, B']],
       [{ job_title: 'say "HI"' }, ['Ünal, B']],
       [{ 'job_title[in]': '"Say ""hi"""' }, ['Ünal, B']],
+      [{ 'job_title[in]': 'Say "hi"' }, ['Ünal, B']],
+      [{ 'first_name[in]': ',ada,' }, ['Ada']],
       [{ 'tags[has]': 'vip' }, ['Ada']],
       [{ 'tags[has]': 'a,b' }, ['Ada']],
       [{ 'tags[is_null]': 'true' }, ['Éva', 'Ünal, B']],
@@ -158,6 +160,15 @@ describe('lists of records', () => {
     it('name what there is instead of an unknown one', () => {
       const issue = parseFilter(entities.contacts, 'middle_name', 'x')
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
+    })
+
+    it('are refused where double quotes of their values do not match', () => {
+      for (const value of ['"x1"junk,y2', '"x1', 'y2,"x1', '"x1" ,y2', '"', '"a""'])
+        for (const parameter of ['first_name[in]', 'first_name[nin]', 'first_name[between]']) {
+          const issue = parseFilter(entities.contacts, parameter, value)
+          assert.match('msg' in issue ? issue.msg : '', /double quote/, `${parameter}=${value}`)
+          assert.match('msg' in issue ? issue.hint! : '', /"Smith, Ltd",Acme/)
+        }
     })
 
     it('never make an error of PostgreSQL, whatever is asked for', async () => {
