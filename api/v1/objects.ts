@@ -43,7 +43,7 @@ function listNote(entity: EntityName): string {
     'tags[has]=vip',
     'custom_fields.tier=gold',
   ]
-  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a repeated parameter is a second filter. ${CUSTOM_NOTE} ${SPEED_NOTE}`
+  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a whole one (eq, ne, in, nin) in the form in which a write keeps it: \`phone=%2B41 44 668 18 00\` finds +41446681800; a repeated parameter is a second filter. ${CUSTOM_NOTE} ${SPEED_NOTE}`
 }
 
 const PATCH =

@@ -97,6 +97,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .min(1)
         .max(64)
         .transform((value) => toE164(value)),
+    // No number begins with a space, which is what a URL makes of a + that was not encoded.
+    filterValue: (value) => text.filterValue(value.replace(/^ (?=\d)/, '+')),
   },
   url: {
     ...text,

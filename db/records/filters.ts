@@ -7,7 +7,8 @@ import type { FieldType, Kind } from './kind.ts'
 
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares without
- * regard to case; `ne` and `nin` include null; a custom field without a definition filters as text.
+ * regard to case, a whole one in the form in which a write keeps it; `ne` and `nin` include null; a custom field without
+ * a definition filters as text.
  */
 export interface Filter {
   field: string
@@ -108,8 +109,37 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       input: stranger,
       hint: `values are ${accepted!.join(', ')}`,
     }
-  return { field, operator: operator as Operator, values: values as string[] }
+  // A custom field is read by its definition, later.
+  const read = CUSTOM.test(field) ? undefined : READERS.get(type)
+  const kept = read ? asKept(operator as Operator, values as string[], read) : values
+  return { field, operator: operator as Operator, values: kept as string[] }
 }
+
+/** What asks for whole values. */
+const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
+
+/**
+ * Values in the form in which a write keeps them, so that what was written is found by what was written. `read` is a
+ * write's; a value that it refuses stays as it is, for no record has it.
+ */
+export function asKept(operator: Operator, values: string[], read: (value: string) => unknown): string[] {
+  if (!WHOLE.includes(operator)) return values
+  return values.map((value) => {
+    const kept = read(value)
+    return typeof kept === 'string' ? kept : value
+  })
+}
+
+/** How a write reads a text of each type. Made once, for a schema takes longer to make than a filter to read. */
+const READERS = new Map<string, (value: string) => unknown>(
+  (Object.keys(fieldTypes) as FieldType[])
+    // Choices are compared with those that there are.
+    .filter((type) => fieldTypes[type].sql === 'text' && type !== 'enum')
+    .map((type) => {
+      const schema = fieldTypes[type].input({ type, description: '', max: Number.MAX_SAFE_INTEGER })
+      return [type, (value) => schema.safeParse(value).data]
+    }),
+)
 
 /** What a name that is not known, or each of several, may have meant, and what there is. */
 export function unknownHint(unknown: string | string[], names: string[], what: string): string {

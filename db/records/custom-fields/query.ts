@@ -1,9 +1,9 @@
 import { type Issue, invalid } from '../../errors.ts'
 import type { Tenant } from '../../tenancy.ts'
-import { CUSTOM, type Filter } from '../filters.ts'
+import { asKept, CUSTOM, type Filter } from '../filters.ts'
 import type { EntityName } from '../kind.ts'
 import { readDefinitions } from './rules.ts'
-import { type CustomFieldType, customTypes, type Definition } from './types.ts'
+import { type CustomFieldType, customTypes, type Definition, readValue } from './types.ts'
 
 /** What a list is asked for, as far as custom fields may be in it. */
 interface Asked {
@@ -59,7 +59,8 @@ export async function triedByType(
   return { filters: read, sortType, issues }
 }
 
-function filterByType(filter: Filter, { type, options }: Definition): Filter | Issue {
+function filterByType(filter: Filter, definition: Definition): Filter | Issue {
+  const { type, options } = definition
   const { field, operator, values } = filter
   const { operators, filterValue, expects } = customTypes[type]
   const loc = ['query', operator === 'eq' ? field : `${field}[${operator}]`]
@@ -77,5 +78,9 @@ function filterByType(filter: Filter, { type, options }: Definition): Filter | I
   const stranger = accepted && values.find((value) => !accepted.includes(value.toLowerCase()))
   if (stranger !== undefined)
     return refused(stranger, `is no value of ${field}`, `values are ${options!.join(', ')}`)
-  return { ...filter, values: read as string[], type }
+  const kept = asKept(operator, read as string[], (value) => {
+    const reading = readValue(definition, value)
+    return 'value' in reading ? reading.value : undefined
+  })
+  return { ...filter, values: kept, type }
 }

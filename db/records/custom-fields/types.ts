@@ -179,7 +179,11 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   },
   url: { ...text, read: through('url', 'must be an http or https address') },
   email: { ...text, read: through('email', 'must be an email address') },
-  phone: { ...text, read: through('phone', 'must be a phone number') },
+  phone: {
+    ...text,
+    read: through('phone', 'must be a phone number'),
+    filterValue: fieldTypes.phone.filterValue,
+  },
   json: {
     read: (value) =>
       nestingOf(value) > MAX_JSON_DEPTH

@@ -157,6 +157,33 @@ describe('lists by custom fields that have definitions', () => {
     })
   })
 
+  it('find a value by the text with which it was written', async () => {
+    records = recordsOf(db, await createOrganization(db))
+    const written = {
+      phone: '+41 (0)44 668 18 00',
+      url: 'Acme.example/about',
+      email: ' Ann@acme.example ',
+      text: ' two words ',
+    } as const
+    for (const type of Object.keys(written) as (keyof typeof written)[])
+      await records.tenant((tx) => createDefinition(tx, 'companies', `a_${type}`, definitionOf(type)))
+    const custom_fields = Object.fromEntries(
+      Object.entries(written).map(([type, value]) => [`a_${type}`, value]),
+    )
+    const { id } = await records.create('companies', { name: 'A', custom_fields })
+    for (const [name, value] of Object.entries(custom_fields))
+      for (const operator of ['eq', 'in'])
+        assert.deepEqual(
+          (
+            await records.list('companies', {
+              filters: filtersOf('companies', { [`custom_fields.${name}[${operator}]`]: value }),
+            })
+          ).data.map((record) => record.id),
+          [id],
+          `${name} ${operator}`,
+        )
+  })
+
   it('pass over values of another type, where a record comes back that has one', async () => {
     records = recordsOf(db, await createOrganization(db))
     const define = (name: string, input: DefinitionInput) =>

@@ -162,6 +162,34 @@ describe('lists of records', () => {
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
     })
 
+    it('find what was written, however it was written', async () => {
+      const written = {
+        name: ' Acme  Inc ',
+        domain: 'https://www.Acme.example/about',
+        website: 'acme.example/about',
+        phone: '+41 44 668 18 00',
+        email: ' Info@Acme.example ',
+        currency: 'chf',
+        external_id: ' x 1 ',
+      }
+      const { id } = await records.create('companies', written)
+      await records.create('companies', { name: 'Other', domain: 'other.example', phone: '044 668 18 00' })
+      const ids = async (parameter: string, value: string) => {
+        const filters = filtersOf('companies', { [parameter]: value })
+        return (await records.list('companies', { filters })).data.map((record) => record.id)
+      }
+      for (const [name, value] of Object.entries(written)) {
+        assert.deepEqual(await ids(name, value), [id], name)
+        assert.deepEqual(await ids(`${name}[in]`, `nothing,${value}`), [id], name)
+        assert.ok(!(await ids(`${name}[ne]`, value)).includes(id), name)
+        assert.ok(!(await ids(`${name}[nin]`, `nothing,${value}`)).includes(id), name)
+      }
+      assert.deepEqual(await ids('phone', ' 41446681800'), [id], 'a + that was not encoded')
+      assert.deepEqual(await ids('phone[starts_with]', ' 4144'), [id])
+      assert.equal((await ids('phone', '044 668 18 00')).length, 1)
+      assert.deepEqual(await ids('domain', 'no domain'), [])
+    })
+
     it('are refused where double quotes of their values do not match', () => {
       for (const value of ['"x1"junk,y2', '"x1', 'y2,"x1', '"x1" ,y2', '"', '"a""'])
         for (const parameter of ['first_name[in]', 'first_name[nin]', 'first_name[between]']) {
