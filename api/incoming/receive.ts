@@ -129,9 +129,14 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
   return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
     const earlier = fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
     if (earlier) {
+      const message = 'already received'
       const warnings = ['the sender sent this delivery before: nothing was done again']
-      await insertLog(tx.trx, tx.organizationId, success(journey, 'skipped', earlier.record_id, { warnings }))
-      return { success: true, message: 'already received', ...earlier }
+      await insertLog(
+        tx.trx,
+        tx.organizationId,
+        success(journey, 'skipped', earlier.record_id, { message, warnings }),
+      )
+      return { success: true, message, ...earlier }
     }
     const saved = await saveMapped(tx, webhook, mapped)
     const { runId, warning } = await startWorkflow(tx, webhook, payload, saved)
@@ -141,9 +146,10 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
       action: saved.action,
     }
     if (fingerprint) await storeDelivery(tx, webhook.id, fingerprint, answer)
-    const more = { run_id: runId ?? null, warnings: warning ? [warning] : [] }
+    const message = `${answer.entity} ${answer.action}`
+    const more = { message, run_id: runId ?? null, warnings: warning ? [warning] : [] }
     await insertLog(tx.trx, tx.organizationId, success(journey, saved.action, saved.record.id, more))
-    return { success: true, message: `${answer.entity} ${answer.action}`, ...answer }
+    return { success: true, message, ...answer }
   })
 }
 
@@ -191,7 +197,7 @@ function baseLog(journey: Journey): NewLog {
     error: null,
     message: null,
     error_details: undefined,
-    mapped_data: mapped,
+    mapped_data: mapped && { entity: webhook.target_entity.toLowerCase(), ...mapped },
     record_id: null,
     run_id: null,
     warnings: [],

@@ -1,4 +1,4 @@
-import { getLog, listLogs } from '../../db/incoming/logs.ts'
+import { getLog, type LogDetail, listLogs } from '../../db/incoming/logs.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -41,13 +41,19 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
     tag,
     summary: 'Get what came in, in full',
     description:
-      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to.',
+      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to, what became of it.',
     params: logParams,
     response: { status: 200, schema: logDetailSchema },
     handler: (request) =>
-      request.tenant(async (tx) => ({
-        object: 'incoming_webhook_log',
-        ...(await getLog(tx, request.params.webhook_id, request.params.log_id)),
-      })),
+      request.tenant(async (tx) => {
+        const entry = await getLog(tx, request.params.webhook_id, request.params.log_id)
+        return { object: 'incoming_webhook_log', ...entry, result: resultOf(entry) }
+      }),
   }),
 ]
+
+function resultOf({ status, error, message, mapped_data, action, record_id }: LogDetail) {
+  if (status !== 'Success') return { success: false, error, message }
+  const { entity } = mapped_data as { entity?: string }
+  return { success: true, message, entity, action: action?.toLowerCase(), record_id }
+}

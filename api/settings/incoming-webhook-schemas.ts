@@ -104,14 +104,21 @@ export const withSecret = webhookSchema
   })
   .meta({ id: 'IncomingWebhookWithSecret' })
 
-const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
+/** An instant; or a day, which begins and ends by UTC. */
+const instant = (timeOfDay: string) =>
+  z
+    .union(
+      [z.iso.datetime({ offset: true }), z.iso.date()],
+      'must be a date or a time with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+    )
+    .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 export const logQuery = z.strictObject({
   ...pageControls,
   status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
   action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
   source_ip: z.string().max(45).optional(),
-  from: time.optional(),
-  to: time.optional(),
+  from: instant('00:00:00.000').optional().meta({ description: 'A time, or a day in UTC.' }),
+  to: instant('23:59:59.999').optional().meta({ description: 'A time, or a day in UTC to its end.' }),
 })
 
 export const logSchema = z
@@ -139,6 +146,16 @@ export const logDetailSchema = logSchema
     payload: z.string().nullable(),
     payload_truncated: z.boolean(),
     mapped_data: z.unknown(),
+    result: z
+      .object({
+        success: z.boolean(),
+        message: z.string().nullable(),
+        error: z.string().optional(),
+        entity: z.string().optional(),
+        action: z.enum(['created', 'updated', 'skipped']).optional(),
+        record_id: z.uuid().optional(),
+      })
+      .meta({ description: 'What became of it, as the sender was told.' }),
     error_details: z.unknown(),
   })
   .meta({ id: 'IncomingWebhookLogDetails' })

@@ -147,6 +147,11 @@ describe('/app/webhooks/incoming', function () {
       const after = encodeURIComponent(data[1].created_at)
       assert.deepEqual(errors(await list(`from=${after}&status=Failed`)), ['invalid_secret'])
       assert.equal((await list('to=2020-01-01T00:00:00Z')).total, 0)
+      const today = data[0].created_at.slice(0, 10)
+      const dayAfter = new Date(Date.parse(today) + 86_400_000).toISOString().slice(0, 10)
+      assert.equal((await list(`from=${today}&to=${today}`)).total, 6)
+      assert.equal((await list(`from=${dayAfter}`)).total, 0)
+      await list('from=2026-02-30', 422)
       await list('status=Lost', 422)
       await list('from=yesterday', 422)
     })
@@ -165,10 +170,26 @@ describe('/app/webhooks/incoming', function () {
       assert.equal(new Set(seen).size, 6)
     })
 
+    it('shows what became of an entry', async () => {
+      const [entry] = (await list('action=Updated')).data
+      const { body } = await test.app('GET', `${pathOf(webhook)}/logs/${entry.id}`)
+      assert.deepEqual(body.result, {
+        success: true,
+        message: 'contact updated',
+        entity: 'contact',
+        action: 'updated',
+        record_id: entry.record_id,
+      })
+    })
+
     it('shows the error of an entry', async () => {
       const [, entry] = (await list('status=Failed')).data
       const { body } = await test.app('GET', `${pathOf(webhook)}/logs/${entry.id}`)
       assert.deepEqual(Object.keys(body.error_details), ['email'])
+      assert.deepEqual(
+        [body.result.success, body.result.error, body.result.message],
+        [false, 'validation_failed', 'the payload does not make a valid record'],
+      )
       await test.app('GET', `${pathOf(webhook)}/logs/${crypto.randomUUID()}`, undefined, 404)
       await test.app('GET', `${pathOf(await test.createWebhook())}/logs/${entry.id}`, undefined, 404)
     })
