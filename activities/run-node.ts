@@ -30,11 +30,8 @@ export function createRunNode(deps: RunNodeDeps) {
     const begun = await transact((tx) => begin(tx, deps.plans, input))
     if (begun === 'settled') return { status: 'completed' }
     const { state, node, attempt } = begun
-    const started = performance.now()
     const outcome = await withHeartbeat((signal) => attemptNode(deps, state, node, attempt, signal))
-
-    const duration = Math.round((performance.now() - started) * 100) / 100
-    const ended = { ended_at: new Date().toISOString(), duration_ms: duration }
+    const ended_at = new Date().toISOString()
     if (outcome.status === 'failed') {
       const last = !outcome.retryable || attempt >= node.retry.max_attempts
       await transact((tx) =>
@@ -42,7 +39,7 @@ export function createRunNode(deps: RunNodeDeps) {
           attempt: last ? attempt : attempt + 1,
           input: outcome.input,
           error: outcome.error,
-          ...(last ? { status: 'failed', ...ended } : {}),
+          ...(last ? { status: 'failed', ended_at } : {}),
         }),
       )
       throw failure(outcome.error, last)
@@ -55,7 +52,7 @@ export function createRunNode(deps: RunNodeDeps) {
         output: outcome.output,
         handle,
         error: null,
-        ...ended,
+        ended_at,
       }),
     )
     return { status: 'completed' }

@@ -120,10 +120,8 @@ export class Segment {
       this.ran.push(`${id}: started`)
       return
     }
-    const started = performance.now()
     const raise = (event: NewEvent) => void this.events.push(event)
     const outcome = await runLightNode({ ...this.options, now: this.now, raise }, node, scope)
-    row.duration_ms = Math.round((performance.now() - started) * 100) / 100
     this.take(row, node, outcome)
   }
 
@@ -137,7 +135,6 @@ export class Segment {
       row.status = 'waiting'
       row.handle = outcome.handle
       row.wait_until = outcome.wait_until.toISOString()
-      row.duration_ms = null
       const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
       this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
       this.ran.push(`${node.id}: waiting`)
@@ -163,7 +160,6 @@ export class Segment {
     row.handle = handle
     row.settled_segment = this.input.segment
     row.ended_at ??= new Date().toISOString()
-    row.duration_ms ??= Date.parse(row.ended_at) - Date.parse(row.started_at)
     this.changed.add(row)
     this.ran.push(`${row.node_id}: ${status}`)
   }
@@ -185,7 +181,6 @@ export class Segment {
       position: this.rows.size,
       started_at: new Date().toISOString(),
       ended_at: null,
-      duration_ms: null,
     }
     this.rows.set(node.id, row)
     this.changed.add(row)

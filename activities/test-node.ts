@@ -148,7 +148,6 @@ function recordOf(
     position: 0,
     started_at: new Date(now.getTime() - duration).toISOString(),
     ended_at: now.toISOString(),
-    duration_ms: Math.round(duration * 100) / 100,
   }
   const status = statusOf(outcome)
   return {

@@ -49,7 +49,6 @@ export interface RunNode {
   position: number
   started_at: string
   ended_at: string | null
-  duration_ms: number | null
 }
 
 /** Loads a run in one round trip and holds its row until the transaction ends. Undefined when there is none. */
@@ -94,19 +93,19 @@ export interface SegmentRecord {
 
 const NODE_COLUMNS = `node_id text, node_type text, title text, status text, attempt integer, input jsonb, output jsonb,
   handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
-  started_at timestamptz, ended_at timestamptz, duration_ms double precision`
+  started_at timestamptz, ended_at timestamptz`
 
 /** Writes all that a segment did to its run, in one statement. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with nodes as (
        insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, attempt, input, output,
-         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at, duration_ms)
+         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
        select cast(:organizationId as uuid), cast(:runId as uuid), n.* from jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
        on conflict (organization_id, run_id, node_id) do update set
          status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
          handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
-         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at, duration_ms = excluded.duration_ms
+         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
        -- an activity may have settled its row since it was read; the newer one stays
        where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
      ), segment as (
@@ -151,18 +150,7 @@ export async function updateNode(
   runId: string,
   nodeId: string,
   change: Partial<
-    Pick<
-      RunNode,
-      | 'status'
-      | 'attempt'
-      | 'input'
-      | 'output'
-      | 'handle'
-      | 'error'
-      | 'started_at'
-      | 'ended_at'
-      | 'duration_ms'
-    >
+    Pick<RunNode, 'status' | 'attempt' | 'input' | 'output' | 'handle' | 'error' | 'started_at' | 'ended_at'>
   >,
 ): Promise<boolean> {
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
@@ -200,7 +188,7 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
   const key = { organization_id: tx.organizationId, run_id: runId }
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
   const reopened = () => tx.trx('run_nodes').where(key).andWhere('settled_segment', '>=', segment)
-  const open = { settled_segment: null, handle: null, ended_at: null, duration_ms: null }
+  const open = { settled_segment: null, handle: null, ended_at: null }
   await reopened()
     .whereNotNull('wait_until')
     .update({ ...open, status: 'waiting' })

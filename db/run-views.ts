@@ -41,7 +41,6 @@ export interface RunNodeView {
   wait_until: Date | null
   started_at: Date
   ended_at: Date | null
-  duration_ms: number | null
 }
 
 const SUMMARY = [
@@ -81,9 +80,13 @@ export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
     .orderBy('position')
     .select<RunNodeView[]>(
       ...['node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
-      ...['wait_until', 'started_at', 'ended_at', 'duration_ms'],
+      ...['wait_until', 'started_at', 'ended_at'],
     )
 }
+
+/** From the start of a run or a node to its end, in milliseconds; null as long as either is to come. */
+export const durationOf = ({ started_at, ended_at }: { started_at: Date | null; ended_at: Date | null }) =>
+  started_at && ended_at ? ended_at.getTime() - started_at.getTime() : null
 
 /** What a tested node told while it ran. `time` is ISO 8601. */
 export type TestLog = { time: string; message: string }[]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppError, invalid, notFound } from '../../db/errors.ts'
 import { entities, entityNamed, entityNames } from '../../db/records/kinds/index.ts'
 import { referencesOf } from '../../db/records/references.ts'
-import { getNodeTest } from '../../db/run-views.ts'
+import { durationOf, getNodeTest } from '../../db/run-views.ts'
 import { createNodeTest } from '../../db/runs.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
@@ -38,7 +38,7 @@ const tested = z
     output: z.unknown().optional(),
     handle: z.string().nullable().optional(),
     rendered_config: z.unknown().optional(),
-    duration_ms: z.number().optional(),
+    duration_ms: z.int().optional(),
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
@@ -104,7 +104,7 @@ export const nodeTestRoutes: Route[] = [
         output: node?.output ?? null,
         handle: node?.handle ?? null,
         rendered_config: node?.input ?? null,
-        duration_ms: node?.duration_ms ?? Math.round(performance.now() - started),
+        duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
         log,
         ...(error ? { error } : {}),
       }

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { getRun, getRunNodes, listRuns, type RunDetails, type RunSummary } from '../../db/run-views.ts'
+import {
+  durationOf,
+  getRun,
+  getRunNodes,
+  listRuns,
+  type RunDetails,
+  type RunNodeView,
+  type RunSummary,
+} from '../../db/run-views.ts'
 import { cancelRun } from '../../db/runs.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -24,7 +32,7 @@ const summary = z
     created_at: time,
     started_at: time.nullable(),
     ended_at: time.nullable(),
-    duration_ms: z.int().nullable(),
+    duration_ms: z.int().nullable().meta({ description: 'From started_at to ended_at.' }),
     links,
   })
   .meta({ id: 'RunSummary' })
@@ -59,7 +67,10 @@ const details = summary
         wait_until: time.nullable(),
         started_at: time,
         ended_at: time.nullable(),
-        duration_ms: z.number().nullable(),
+        duration_ms: z.int().nullable().meta({
+          description:
+            'From started_at to ended_at: with all attempts, and what it waited for and between them.',
+        }),
       }),
     ),
   })
@@ -131,19 +142,18 @@ export const runRoutes: Route[] = [
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
-  const duration = run.started_at && run.ended_at ? run.ended_at.getTime() - run.started_at.getTime() : null
   return {
     object: 'run',
     run_id: id,
     ...rest,
     trigger: { type: trigger.type },
-    duration_ms: duration,
+    duration_ms: durationOf(run),
     links: linksOf(id, config),
   }
 }
 
-const presentDetails = (run: RunDetails, nodes: unknown[], config: Parameters<typeof linksOf>[1]) => ({
+const presentDetails = (run: RunDetails, nodes: RunNodeView[], config: Parameters<typeof linksOf>[1]) => ({
   ...present(run, config),
   trigger: run.trigger,
-  nodes,
+  nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
 })

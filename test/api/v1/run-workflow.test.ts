@@ -41,7 +41,7 @@ describe('running workflows', () => {
     this.timeout(60_000)
     db = await createTestDatabase()
     api = await startApi(db, { TEMPORAL_UI_URL: 'http://localhost:8233' })
-    http = createHttp({ allow: [] })
+    http = createHttp({ allow: ['127.0.0.1/32'] })
     worker = await startWorker(db, { http: http.call })
     workflowId = (await save(greet)).id
     await save({ ...greet, name: 'Twice' })
@@ -129,6 +129,31 @@ describe('running workflows', () => {
     assert.deepEqual([first.status, first.body.status], [200, 'completed'], JSON.stringify(first.body))
     assert.deepEqual((await send()).body, first.body)
     assert.equal((await db.system('events').where({ name: 'invoice.paid' })).length, 1)
+  })
+
+  it('tells how long each node took, from its start to its end', async () => {
+    await save({
+      ...greet,
+      name: 'Takes a while',
+      inputs: {},
+      outputs: {},
+      nodes: [
+        { id: 'light', type: 'set_fields', config: { fields: {} } },
+        {
+          id: 'twice',
+          type: 'api_request',
+          config: { method: 'GET', url: 'http://127.0.0.1:1/' },
+          retry: { max_attempts: 2, initial_interval: '300ms' },
+        },
+      ],
+      edges: [{ from: 'light', handle: 'success', to: 'twice' }],
+    })
+    const { body } = await run({ name: 'Takes a while', confirm: true }, { Prefer: 'wait=10' })
+    assert.equal(body.status, 'failed')
+    const { nodes } = (await api.request('GET', body.links.self)).body
+    for (const node of nodes)
+      assert.equal(node.duration_ms, Date.parse(node.ended_at) - Date.parse(node.started_at), node.node_id)
+    assert.ok(nodes[1].attempt === 2 && nodes[1].duration_ms >= 300, `${nodes[1].duration_ms} ms`)
   })
 
   it('answers 200 for a run that failed', async () => {
@@ -265,9 +290,9 @@ describe('running workflows', () => {
       'gave up after N ms',
       'failed: not_found: contact not found',
     ])
-    const call = { url: 'http://127.0.0.1:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
+    const call = { url: 'http://127.0.0.2:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
     const [request, gaveUp, failed] = await logOf('api_request', call)
-    assert.equal(request, 'GET http://127.0.0.1:9/x, query api_key, headers X-Key')
+    assert.equal(request, 'GET http://127.0.0.2:9/x, query api_key, headers X-Key')
     assert.equal(gaveUp, 'gave up after N ms')
     assert.match(failed, /^failed: egress_refused: /)
   })
