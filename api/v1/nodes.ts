@@ -33,6 +33,7 @@ const detail = summary
   })
   .meta({ id: 'NodeType' })
 
+/** Named in the document only: one that there is none of has no node types. */
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 
 /** The catalogue of node types. Testing one is in runs.ts. */
@@ -45,7 +46,12 @@ export const nodeRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Node types',
     description: 'All node types, or those of one category. They come whole, on one page.',
-    query: z.object({ category: z.enum(CATEGORIES).optional() }),
+    query: z.object({
+      category: z
+        .string()
+        .optional()
+        .meta({ description: `One of ${CATEGORIES.join(', ')}.` }),
+    }),
     response: {
       status: 200,
       schema: listEnvelope(summary),
