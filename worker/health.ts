@@ -45,7 +45,7 @@ export async function serveHealth(options: {
     const [path] = (request.url ?? '').split('?')
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (path === '/healthz') return answer(200, { status: 'ok' })
+    if (path === '/healthz') return answer(200, { status: 'alive' })
     if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
     const checks = await look()
     const ready = Object.values(checks).every((outcome) => outcome === 'ok')

@@ -42,7 +42,8 @@ describe('health of the worker process', () => {
   })
 
   it('is alive, and not ready, while there is no Temporal', async () => {
-    assert.equal((await fetch(`${url}/healthz`)).status, 200)
+    const alive = await fetch(`${url}/healthz`)
+    assert.deepEqual([alive.status, await alive.json()], [200, { status: 'alive' }])
     const { status, checks } = await ready()
     assert.equal(status, 503)
     assert.deepEqual(checks, { database: 'ok', migrations: 'ok', temporal: 'failed', pollers: 'failed' })
