@@ -111,7 +111,14 @@ function actionRoute(
   })
 }
 
-const show = async (tx: Tenant, id: string) => present(await getDelivery(tx, id))
+async function show(tx: Tenant, id: string) {
+  const delivery = await getDelivery(tx, id)
+  const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
+    ...attempt,
+    duration_ms: duration_ms === null ? null : Math.round(duration_ms),
+  }))
+  return present({ ...delivery, attempts })
+}
 
 const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
   object: 'delivery' as const,

@@ -188,7 +188,7 @@ export const deliveryDetailSchema = deliverySchema
           .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
         started_at: z.iso.datetime(),
         http_status: z.int().nullable(),
-        duration_ms: z.number().nullable(),
+        duration_ms: z.int().nullable(),
         response_headers: z.record(z.string(), z.string()).nullable(),
         response_body: z.string().nullable().meta({ description: 'Its first 20,000 bytes.' }),
         error: z.string().nullable(),

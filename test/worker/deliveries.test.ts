@@ -106,6 +106,7 @@ describe('deliveries on Temporal', function () {
         ['succeeded', 204],
       ],
     )
+    for (const { duration_ms } of delivery.attempts) assert.ok(Number.isInteger(duration_ms), duration_ms)
   })
 
   it('fail when the schedule is used up; a redirect is a failure', async () => {
