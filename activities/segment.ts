@@ -133,7 +133,6 @@ export class Segment {
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
     else {
       row.status = 'waiting'
-      row.handle = outcome.handle
       row.wait_until = outcome.wait_until.toISOString()
       const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
       this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })

@@ -207,6 +207,7 @@ describe('running workflows', () => {
         assert.ok(Date.now() < end, `it is ${await status()}`)
     }
     await until('waiting')
+    assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'it has not left')
     const asked = await api.request('POST', `${path}/cancel`)
     assert.deepEqual([asked.status, asked.body.object, asked.body.run_id], [200, 'run', body.run_id])
     assert.ok(asked.body.cancel_requested_at)
