@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
+import { NIL } from 'uuid'
 import { z } from 'zod'
 import { AppError, eachOnce, invalid, notFound } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
@@ -64,7 +65,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
       ctx.state.organization = caller.organization.id
       await realm.limit?.(ctx, caller)
     }
-    const { operation, params, unknownId } = find(ctx, match, realm.hintFor?.(path))
+    const { operation, params } = find(ctx, match, realm.hintFor?.(path))
     ctx.state.route = realm.prefix + operation.route.path
     realm.authorize(ctx, operation.route, params, caller)
 
@@ -80,7 +81,6 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
       const sent = { query: parseQuery(search), body }
       try {
         Object.assign(request, checked(operation, sent, bytes))
-        if (unknownId) throw notFound(unknownId)
         return await operation.route.handler(request)
       } catch (error) {
         throw await withOtherIssues(error, operation, request, sent)
@@ -108,8 +108,8 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
 }
 
 /**
- * The operation and its path parameters. Throws not_found or method_not_allowed. An ill-formed id is only noted: it is
- * answered when a well-formed, unknown one would be.
+ * The operation and its path parameters. Throws not_found or method_not_allowed. In place of an ill-formed id stands one
+ * that nothing has, so that it is answered as any unknown id is.
  */
 function find<R extends Route | AppRoute>(
   ctx: Koa.Context,
@@ -125,17 +125,14 @@ function find<R extends Route | AppRoute>(
     })
   }
   const operation = match.value
-  const parsed = operation.params?.safeParse(match.params)
-  if (!parsed || parsed.success)
-    return { operation, params: parsed ? parsed.data : match.params, unknownId: undefined }
-  const names = parsed.error.issues.map((issue) => String(issue.path[0]))
+  const { params: schema } = operation
+  const parsed = schema?.safeParse(match.params)
+  if (!schema || !parsed) return { operation, params: match.params }
+  if (parsed.success) return { operation, params: parsed.data }
   const other = parsed.error.issues.find((issue) => !String(issue.path[0]).endsWith('_id'))
   if (other) throw notFound(String(other.path[0]), hintOf(other))
-  return {
-    operation,
-    params: match.params,
-    unknownId: names[0]!.replace(/_id$/, '').replace(/^entity$/, 'record'),
-  }
+  const nobodys = parsed.error.issues.map((issue) => [issue.path[0], NIL])
+  return { operation, params: schema.parse({ ...match.params, ...Object.fromEntries(nobodys) }) }
 }
 
 const hintOf = (issue: z.core.$ZodIssue) =>

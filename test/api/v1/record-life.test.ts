@@ -34,6 +34,34 @@ describe('the life of a record over HTTP', () => {
     assert.equal((await api.request('POST', path('x', '/restore'))).status, 404)
   })
 
+  it('answers an id that is none in the words that an unknown one is answered in', async () => {
+    const { id } = await create({ first_name: 'Ada' })
+    const unknown = crypto.randomUUID()
+    for (const [method, pathOf] of [
+      ['GET', (id: string) => path(id)],
+      ['PATCH', (id: string) => path(id)],
+      ['DELETE', (id: string) => path(id)],
+      ['POST', (id: string) => path(id, '/restore')],
+      ['GET', (id: string) => path(id, '/history')],
+      ['GET', (id: string) => path(id, '/companies')],
+      ['POST', (other: string) => path(other, `/associations/contacts/${id}`)],
+      ['POST', (other: string) => path(id, `/associations/companies/${other}`)],
+      ['DELETE', (other: string) => path(id, `/associations/companies/${other}`)],
+      ['GET', (id: string) => `/v1/runs/${id}`],
+    ] as const) {
+      const body = method === 'PATCH' ? { body: {} } : {}
+      const [ill, well] = [
+        await api.request(method, pathOf('x'), body),
+        await api.request(method, pathOf(unknown), body),
+      ]
+      assert.deepEqual(
+        [ill.status, { ...ill.body.error, request_id: '' }],
+        [404, { ...well.body.error, request_id: '' }],
+        `${method} ${pathOf('x')}`,
+      )
+    }
+  })
+
   it('does not restore over an external_id or a unique value that was taken meanwhile', async () => {
     await api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'badge', type: 'text', label: 'Badge', unique: true },
