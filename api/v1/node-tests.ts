@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { AppError, invalid, notFound } from '../../db/errors.ts'
+import { AppError, invalid } from '../../db/errors.ts'
 import { entities, entityNamed, entityNames } from '../../db/records/kinds/index.ts'
 import { referencesOf } from '../../db/records/references.ts'
 import { durationOf, getNodeTest } from '../../db/run-views.ts'
 import { createNodeTest } from '../../db/runs.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
-import { findNodeType } from '../../workflows/nodes/index.ts'
 import { type Route, route } from '../http/route.ts'
 import { requireScopes, type Scope } from '../http/scopes.ts'
+import { requireNodeType } from './nodes.ts'
 
 /** The test itself may take a minute; a caller that waits longer finds something else wrong. */
 const WAIT_SECONDS = 75
@@ -72,8 +72,7 @@ export const nodeTestRoutes: Route[] = [
     },
     handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
       const { node_type, config, confirm } = body
-      const type = findNodeType(node_type)
-      if (!type) throw notFound('node type', `GET /v1/workflows/nodes lists them`)
+      const type = requireNodeType(node_type)
       const effect = typeof type.effect === 'function' ? type.effect(config) : type.effect
       requireScopes(caller, recordScopes(type, effect, config))
       const inputs = rootsOf(body.inputs)

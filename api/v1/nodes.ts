@@ -75,11 +75,7 @@ export const nodeRoutes: Route[] = [
     params: z.object({ node_type: z.string() }),
     response: { status: 200, schema: detail },
     handler: async ({ params }) => {
-      const type = findNodeType(params.node_type)
-      if (!type) {
-        const near = nearest(params.node_type, Object.keys(nodeTypes))
-        throw notFound('node type', near && `did you mean ${near}?`)
-      }
+      const type = requireNodeType(params.node_type)
       return {
         ...present(type),
         config_schema: z.toJSONSchema(type.config, { io: 'input', unrepresentable: 'any' }),
@@ -89,6 +85,14 @@ export const nodeRoutes: Route[] = [
     },
   }),
 ]
+
+/** Throws not_found. */
+export function requireNodeType(name: string): NodeType {
+  const type = findNodeType(name)
+  if (type) return type
+  const near = nearest(name, Object.keys(nodeTypes))
+  throw notFound('node type', near ? `did you mean ${near}?` : 'GET /v1/workflows/nodes lists them')
+}
 
 function present(type: NodeType) {
   const { category, title, description, effect, example } = type

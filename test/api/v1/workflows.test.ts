@@ -316,6 +316,7 @@ describe('workflows over HTTP', () => {
       }
       equal((await suite.api.request('GET', '/v1/workflows/nodes/constructor')).status, 404)
       match((await suite.api.request('GET', '/v1/workflows/nodes/dely')).body.error.hint, /delay/)
+      match((await suite.api.request('GET', '/v1/workflows/nodes/nope')).body.error.hint, /lists them/)
     })
   })
 })
