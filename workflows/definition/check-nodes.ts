@@ -1,7 +1,7 @@
 import { EVENT_NAME, misspelt, SERVICE_EVENTS } from '../events.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
-import { checkConfig } from './config.ts'
+import { checkConfig, saidOf } from './config.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
@@ -25,19 +25,16 @@ export function checkNodes({ definition, nodePath }: Lowered, context: Validatio
           ...didYouMean(node.type, Object.keys(nodeTypes)),
         },
       ]
-    const shape = checkConfig(type.config, node.config).flatMap((issue): Problem[] => {
-      const at = `${path}/config${pointer(...issue.path)}`
-      const name = [node.id, ...issue.path.map(String)].join('.')
-      if (!issue.keys)
-        return [{ code: 'invalid_config', message: `${name} ${issue.message}`, path: at, node_id: node.id }]
-      return issue.keys.map((key) => ({
-        code: 'invalid_config',
-        message: `${node.type} has no setting ${key}`,
-        path: `${at}${pointer(key)}`,
-        node_id: node.id,
-        atKey: true,
-      }))
-    })
+    const shape = checkConfig(type.config, node.config)
+      .flatMap((issue) => saidOf(issue, node.type, [node.id]))
+      .map(
+        (said): Problem => ({
+          ...said,
+          code: 'invalid_config',
+          path: `${path}/config${pointer(...said.path)}`,
+          node_id: node.id,
+        }),
+      )
     return [
       ...shape,
       ...checkAttempts(node, path),

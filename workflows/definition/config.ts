@@ -25,6 +25,17 @@ export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
   return parsed.success ? [] : real(parsed.error.issues, value, () => false)
 }
 
+/** Each thing that is wrong with a node's config in words, and where in the config it is. */
+export function saidOf(issue: ConfigIssue, type: string, of: string[] = []) {
+  const { path, message, keys } = issue
+  if (!keys) return [{ message: [[...of, ...path].join('.'), message].filter(Boolean).join(' '), path }]
+  return keys.map((key) => ({
+    message: `${type} has no setting ${[...path, key].join('.')}`,
+    path: [...path, key],
+    atKey: true,
+  }))
+}
+
 type Issue = z.core.$ZodIssue
 
 function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string) => boolean): ConfigIssue[] {
@@ -35,7 +46,7 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
       const options = issue.errors.map((option) => real(option, at, isUnknown))
       if (options.some((option) => option.length === 0) && options.length > 0) return []
       // The option that fits best is the one that was meant.
-      const meant = closest(options)
+      const meant = closest(options, at)
       if (meant) return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
     }
     const keys = issue.code === 'unrecognized_keys' ? { keys: issue.keys } : {}
@@ -44,16 +55,21 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
 }
 
 /** Where one option alone gets beyond the outermost shape, its issues say more than "invalid input". */
-function closest(options: ConfigIssue[][]): ConfigIssue[] | undefined {
+function closest(options: ConfigIssue[][], at: unknown): ConfigIssue[] | undefined {
+  // An object is none of some words, whatever is in it.
+  const outermost =
+    typeof at === 'object' && at !== null ? ['invalid_type', 'invalid_value'] : ['invalid_type']
   const deeper = options.filter((option) =>
-    option.every((issue) => issue.path.length > 0 || issue.code !== 'invalid_type'),
+    option.every((issue) => issue.path.length > 0 || !outermost.includes(issue.code)),
   )
   return deeper.length === 1 ? deeper[0] : undefined
 }
 
 function explain(issue: Issue, at: unknown): string {
-  if (at === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
+  const names = issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined
+  if (at === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value' || names))
     return 'is missing'
+  if (names) return `must be one of ${names.join(', ')}`
   if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => message).join(', ')
   return issue.message
 }

@@ -49,7 +49,10 @@ export function parseYaml(text: string): ParsedYaml {
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'error' })
   const syntax = [...document.errors, ...document.warnings].map((error) => ({
     code: 'yaml_syntax' as const,
-    message: error.message.split(' at line ')[0]!.split('\n')[0]!,
+    message:
+      error.code === 'MULTIPLE_DOCS'
+        ? 'a spec holds one workflow: leave out --- and what follows'
+        : error.message.split(' at line ')[0]!.split('\n')[0]!,
     path: '',
     line: error.linePos?.[0].line ?? 1,
     column: error.linePos?.[0].col ?? 1,

@@ -246,6 +246,14 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       34,
     ],
     [
+      'a trigger of a type that there is not',
+      `${spec('  a: {type: stop}')}trigger: {type: foo}`,
+      'schema',
+      4,
+      17,
+    ],
+    ['an input of a type that there is not', spec(set('a'), 'inputs: {n: {type: foo}}'), 'schema', 4, 20],
+    [
       'an event of the service',
       spec('  a: {type: emit_event, config: {event: contact.created}}'),
       'invalid_config',
@@ -321,6 +329,17 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         [code],
       )
     })
+
+  it('says in words what is wrong, where the words of the parsers would not', () => {
+    const said = (text: string) => validateSpec(text, context).result.errors.map(({ message }) => message)
+    deepEqual(said(`${spec('  a: {type: stop}')}trigger: {type: foo}`), [
+      'trigger.type must be one of manual, webhook, event, schedule',
+    ])
+    deepEqual(said(`${spec('  a: {type: stop}')}trigger: {cron: x}`), ['trigger.type is missing'])
+    deepEqual(said(`${spec('  a: {type: stop}')}---\nname: b`), [
+      'a spec holds one workflow: leave out --- and what follows',
+    ])
+  })
 
   it('says that nothing can follow a stop, for it ends the run', () => {
     const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), context)
