@@ -1,8 +1,8 @@
-import { z } from 'zod'
 import { AppError } from '../db/errors.ts'
 import type { Logger } from '../db/log.ts'
 import type { RunError } from '../db/run-state.ts'
 import { isRefusal, sqlState } from '../db/sql-state.ts'
+import { checkShape, saidOf } from '../workflows/definition/config.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
 import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
@@ -40,8 +40,9 @@ export async function execute(
     requireRoom(scope.nodes)
     const rendered = capped(render(node.config, scope))
     input = masked(rendered)
-    const config = type.config.parse(rendered)
-    const result = await type.run(config, context)
+    const parsed = type.config.safeParse(rendered)
+    if (!parsed.success) throw invalidConfig(type, rendered)
+    const result = await type.run(parsed.data, context)
     const output = capped(result.output)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
@@ -68,6 +69,12 @@ export function typeOf(name: string): NodeType {
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
   handlesOf(type, config)[0]?.name ?? 'success'
 
+function invalidConfig(type: NodeType, rendered: unknown): NodeError {
+  const said = checkShape(type.config, rendered).flatMap((issue) => saidOf(issue, type.type))
+  const message = said.map(({ message }) => message).join('; ')
+  return new NodeError('invalid_config', message.slice(0, 2_000))
+}
+
 /** Where it was thrown; without its message, which may hold values of the run. */
 function causeOf(error: unknown) {
   if (!(error instanceof Error)) return { thrown: typeof error }
@@ -80,10 +87,6 @@ function explain(error: unknown): { error: RunError; retryable: boolean } {
   if (error instanceof NodeError) {
     const { code, message, details, retryable } = error
     return { error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) }, retryable }
-  }
-  if (error instanceof z.ZodError) {
-    const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
-    return { error: { code: 'invalid_config', message: message.slice(0, 2_000) }, retryable: false }
   }
   if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
   if (isRefusal(error))

@@ -4,6 +4,7 @@ import { entities, entityNamed, entityNames } from '../../db/records/kinds/index
 import { referencesOf } from '../../db/records/references.ts'
 import { durationOf, getNodeTest } from '../../db/run-views.ts'
 import { createNodeTest } from '../../db/runs.ts'
+import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { type Route, route } from '../http/route.ts'
 import { requireScopes, type Scope } from '../http/scopes.ts'
@@ -78,7 +79,12 @@ export const nodeTestRoutes: Route[] = [
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()
-        const warnings = effect === 'external' ? ['Reaches outside of the service.'] : []
+        const warnings = [
+          ...(effect === 'external' ? ['Reaches outside of the service.'] : []),
+          ...checkConfig(type.config, config)
+            .flatMap((issue) => saidOf(issue, node_type))
+            .map(({ message }) => `The config is invalid: ${message}.`),
+        ]
         return {
           object: 'node_test_preview',
           status: 'confirmation_required',

@@ -97,8 +97,20 @@ describe('carrying out one node', () => {
     const outcome = await run({ for: '{{ inputs.time }}' }, { time: 'soon' }, 'delay')
     assert.equal(outcome.status, 'failed')
     assert.equal(outcome.error.code, 'invalid_config')
-    assert.match(outcome.error.message, /^for: /)
+    assert.match(outcome.error.message, /^for must be/)
     assert.deepEqual(outcome.input, { for: 'soon' })
+  })
+
+  it('says in words what is wrong with a config, as validation does', async () => {
+    const said = async (type: string, config: Record<string, unknown>) => {
+      const outcome = await run(config, {}, type)
+      return outcome.status === 'failed' && outcome.error.message
+    }
+    assert.equal(await said('condition', { bad: 1 }), 'conditions is missing; condition has no setting bad')
+    assert.equal(
+      await said('switch', { value: 1, cases: { error: 1 } }),
+      'cases.error is the name of a handle of every switch',
+    )
   })
 
   it('keeps no secret of a call: neither what it was sent with nor what could not be rendered', async () => {

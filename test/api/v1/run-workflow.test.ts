@@ -252,6 +252,14 @@ describe('running workflows', () => {
     const body = { node_type: 'set_fields', config: { fields: { a: '{{ inputs.n }}' } }, inputs: { n: 3 } }
     const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
     assert.equal(preview.body.status, 'confirmation_required')
+    assert.deepEqual(preview.body.preview.warnings, [])
+    const wrong = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { node_type: 'delay', config: { until: '{{ inputs.n }}' } },
+    })
+    assert.deepEqual(wrong.body.preview.warnings, [
+      'The config is invalid: for is missing.',
+      'The config is invalid: delay has no setting until.',
+    ])
     const { status, body: answer } = await api.request('POST', '/v1/workflows/nodes/test', {
       body: { ...body, confirm: true },
     })
