@@ -50,7 +50,7 @@ const PATTERNS = [...new Set(SERVICE_EVENTS.flatMap(({ name }) => [name, `${name
 
 /**
  * What a name that the catalogue does not have was meant to be, as far as that is certain enough to refuse it: one
- * letter off. Anything else may be an event that an emit_event node raises.
+ * letter off, or two that changed places. Anything else may be an event that an emit_event node raises.
  */
 export const misspelt = (name: string): string | undefined =>
   PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)

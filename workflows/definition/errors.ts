@@ -54,11 +54,13 @@ export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
 export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The name closest to what was written, where it is close enough to be a slip: `within` so many letters. */
+/**
+ * The name closest to what was written, where it is close enough to be a slip: `within` so many letters, of three one.
+ */
 export function nearest(
   written: string,
   names: Iterable<string>,
-  within = Math.max(2, Math.floor(written.length / 3)),
+  within = Math.round(written.length / 3),
 ): string | undefined {
   if (written.length > 100) return undefined
   let best: string | undefined
@@ -76,13 +78,18 @@ export function didYouMean(written: string, names: Iterable<string>): { hint?: s
   return name === undefined ? {} : { hint: `did you mean ${name}?` }
 }
 
-/** Levenshtein's. */
+/** Levenshtein's, with two letters that changed places as one. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let before: number[] = []
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    for (let j = 1; j <= b.length; j++) {
+      const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped))
+    }
+    before = row
     row = next
   }
   return row[b.length]!

@@ -341,6 +341,17 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     ])
   })
 
+  it('suggests a name only where what was written is a slip of it', () => {
+    const hint = (written: string) =>
+      validateSpec(
+        spec(`${set('a', `, next: ${written}`)}\n${set('find')}\n${set('send_mail')}`),
+        context,
+      ).result.errors.find(({ code }) => code === 'missing_target')?.hint
+    for (const far of ['b', 'zz', 'fold', 'mail']) equal(hint(far), undefined, far)
+    for (const slip of ['fnd', 'fidn', 'Find']) equal(hint(slip), 'did you mean find?', slip)
+    equal(hint('sned_mial'), 'did you mean send_mail?')
+  })
+
   it('says that nothing can follow a stop, for it ends the run', () => {
     const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), context)
     const found = result.errors.find(({ code }) => code === 'unknown_handle')
