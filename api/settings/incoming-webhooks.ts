@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { AppError } from '../../db/errors.ts'
+import { AppError, invalid } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
@@ -11,6 +11,7 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { seal } from '../../db/seal.ts'
+import type { Tenant } from '../../db/tenancy.ts'
 import { getWorkflow } from '../../db/workflows.ts'
 import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
@@ -65,7 +66,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       const { secret: given, ...values } = request.body
       const made = given ?? newSecret()
       return request.tenant(async (tx) => {
-        if (values.workflow_id) await getWorkflow(tx, values.workflow_id)
+        await assertWorkflow(tx, values.workflow_id)
         assertTargets(values)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, made))
         return { ...present(webhook, request), secret: made }
@@ -98,7 +99,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
-        if (request.body.workflow_id) await getWorkflow(tx, request.body.workflow_id)
+        await assertWorkflow(tx, request.body.workflow_id)
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, request.body)
         // The target and the rules may change apart from one another: what counts is what they are now.
         assertTargets(webhook)
@@ -186,6 +187,16 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
       request.tenant(async (tx) =>
         present(await updateIncomingWebhook(tx, request.params.webhook_id, { status }), request),
       ),
+  })
+}
+
+/** Throws validation_error for a workflow that is not there. */
+async function assertWorkflow(tx: Tenant, id: string | null | undefined): Promise<void> {
+  if (!id) return
+  await getWorkflow(tx, id).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.type !== 'not_found') throw error
+    const loc = ['body', 'workflow_id']
+    throw invalid([{ loc, msg: 'there is no workflow with this id', type: 'not_found', input: id }])
   })
 }
 

@@ -119,6 +119,17 @@ describe('the workflow of an incoming webhook', function () {
   })
 
   it('must exist when it is selected', async () => {
-    await test.app('POST', '/webhooks/incoming', { name: 'x', workflow_id: crypto.randomUUID() }, 404)
+    const workflow_id = crypto.randomUUID()
+    const refused = await test.app('POST', '/webhooks/incoming', { name: 'x', workflow_id }, 422)
+    assert.deepEqual(refused.body.detail, [
+      {
+        loc: ['body', 'workflow_id'],
+        msg: 'there is no workflow with this id',
+        type: 'not_found',
+        input: workflow_id,
+      },
+    ])
+    const webhook = await test.createWebhook()
+    await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { workflow_id }, 422)
   })
 })
