@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { getOrganization, type Organization, updateOrganization } from '../../db/organization.ts'
-import { isCurrency, isTimezone } from '../../db/records/values.ts'
+import { isCurrency } from '../../db/records/values.ts'
+import { isTimezone } from '../../workflows/definition/schedule.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
 const values = {

@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { isTimezone } from '../../workflows/definition/schedule.ts'
 import type { Field, FieldType } from './kind.ts'
 import {
   DECIMAL,
   isCurrency,
   isDay,
   isStorable,
-  isTimezone,
   toDomain,
   toE164,
   toMoney,

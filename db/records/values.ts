@@ -50,15 +50,6 @@ export function toDomain(value: string): string {
   return new URL(address).hostname.replace(/^www\./, '').replace(/\.$/, '')
 }
 
-export function isTimezone(name: string): boolean {
-  try {
-    // Offsets such as +01:00 are accepted there too, but are no names.
-    return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
-  } catch {
-    return false
-  }
-}
-
 export function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
   const timestamp = toTimestamp(value)
   if (timestamp !== undefined) return timestamp

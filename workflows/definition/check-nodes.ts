@@ -6,6 +6,7 @@ import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
+import { cronProblems, isTimezone } from './schedule.ts'
 import type { Definition, EffectClass, NodeSpec } from './types.ts'
 import type { ValidationContext } from './validate.ts'
 
@@ -135,7 +136,7 @@ export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet
 
 export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[] {
   if (trigger.type !== 'event' && trigger.type !== 'schedule') return []
-  const unknown =
+  const wrong =
     trigger.type === 'event'
       ? trigger.events.flatMap((name, index): Problem[] =>
           EVENT_NAME.test(name) && misspelt(name) === undefined
@@ -152,16 +153,31 @@ export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[
                 },
               ],
         )
-      : []
+      : scheduleProblems(trigger)
   return [
     {
       code: 'trigger_not_available',
       message: `${trigger.type} triggers cannot start runs yet: use manual or webhook`,
       path: '/trigger',
     },
-    ...unknown,
+    ...wrong,
   ]
 }
+
+const scheduleProblems = ({ cron, timezone }: { cron: string; timezone: string }): Problem[] => [
+  ...cronProblems(cron).map(
+    (message): Problem => ({ code: 'cron_syntax', message: `cron ${message}`, path: '/trigger/cron' }),
+  ),
+  ...(isTimezone(timezone)
+    ? []
+    : [
+        {
+          code: 'unknown_timezone' as const,
+          message: `${timezone.slice(0, 100)} is not a time zone: an IANA name, such as Europe/Zurich`,
+          path: '/trigger/timezone',
+        },
+      ]),
+]
 
 function checkRecords(node: NodeSpec, path: string, context: ValidationContext): Problem[] {
   const { config } = node

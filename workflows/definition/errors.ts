@@ -26,6 +26,8 @@ export type ErrorCode =
   | 'unknown_entity'
   | 'unknown_event'
   | 'type_mismatch'
+  | 'cron_syntax'
+  | 'unknown_timezone'
   | 'trigger_not_available'
 
 export type WarningCode =

@@ -1,0 +1,55 @@
+/** What a schedule is made of: five fields of cron, read in a time zone. */
+
+interface Field {
+  name: string
+  least: number
+  most: number
+  /** Names of its values, the least first. */
+  words?: string[]
+}
+
+const FIELDS: Field[] = [
+  { name: 'minute', least: 0, most: 59 },
+  { name: 'hour', least: 0, most: 23 },
+  { name: 'day of the month', least: 1, most: 31 },
+  { name: 'month', least: 1, most: 12, words: 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ') },
+  { name: 'day of the week', least: 0, most: 7, words: 'SUN MON TUE WED THU FRI SAT'.split(' ') },
+]
+
+/** What is wrong with a cron expression; nothing where it says when. */
+export function cronProblems(cron: string): string[] {
+  const parts = cron.trim().split(/\s+/)
+  if (parts.length !== FIELDS.length)
+    return [`must have five fields: ${FIELDS.map(({ name }) => name).join(', ')}`]
+  return FIELDS.flatMap((field, index) => {
+    const part = parts[index]!
+    const { name, least, most } = field
+    if (part.split(',').every((item) => fits(item, field))) return []
+    return [`has the ${name} ${part.slice(0, 40)}: it is *, ${least} to ${most}, 1-5, */2 or a list of these`]
+  })
+}
+
+/** One of a list: all, a value or a range of them, and maybe a step. */
+function fits(item: string, field: Field): boolean {
+  const [whole, from, to, step] = /^(\*|\d+|[a-z]+)(?:-(\d+|[a-z]+))?(?:\/(\d+))?$/i.exec(item) ?? []
+  if (!whole || !from || (step !== undefined && Number(step) === 0)) return false
+  if (from === '*') return to === undefined
+  const first = numberOf(from, field)
+  const last = to === undefined ? first : numberOf(to, field)
+  return first >= field.least && last <= field.most && first <= last
+}
+
+function numberOf(text: string, { least, words = [] }: Field): number {
+  const index = words.indexOf(text.toUpperCase())
+  return index >= 0 ? least + index : Number(text)
+}
+
+/** Whether it is an IANA name, such as Europe/Zurich. */
+export function isTimezone(name: string): boolean {
+  try {
+    // Offsets such as +01:00 are accepted there too, but are no names.
+    return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
+  } catch {
+    return false
+  }
+}
