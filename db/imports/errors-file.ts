@@ -1,3 +1,4 @@
+import { undefused } from '../csv/read-cell.ts'
 import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
@@ -54,11 +55,14 @@ function errorColumn(header: string[]): string {
 
 /** As many as the header has, so that `error` is in its column. */
 const cellsOf = ({ cells }: ErrorRow, width: number): string[] =>
-  Array.from({ length: width }, (_, i) => defused(cells[i] ?? ''))
+  Array.from({ length: width }, (_, i) => defusedOnce(cells[i] ?? ''))
 
 /** Those that the header has no columns for, without the blank ones at the end. */
 const beyond = ({ cells }: ErrorRow, width: number): string[] =>
-  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(defused)
+  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(defusedOnce)
+
+/** Cells are as the file has them: an apostrophe that is there already is not joined by one more each time. */
+const defusedOnce = (cell: string): string => defused(undefused(cell))
 
 /** Line 12: email: must be … */
 const sentence = ({ line, issues }: ErrorRow): string =>

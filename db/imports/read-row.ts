@@ -1,4 +1,4 @@
-import { CellProblem, readCell, readList } from '../csv/read-cell.ts'
+import { CellProblem, readCell, readList, undefused } from '../csv/read-cell.ts'
 import { eachOnce, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
@@ -57,8 +57,8 @@ export const isFilled = (cell: string): boolean => cell.trim() !== ''
 function put(row: RowFields, { name, type, choices }: Target, cell: string): void {
   const { fields } = row
   if (type === 'tags') fields.tags = readList(cell)
-  else if (type === 'company_name') row.companyName = cell.trim()
-  else if (type === 'full_name') row.fields = { ...splitName(cell), ...fields }
+  else if (type === 'company_name') row.companyName = undefused(cell).trim()
+  else if (type === 'full_name') row.fields = { ...splitName(undefused(cell)), ...fields }
   else {
     const value = readCell(cell, type, choices)
     const [outer, inner] = name.split('.') as [string, string | undefined]

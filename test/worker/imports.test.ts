@@ -122,6 +122,33 @@ describe('imports', function () {
     )
   })
 
+  it('keep cells that look like formulas as they are, however often they are sent again', async () => {
+    const file =
+      "Full Name,Company name,Job title,'@Note,E-Mail\n" +
+      "@Joan,@Home,+1 abc,-x,no address\n'@Joan,'@Home,'=Exp,''=y,no address\n"
+    const first = await imports.run({ entity: 'contacts' }, file)
+    const second = await imports.run({ entity: 'contacts' }, await imports.errors(first.id))
+    const third = await imports.run({ entity: 'contacts' }, await imports.errors(second.id))
+    const errors = await imports.errors(third.id)
+    assert.match(errors, /^Full Name,Company name,Job title,'@Note,/)
+    const done = await imports.run(
+      { entity: 'contacts' },
+      errors.replace('no address', 'one@formula.example').replace('no address', 'two@formula.example'),
+    )
+    assert.equal(done.progress.created, 2)
+    const made = await contacts('email[contains]=formula.example')
+    assert.deepEqual(
+      made.map((one: Record<string, unknown>) => [one.first_name, one.job_title, one.custom_fields]),
+      [
+        ['@Joan', '+1 abc', { note: '-x' }],
+        ['@Joan', '=Exp', { note: "'=y" }],
+      ],
+    )
+    assert.equal(made[0].company_id, made[1].company_id)
+    const company = await api.request('GET', `/v1/objects/companies/${made[0].company_id}`)
+    assert.equal(company.body.name, '@Home')
+  })
+
   it('update what is there and create what is not, by any key', async () => {
     await api.request('POST', '/v1/objects/contacts', {
       body: {
