@@ -67,7 +67,7 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
     })
     return z.NEVER
   }
-  const written = typeof value === 'number' ? String(value) : value.trim()
+  const written = typeof value === 'number' ? withoutExponent(String(value)) : value.trim()
   const match = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(written)
   const whole = match?.[2]?.replace(/^0+(?=\d)/, '')
   if (!match || !whole || whole.length > MAX_MONEY_DIGITS) {
@@ -83,6 +83,13 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   const sign = /[1-9]/.test(whole + places) ? match[1] : ''
   return `${sign}${whole}.${places}`
 }
+
+/** JavaScript writes what is below a millionth as `1.2e-7`. */
+const withoutExponent = (number: string): string =>
+  number.replace(
+    /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/,
+    (_, sign, first, rest = '', exponent) => `${sign}0.${'0'.repeat(Number(exponent) - 1)}${first}${rest}`,
+  )
 
 /** Whether a number may not be the one that was written: of JSON a double is made, which keeps 15 digits of any. */
 const mayBeRounded = (number: number): boolean =>

@@ -174,10 +174,16 @@ describe('/v1/objects', () => {
       ['9007199254740991', '9007199254740991.00'],
       ['1234567890123.45', '1234567890123.45'],
       ['-0.000001', '-0.000001'],
+      ['0.00000001', '0.00000001'],
+      ['-0.00000012', '-0.00000012'],
       ['"1234567890123456.78"', '1234567890123456.78'],
     ]) {
       const { body } = await post('deals', `{"name": "m", "amount": ${number}}`)
       assert.equal(body.amount, kept)
+    }
+    for (const number of ['0.000000001', '1.5e-8', '1e-25']) {
+      const { status } = await post('deals', `{"name": "m", "amount": ${number}}`)
+      assert.equal(status, 422, number)
     }
   })
 
