@@ -81,7 +81,7 @@ function unstorable(value: unknown): Unstorable | undefined {
       return {
         msg: NUMBER_RANGE,
         type: 'invalid_number',
-        hint: 'send it as a string, which keeps all of its digits',
+        hint: 'send it as a string, which keeps all of its digits, unless its definition says number',
       }
     if (typeof part !== 'object' || part === null) return undefined
     for (const [key, member] of Object.entries(part)) {

@@ -170,6 +170,13 @@ describe('/v1/objects', () => {
       assert.deepEqual([status, body.detail?.[0].loc.slice(1).join('.')], [422, field], number)
       assert.match(body.error.hint, /^send it as a string/, number)
     }
+    const fields = (custom_fields: string) =>
+      post('deals', `{"name": "m", "custom_fields": ${custom_fields}}`)
+    const number = await fields('{"size": 9007199254740993}')
+    assert.match(number.body.error.hint, /unless its definition says number$/)
+    assert.equal((await fields('{"size": "9007199254740993"}')).status, 422)
+    const free = await fields('{"serial": "9007199254740993"}')
+    assert.deepEqual(free.body.custom_fields, { serial: '9007199254740993' })
     for (const [number, kept] of [
       ['9007199254740991', '9007199254740991.00'],
       ['1234567890123.45', '1234567890123.45'],
