@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { Dialect } from './dialect.ts'
@@ -63,14 +64,19 @@ export function connect(options: ConnectOptions): Database {
 
 const DEADLOCK = '40P01'
 const ATTEMPTS = 3
+const MAX_PAUSE_MS = 100
 
-/** Of two transactions that wait for each other PostgreSQL ends one; done again, it waits for the other one's end. */
+/**
+ * Of two transactions that wait for each other PostgreSQL ends one; done again, it waits for the other one's end. Of
+ * many that are ended together each begins at another moment, so that they do not meet again.
+ */
 async function unlessDeadlocked<T>(perform: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {
       return await perform()
     } catch (error) {
       if (sqlState(error) !== DEADLOCK || attempt === ATTEMPTS) throw error
+      await pause(Math.random() * MAX_PAUSE_MS)
     }
 }
 

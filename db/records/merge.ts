@@ -10,7 +10,7 @@ import { entities } from './kinds/index.ts'
 import { linkPrimaries, moveLinks } from './links.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { change, isEmpty, patched } from './prepare.ts'
-import { moveReferences } from './primaries.ts'
+import { lockReferencesTo, moveReferences } from './primaries.ts'
 import { heldStill, reachableFrom, referencesOf } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { lockRecords, type UpdateOptions, unique } from './update.ts'
@@ -39,6 +39,7 @@ export async function mergeRecords(
       },
     ])
   const rules = await holdRules(tx, entity)
+  await lockReferencesTo(tx, entity, loserId, [winnerId, loserId])
   const found = await lockRecords(tx, entity, [winnerId, loserId], 'for update')
   const winner = found.get(winnerId)
   const loser = found.get(loserId)

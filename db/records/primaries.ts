@@ -39,12 +39,52 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
         await updateRecord(tx, holder.entity, holder.id, { [field]: null })
 }
 
+/** How many references lead on from a kind to others, one after another. */
+const height = (entity: EntityName): number =>
+  Math.max(
+    0,
+    ...referencesOf(entities[entity])
+      .filter(([, { to }]) => to !== entity)
+      .map(([, { to }]) => 1 + height(to)),
+  )
+
+/** Every kind before those that it refers to: so they are locked, for an update locks what it changes first. */
+const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
+
 /**
- * Clears the reference fields that point to a record that is about to be deleted. Its links stay, for it may be
- * restored; until then they are not seen.
+ * Locks what refers to a record that is about to be deleted, before it is locked for that: in the order of updates, so
+ * that nobody waits in a circle. Those of its own kind are locked by id, as updates of several lock them, together with
+ * `own`: the record, and what else of its kind will be locked with it.
+ */
+export async function lockReferencesTo(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  own: string[] = [id],
+): Promise<void> {
+  for (const other of referringFirst) {
+    const fields = referencesOf(entities[other], entity).map(([field]) => field)
+    if (fields.length === 0) continue
+    await tx
+      .trx(other)
+      .where({ organization_id: tx.organizationId })
+      .whereNull('deleted_at')
+      .where((any) => {
+        for (const field of fields) any.orWhere(field, id)
+        if (other === entity) any.orWhereIn('id', own)
+      })
+      .orderBy('id')
+      .forNoKeyUpdate()
+      .select('id')
+  }
+}
+
+/**
+ * Clears the reference fields that point to a record that is about to be deleted, also those that came to it before it
+ * was locked. Its links stay, for it may be restored; until then they are not seen.
  */
 export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of entityNames)
+  for (const other of referringFirst)
     for (const [field] of referencesOf(entities[other], entity)) {
       const holders = await holdersOf(tx, other, field, id)
       await replaceReference(tx, other, holders, { field, from: id, to: null })
@@ -53,7 +93,7 @@ export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: stri
 
 /** Fills the reference fields that are null at the other end of a link with a record that was just restored. */
 export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of entityNames)
+  for (const other of referringFirst)
     for (const [field] of referencesOf(entities[other], entity)) {
       const lost = await clearedByDelete(tx, other, field, id)
       const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
@@ -69,7 +109,7 @@ export async function moveReferences(
   loser: string,
   winner: string,
 ): Promise<void> {
-  for (const other of entityNames)
+  for (const other of referringFirst)
     for (const [field] of referencesOf(entities[other], entity)) {
       const above = await reachableFrom(tx, entities[other], field, winner)
       const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)

@@ -10,7 +10,7 @@ import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
 import { recordNotFound } from './merged.ts'
 import { creation } from './prepare.ts'
-import { clearReferencesTo } from './primaries.ts'
+import { clearReferencesTo, lockReferencesTo } from './primaries.ts'
 import { checkReferences, referencesOf } from './references.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 import { lockRecord, type UpdateOptions, unique } from './update.ts'
@@ -87,6 +87,7 @@ export async function deleteRecord(
   options: Pick<UpdateOptions, 'ifVersion'> = {},
 ): Promise<{ id: string; object: string; deleted: true; deleted_at: string }> {
   const kind = entities[entity]
+  await lockReferencesTo(tx, entity, id)
   const before = await lockRecord(tx, entity, id, 'for update')
   requireVersion(kind.object, before.version, options.ifVersion)
   const at = new Date().toISOString()

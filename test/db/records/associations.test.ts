@@ -6,7 +6,8 @@ import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
 import { referencesOf } from '../../../db/records/references.ts'
 import { deleteRecord, updateRecord } from '../../../db/records/store.ts'
-import { lockRecord } from '../../../db/records/update.ts'
+import { lockRecord, lockRecords } from '../../../db/records/update.ts'
+import type { Tenant } from '../../../db/tenancy.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -259,6 +260,72 @@ describe('associations', () => {
     }
   })
 
+  /** Does one thing, and the other while the first has its locks; says how often they were begun. */
+  const meeting = async (lock: Work, then: Work, meanwhile: Work) => {
+    let transactions = 0
+    let held = () => {}
+    const holding = new Promise<void>((resolve) => {
+      held = resolve
+    })
+    const first = records.tenant(async (tx) => {
+      transactions++
+      await lock(tx)
+      held()
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await then(tx)
+    })
+    await holding
+    const second = records.tenant(async (tx) => {
+      transactions++
+      await meanwhile(tx)
+    })
+    await Promise.all([first, second])
+    return transactions
+  }
+
+  for (const entity of entityNames)
+    for (const [name, { to }] of referencesOf(entities[entity]))
+      for (const way of ['deleted', 'merged'] as const)
+        it(`by ${name} of ${entity} never wait in a circle with what is ${way} meanwhile`, async () => {
+          const other = (await records.create(to, entities[to].example)).id
+          const winner = (await records.create(to, entities[to].example)).id
+          const one = await records.create(entity, { ...entities[entity].example, [name]: other })
+          const two = await records.create(entity, entities[entity].example)
+          const transactions = await meeting(
+            (tx) => lockRecords(tx, entity, [one.id, two.id]),
+            (tx) => updateRecord(tx, entity, two.id, { [name]: other }),
+            (tx) => (way === 'deleted' ? deleteRecord(tx, to, other) : mergeRecords(tx, to, winner, other)),
+          )
+          const now = way === 'deleted' ? null : winner
+          for (const { id } of [one, two]) assert.equal((await records.get(entity, id))[name], now)
+          assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+        })
+
+  it('between two companies never make an update of both and a delete wait in a circle', async () => {
+    const owned = await records.create('companies', { name: 'Owned', parent_company_id: company })
+    const transactions = await meeting(
+      (tx) => lockRecord(tx, 'companies', company),
+      (tx) => updateRecord(tx, 'companies', owned.id, { name: 'Still owned' }),
+      (tx) => deleteRecord(tx, 'companies', company),
+    )
+    assert.equal(await parentOf(owned.id), null)
+    assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+  })
+
+  it('never make the deletes of two records that a third refers to wait in a circle', async () => {
+    await records.update('contacts', contact, { company_id: company })
+    const fields = { name: 'Engine', company_id: company, contact_id: contact }
+    const deal = await records.create('deals', fields)
+    const transactions = await meeting(
+      (tx) => lockRecord(tx, 'deals', deal.id),
+      (tx) => deleteRecord(tx, 'contacts', contact),
+      (tx) => deleteRecord(tx, 'companies', company),
+    )
+    const { company_id, contact_id } = await records.get('deals', deal.id)
+    assert.deepEqual([company_id, contact_id], [null, null])
+    assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+  })
+
   it('are not made with a record that is being deleted', async () => {
     const deletion = records.tenant(async (tx) => {
       await deleteRecord(tx, 'companies', company)
@@ -280,6 +347,8 @@ describe('associations', () => {
     assert.equal((await records.link('contacts', contact, 'companies', company)).label, 'boss')
   })
 })
+
+type Work = (tx: Tenant) => Promise<unknown>
 
 const refused = (work: Promise<unknown>, type: ErrorType) =>
   assert.rejects(work, (error: { type?: string }) => {
