@@ -34,7 +34,7 @@ export function columnsOf(header: string[], mapping: Mapping, targets: Targets):
 
 export function readRow(columns: Column[], width: number, cells: string[]): RowFields {
   const row: RowFields = { fields: {}, issues: [] }
-  if (cells.slice(width).some(isFilled))
+  if (isTooWide(cells, width))
     row.issues.push({
       column: null,
       message: `the row has ${cells.length} cells and the header ${width}: a cell with the delimiter in it must be quoted`,
@@ -51,6 +51,9 @@ export function readRow(columns: Column[], width: number, cells: string[]): RowF
   }
   return row
 }
+
+/** Whether a row has more than the header: its cells are probably not in their columns. */
+export const isTooWide = (cells: string[], width: number): boolean => cells.slice(width).some(isFilled)
 
 export const isFilled = (cell: string): boolean => cell.trim() !== ''
 

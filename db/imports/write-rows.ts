@@ -3,6 +3,8 @@ import type { CsvRow } from '../csv/rows.ts'
 import type { AppError, Issue } from '../errors.ts'
 import { findOldestCompany } from '../incoming/dedupe.ts'
 import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
+import { holdRules } from '../records/custom-fields/rules.ts'
+import { preparedCustomFields, readCustomFields } from '../records/custom-fields/values.ts'
 import type { EntityName } from '../records/kind.ts'
 import { entities } from '../records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/schemas.ts'
@@ -12,7 +14,15 @@ import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
 import { isRefusal } from '../sql-state.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
-import { type Column, isFilled, type RowFields, type RowIssue, readRow, rowIssues } from './read-row.ts'
+import {
+  type Column,
+  isFilled,
+  isTooWide,
+  type RowFields,
+  type RowIssue,
+  readRow,
+  rowIssues,
+} from './read-row.ts'
 
 export interface Written {
   created: number
@@ -61,6 +71,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     await create(tx, job, written, fresh)
     await update(tx, job, written, found)
   }
+  await nameAllFaults(tx, job, lines)
   written.failures = lines.filter((line) => !isSound(line)).map(({ row, issues }) => ({ row, issues }))
   return written
 }
@@ -139,6 +150,33 @@ function parse(job: Job, schema: ReturnType<typeof createSchema>, lines: Line[])
 function toIssue({ path, message, code, input }: z.core.$ZodIssue) {
   const missing = code === 'invalid_type' && input === undefined
   return { loc: path.map(String), msg: missing ? 'is required' : message }
+}
+
+/** Adds what else is wrong with lines that are refused, so that they can be put right in one go. */
+async function nameAllFaults(
+  tx: Tenant,
+  { entity, mode, columns, width }: Job,
+  lines: Line[],
+): Promise<void> {
+  const refused = lines.filter((line) => !isSound(line) && !isTooWide(line.row.cells, width))
+  if (refused.length === 0) return
+  const rules = await holdRules(tx, entity)
+  // Whether an upsert would have created is not known of every line: what only a new record needs is not asked for.
+  const [schema, readFields] =
+    mode === 'create'
+      ? [createSchema(entity), preparedCustomFields]
+      : [updateSchema(entity), readCustomFields]
+  for (const line of refused) {
+    const { fields } = line.read
+    const ofRecord = schema.safeParse(fields, { reportInput: true }).error?.issues.map(toIssue) ?? []
+    const ofFields = readFields(rules, fields.custom_fields).issues
+    for (const { column, message } of rowIssues(columns, [...ofRecord, ...ofFields])) {
+      const isNamed = line.issues.some((one) =>
+        column === null ? one.message === message : one.column === column,
+      )
+      if (!isNamed) line.issues = [...line.issues, { column, message }]
+    }
+  }
 }
 
 /** Lines with their keys. Of those with the same key, what the first one creates, the second one changes. */

@@ -85,6 +85,30 @@ describe('imports', function () {
     )
   })
 
+  it('name all that is wrong with a row at once', async () => {
+    const define = (name: string, more: object) =>
+      api.request('POST', '/v1/custom-fields/deals', { body: { name, ...more } })
+    await define('size', { type: 'number' })
+    await define('site', { type: 'url' })
+    const header = 'Deal Name,Close Date,Probability,Size,Site'
+    const rows = [',2026-13-04,1.0,big,nowhere', 'One,2026-01-04,50%,3,nowhere']
+    const done = await imports.run({ entity: 'deals' }, [header, ...rows].join('\n'))
+    const [, all, one] = (await imports.errors(done.id)).split('\r\n')
+    for (const column of ['Probability', 'Size', 'Close Date', 'Site', 'Deal Name'])
+      assert.equal(all!.split(`${column}: `).length, 2, `${column} once in ${all}`)
+    assert.match(one!, /line 3: Site: must be an http or https address$/)
+
+    const changes = await imports.run(
+      { entity: 'deals', mode: 'upsert', by: 'external_id' },
+      'external_id,Close Date,Probability\nd0,2026-13-04,1.0\n',
+    )
+    const [, change] = (await imports.errors(changes.id)).split('\r\n')
+    assert.match(change!, /Probability: .*; Close Date: must be a date/)
+    assert.doesNotMatch(change!, /name/)
+    for (const name of ['size', 'site'])
+      await api.request('DELETE', `/v1/custom-fields/deals/${name}?delete_values=true`)
+  })
+
   it('lose nothing of a row with too many cells, however often it is sent again', async () => {
     const file =
       'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'
