@@ -17,6 +17,8 @@ export class Exchange implements RouteRequest {
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores an early answer and commits. */
   commitEarly: ((answer: unknown, seconds: number) => Promise<void>) | undefined
+  /** Set by `runOnce`: the answer is also for whoever retries, so the client's going ends nothing. */
+  keyed = false
   stored = true
   /** What the handler set. */
   readonly ownHeaders: Record<string, string> = {}
@@ -68,7 +70,7 @@ export class Exchange implements RouteRequest {
       const aborter = new AbortController()
       const { res } = this.ctx
       res.once('close', () => {
-        if (!res.writableFinished) aborter.abort()
+        if (!res.writableFinished && !this.keyed) aborter.abort()
       })
       this.aborter = aborter
     }

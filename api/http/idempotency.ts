@@ -61,6 +61,7 @@ export async function runOnce(
   const committed = deferred<void>()
   // Awaited only by a handler that commits early.
   committed.promise.catch(() => {})
+  request.keyed = true
   request.commitEarly = (answer, seconds) => {
     early.resolve({ answer, seconds })
     return committed.promise

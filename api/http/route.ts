@@ -83,7 +83,7 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   requestId: string
   log: Logger
   deps: AppDeps
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has gone; not under an Idempotency-Key, where a retry gets what became of it. */
   signal: AbortSignal
   /** A transaction of the caller's organization, acting as the caller. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>

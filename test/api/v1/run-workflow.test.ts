@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../../activities/effects/http.ts'
 import { createWorkflow } from '../../../db/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
@@ -130,6 +132,51 @@ describe('running workflows', () => {
     assert.deepEqual((await send()).body, first.body)
     assert.equal((await db.system('events').where({ name: 'invoice.paid' })).length, 1)
   })
+
+  const waiting: [what: string, path: string, bodyOf: (config: object) => object | Promise<object>][] = [
+    ['a node is tested', '/v1/workflows/nodes/test', (config) => ({ node_type: 'api_request', config })],
+    [
+      'a workflow is run',
+      '/v1/workflows/run-by-name',
+      async (config) => {
+        const nodes = [{ id: 'slow', type: 'api_request', config }] as Definition['nodes']
+        await save({ ...greet, name: 'Calls slowly', inputs: {}, outputs: {}, nodes })
+        return { name: 'Calls slowly' }
+      },
+    ],
+  ]
+  for (const [what, path, bodyOf] of waiting)
+    it(`answers a retry with the outcome where the client hung up while ${what}`, async () => {
+      let calls = 0
+      const server = createServer((_, res) => {
+        calls++
+        setTimeout(() => res.setHeader('content-type', 'application/json').end('{"done":true}'), 1_000)
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      try {
+        const config = { method: 'GET', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+        const body = { ...(await bodyOf(config)), confirm: true }
+        const headers = { 'Idempotency-Key': 'hung-up', Prefer: 'wait=60' }
+        const sent = { ...headers, authorization: `Bearer ${api.key}`, 'content-type': 'application/json' }
+        await assert.rejects(
+          fetch(api.url + path, {
+            method: 'POST',
+            headers: sent,
+            body: JSON.stringify(body),
+            signal: AbortSignal.timeout(500),
+          }),
+        )
+        const retry = () => api.request('POST', path, { body, headers })
+        let answer = await retry()
+        for (const end = Date.now() + 10_000; answer.status === 409; answer = await retry()) {
+          assert.ok(Date.now() < end, JSON.stringify(answer.body))
+          await new Promise((resolve) => setTimeout(resolve, 100))
+        }
+        assert.deepEqual([answer.status, answer.body.status, calls], [200, 'completed', 1])
+      } finally {
+        server.close()
+      }
+    })
 
   it('tells how long each node took, from its start to its end', async () => {
     await save({
