@@ -18,7 +18,7 @@ const MAX_OPTIONS = 500
 const type = z
   .enum(CUSTOM_FIELD_TYPES)
   .describe(
-    'What values are. Kept in one form: a date as 2026-01-31, a time in UTC, a phone number as E.164 where it parses. Texts that say a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) are read as one, as forms and CSV files write them; an empty text is null.',
+    'What values are. Kept in one form: a date as 2026-01-31, a time in UTC, a phone number as E.164 where it parses. Texts that say a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) are read as one, as forms and CSV files write them; an empty text is null. A number is a double, however it is written: it keeps 15 digits of a fraction; a text keeps all.',
   )
 const label = z.string().trim().min(1).max(255).describe('What people see; default: the name.')
 const description = z.string().trim().max(2_000).nullable()

@@ -59,9 +59,15 @@ export const customFields = z
         ctx.addIssue({ code: 'custom', message: msg, params: { type } })
     }),
   )
-  .meta({ description: 'By name. What has a definition (/v1/custom-fields) is as its type says.' })
+  .meta({
+    description:
+      'By name. What has a definition (/v1/custom-fields) is as its type says. A number is a double: it keeps 15 digits of a fraction. A text keeps all.',
+  })
 
-/** Beyond it digits would be lost without a word: of JSON a double is made. */
+/**
+ * Beyond it whole numbers would lose digits without a word: of JSON a double is made. Of a fraction it keeps what a
+ * double keeps: 0.30000000000000004 is a number like any other, and what was written cannot be told from it.
+ */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER
 export const NUMBER_RANGE = `must be between -${MAX_NUMBER} and ${MAX_NUMBER}`
 export const isInRange = (number: number): boolean => Math.abs(number) <= MAX_NUMBER
