@@ -1,4 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
+import { ApplicationFailureCategory } from '@temporalio/common'
 import type { Database } from '../db/connect.ts'
 import {
   type AttemptResult,
@@ -9,7 +10,7 @@ import {
   loadDelivery,
   noteEndpointHealth,
 } from '../db/outgoing/attempts.ts'
-import { takeRetrySlot } from '../db/outgoing/slots.ts'
+import { takeRetrySlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import { open } from '../db/seal.ts'
 import type { Actor, Tenant } from '../db/tenancy.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
@@ -39,6 +40,8 @@ export function createDeliver(deps: DeliverDeps) {
           message: answer.error ?? 'not due yet',
           type: 'delivery_failed',
           nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
+          // No fault of the worker, which would log it.
+          category: ApplicationFailureCategory.BENIGN,
         })
       } finally {
         clearInterval(heartbeat)
@@ -78,9 +81,10 @@ async function attempt(
   const delay = scheduleOf(job)[number - 1]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
-  const status = await db.tenant(organization_id, SYSTEM, (tx) =>
+  const { status, due } = await db.tenant(organization_id, SYSTEM, (tx) =>
     record(tx, delivery_id, number, job, result, final ? null : new Date(Date.now() + wait)),
   )
+  if (due) await db.tenant(organization_id, SYSTEM, (tx) => wakeDueRetries(tx, job.webhook_id))
   const error = result.error ? { error: result.error } : {}
   if (status === 'delivering') return { status: 'waiting', ...error, retry_in_ms: wait }
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }

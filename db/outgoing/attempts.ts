@@ -69,7 +69,7 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
 /**
  * Completes the log of an attempt; `next` is when the delivery is tried again, null where this was the end. What was
  * held or cancelled during the attempt stays so, unless the attempt succeeded: it has arrived.
- * @returns the delivery's status now; undefined once it is gone.
+ * @returns the delivery's status now, undefined once it is gone; and whether other retries of the endpoint are due.
  */
 export async function endAttempt(
   tx: Tenant,
@@ -77,10 +77,10 @@ export async function endAttempt(
   attempt: number,
   result: AttemptResult,
   next: Date | null,
-): Promise<DeliveryStatus | undefined> {
+): Promise<{ status: DeliveryStatus | undefined; due: boolean }> {
   const { succeeded, response_headers } = result
   const ended = succeeded ? 'succeeded' : next ? null : 'failed'
-  const { rows } = await tx.trx.raw<{ rows: { status: DeliveryStatus | null; others_wait: boolean }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: EndedAttempt[] }>(
     `with attempt as (
        update delivery_attempts set status = :outcome, http_status = :httpStatus, duration_ms = :duration,
          response_headers = :headers, response_body = :body, error = :error
@@ -95,7 +95,10 @@ export async function endAttempt(
          select status from deliveries where organization_id = :organizationId and id = :id)) as status,
        exists (
          select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
-           and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait`,
+           and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait,
+       exists (
+         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
+           and other.status = 'delivering' and other.next_attempt_at <= now()) as due`,
     {
       organizationId: tx.organizationId,
       id,
@@ -114,8 +117,15 @@ export async function endAttempt(
     } as never,
   )
   // For its slot is free.
-  if (rows[0]!.others_wait) tx.wake('agx_deliveries')
-  return rows[0]!.status ?? undefined
+  const { status, others_wait, due } = rows[0]!
+  if (others_wait) tx.wake('agx_deliveries')
+  return { status: status ?? undefined, due }
+}
+
+interface EndedAttempt {
+  status: DeliveryStatus | null
+  others_wait: boolean
+  due: boolean
 }
 
 /** What a delivery can end from. One that has arrived has succeeded, whatever it was taken for. */

@@ -37,6 +37,24 @@ export async function takeRetrySlot(tx: Tenant, deliveryId: string): Promise<num
   return now && now.free <= 0 ? waitFor(now) : undefined
 }
 
+/** Slots are free again: as many of the retries that are due are told, the longest first, and need not ask later. */
+export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<void> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries d set changes = d.changes + 1 from (
+       select id from deliveries
+       where organization_id = :organizationId and webhook_id = :webhookId
+         and status = 'delivering' and next_attempt_at <= now() and changes = changes_told
+       order by next_attempt_at
+       limit (
+         select greatest(1, w.concurrency - ${HELD}) from outgoing_webhooks w
+         where w.organization_id = :organizationId and w.id = :webhookId)
+       for update skip locked) due
+     where d.organization_id = :organizationId and d.id = due.id`,
+    { organizationId: tx.organizationId, webhookId },
+  )
+  if (rowCount > 0) tx.wake('agx_delivery_changes')
+}
+
 interface Slots {
   next_attempt_at: Date
   concurrency: number
@@ -56,7 +74,10 @@ async function slotsFor(tx: Tenant, deliveryId: string): Promise<Slots | undefin
   return rows[0]
 }
 
-/** The more are due, the later each asks again, so that all together ask about once a second for each slot. */
+/**
+ * For when nothing wakes it before: the more are due, the later each asks again, so that all together ask about once
+ * a second for each slot.
+ */
 function waitFor({ due, concurrency }: Slots): number {
   const seconds = Math.min(Math.max(1, due / concurrency), LONGEST_WAIT_SECONDS)
   return seconds * (1 + Math.random() / 2) * 1_000

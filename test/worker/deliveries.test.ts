@@ -267,6 +267,21 @@ describe('deliveries on Temporal', function () {
     assert.equal(receiver.mostAtOnce(), 2)
   })
 
+  it('that are due go one after the other, without a pause between, and new ones among them', async function () {
+    // Left alone they would ask for the slot again in half a minute.
+    this.timeout(28_000)
+    const count = 30
+    receiver.behave(...Array.from({ length: count }, () => 503))
+    const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const due = await Promise.all(Array.from({ length: count }, () => raise(webhook)))
+    await Promise.all(due.map(waiting))
+    receiver.answerAfter(20)
+    await Promise.all(due.map((id) => app('POST', `/deliveries/${id}/retry`)))
+    const later = await Promise.all([1, 2, 3].map(() => raise(webhook)))
+    for (const id of [...due, ...later]) assert.equal((await ended(id)).status, 'succeeded')
+    assert.equal(receiver.mostAtOnce(), 1)
+  })
+
   it('end and free their slot when an operator terminates their workflow', async () => {
     receiver.behave(500)
     const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })

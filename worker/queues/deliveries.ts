@@ -63,8 +63,8 @@ export function deliveriesQueue({ taskQueue, log }: { taskQueue: string; log: Lo
 }
 
 /**
- * Retries that are due keep up to half of an endpoint's slots, or new events would take each one first. Organizations
- * take turns. The lanes (endpoints) with something queued are found by skipping through the index: what
+ * Half of an endpoint's slots, of one slot every other time, are left to retries that are due, or new events would
+ * take each one first. Organizations take turns. The lanes (endpoints) with something queued are found by skipping through the index: what
  * waits costs nothing.
  */
 const claim = (db: Knex, limit: number): Promise<DeliveryRow[]> =>
@@ -81,7 +81,7 @@ const CLAIM = `
       order by d.organization_id, d.webhook_id limit 1) next
   ), endpoints as materialized (
     select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing,
-      w.concurrency - ${HELD} - least(${DUE}, greatest(1, w.concurrency / 2)) as free
+      (w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())))::integer as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
   ), candidates as (
     select q.organization_id, q.id, w.name, w.failing,
