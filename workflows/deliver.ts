@@ -58,7 +58,8 @@ export async function deliver(input: DeliverInput): Promise<{ status: DeliverAns
     try {
       return end(await sending.run(() => untilDone(input)))
     } catch (error) {
-      if (!isCancellation(error) || changes === seen) throw error
+      // Told while it was at work, the activity ends with what it found, be that a failure.
+      if (changes === seen) throw error
     }
   }
 }

@@ -43,7 +43,7 @@ export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<voi
     `update deliveries d set changes = d.changes + 1 from (
        select id from deliveries
        where organization_id = :organizationId and webhook_id = :webhookId
-         and status = 'delivering' and next_attempt_at <= now() and changes = changes_told
+         and status = 'delivering' and next_attempt_at <= now()
        order by next_attempt_at
        limit (
          select greatest(1, w.concurrency - ${HELD}) from outgoing_webhooks w

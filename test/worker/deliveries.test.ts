@@ -270,7 +270,7 @@ describe('deliveries on Temporal', function () {
   it('that are due go one after the other, without a pause between, and new ones among them', async function () {
     // Left alone they would ask for the slot again in half a minute.
     this.timeout(28_000)
-    const count = 30
+    const count = 24
     receiver.behave(...Array.from({ length: count }, () => 503))
     const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
     const due = await Promise.all(Array.from({ length: count }, () => raise(webhook)))
