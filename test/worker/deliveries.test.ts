@@ -272,9 +272,10 @@ describe('deliveries on Temporal', function () {
     this.timeout(28_000)
     const count = 24
     receiver.behave(...Array.from({ length: count }, () => 503))
-    const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: count })
     const due = await Promise.all(Array.from({ length: count }, () => raise(webhook)))
     await Promise.all(due.map(waiting))
+    assert.equal((await app('PATCH', `/webhooks/outgoing/${webhook.id}`, { concurrency: 1 })).status, 200)
     receiver.answerAfter(20)
     await Promise.all(due.map((id) => app('POST', `/deliveries/${id}/retry`)))
     const later = await Promise.all([1, 2, 3].map(() => raise(webhook)))
