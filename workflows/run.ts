@@ -35,7 +35,9 @@ export async function run(input: RunInput): Promise<{ status: EndStatus }> {
 
 async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
   const { organization_id, run_id } = input
-  const branches = new CancellationScope()
+  // Made when something is waited for: each scope costs promises, whose stacks the SDK records.
+  let scope: CancellationScope | undefined
+  const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, string>()
   let ready = input.starts_with
 
@@ -47,23 +49,23 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
 
     if (answer.timeout_ms !== undefined) {
       const timeout = { type: 'timer', title: 'Time limit of the workflow', ms: answer.timeout_ms } as const
-      launch(branches, inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
+      launch(branches(), inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
     }
     let more = false
     for (const command of answer.commands) {
       if (command.type === 'end') {
-        branches.cancel()
+        scope?.cancel()
         return command.status
       }
       if (command.type === 'continue') more = true
       else {
         open.set(command.node, command.title)
         if (command.type === 'timer')
-          launch(branches, inbox, { type: 'timer', node: command.node }, () =>
+          launch(branches(), inbox, { type: 'timer', node: command.node }, () =>
             sleep(command.ms, { summary: summaryOf(command.title) }),
           )
         else
-          launch(branches, inbox, { type: 'settled', node: command.node }, () =>
+          launch(branches(), inbox, { type: 'settled', node: command.node }, () =>
             external(command, { organization_id, run_id, node: command.node }),
           )
       }

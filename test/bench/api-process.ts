@@ -34,7 +34,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const child = spawn(
     process.execPath,
     [
-      '--max-semi-space-size=8',
+      '--max-semi-space-size=4',
       ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []),
       '--import',
       'tsx',

@@ -80,7 +80,7 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
 }
 
 /** A smaller young generation of each isolate, of which the worker has several, saves some 50 MB when idle. */
-const FLAGS = ['--max-semi-space-size=8']
+const FLAGS = ['--max-semi-space-size=4']
 /** glibc's malloc keeps memory for each of the many threads; two arenas instead save another 30 MB. */
 const MALLOC = { MALLOC_ARENA_MAX: '2' }
 
