@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL)
   const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
   await requireDatabase(db)
-  const runEnds = new RunEnds()
+  const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
   const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds })

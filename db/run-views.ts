@@ -57,19 +57,26 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   return run
 }
 
+export interface RunKey {
+  organizationId: string
+  id: string
+}
+
+export type RunEnd = Pick<RunDetails, 'status' | 'outputs' | 'error'>
+
 /**
- * How a run ended; undefined while it has not. One statement without a transaction, for many wait for it at once:
- * hence as the system role.
+ * How runs of any organizations ended, by id; those that have not are missing. One statement without a transaction,
+ * for many wait for their ends at once: hence as the system role.
  */
-export async function getRunEnd(
-  system: Knex,
-  organizationId: string,
-  id: string,
-): Promise<Pick<RunDetails, 'status' | 'outputs' | 'error'> | undefined> {
-  return system('runs')
-    .where({ organization_id: organizationId, id })
-    .whereNotNull('ended_at')
-    .first<RunDetails | undefined>('status', 'outputs', 'error')
+export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<string, RunEnd>> {
+  const { rows } = await system.raw<{ rows: (RunEnd & { id: string })[] }>(
+    `select r.id, r.status, r.outputs, r.error
+     from unnest(:organizationIds::uuid[], :ids::uuid[]) as asked (organization_id, id)
+     join runs r on r.organization_id = asked.organization_id and r.id = asked.id
+     where r.ended_at is not null`,
+    { organizationIds: runs.map((run) => run.organizationId), ids: runs.map((run) => run.id) },
+  )
+  return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 
 /** In the order in which they were reached. */

@@ -1,8 +1,18 @@
+import type { Knex } from 'knex'
+import { getRunEnds, type RunKey } from '../../db/run-views.ts'
+import { coalesce } from './coalesce.ts'
+
 const POLL_MS = 1_000
 
 /** Whoever waits for a run's end (`Prefer: wait`) asks here; one LISTEN connection serves them all. */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
+  /** How a run ended; undefined while it has not. */
+  readonly read: ReturnType<typeof readTogether>
+
+  constructor(system: Knex) {
+    this.read = readTogether(system)
+  }
 
   /** Told of ends by the listener; without ids (it reconnected, something may be missed) everyone looks again. */
   ended(runIds: string[]): void {
@@ -53,3 +63,9 @@ export class RunEnds {
     }
   }
 }
+
+const readTogether = (system: Knex) =>
+  coalesce(
+    (run: RunKey) => run.id,
+    (runs) => getRunEnds(system, runs),
+  )

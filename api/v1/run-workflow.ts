@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../db/errors.ts'
-import { getRun, getRunEnd, type RunDetails } from '../../db/run-views.ts'
+import { getRun, type RunDetails, type RunEnd } from '../../db/run-views.ts'
 import { createRun } from '../../db/runs.ts'
 import type { Tenant } from '../../db/tenancy.ts'
 import { requireVersion } from '../../db/version.ts'
@@ -144,8 +144,8 @@ async function waitForEnd(
   runId: string,
   seconds: number,
   signal: AbortSignal,
-): Promise<Pick<RunDetails, 'status' | 'outputs' | 'error'>> {
-  const read = () => getRunEnd(deps.db.system, caller.organization.id, runId)
+): Promise<RunEnd> {
+  const read = () => deps.runEnds.read({ organizationId: caller.organization.id, id: runId })
   const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, read)
   return ended ?? tenant((tx) => getRun(tx, runId))
 }

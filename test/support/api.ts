@@ -50,7 +50,7 @@ export async function createKey(
 
 /** `env` are settings of the API, as its environment would give them. */
 export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
-  const runEnds = new RunEnds()
+  const runEnds = new RunEnds(db.system)
   const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })

@@ -91,7 +91,7 @@ describe('the gateway', () => {
       db,
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
-      runEnds: new RunEnds(),
+      runEnds: new RunEnds(db.system),
     }
     const gateway = createGateway(deps, { ...v1Realm(deps), routes })
     server = createServer(serve(deps.log, gateway).callback())

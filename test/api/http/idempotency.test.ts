@@ -26,7 +26,13 @@ describe('an Idempotency-Key that two requests share', () => {
   function once(execute: () => Promise<unknown>, database: Database = db) {
     const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent' })
     const log = createLogger('api', 'silent')
-    const deps = { config, db: database, log, secretsKey: Buffer.alloc(32), runEnds: new RunEnds() }
+    const deps = {
+      config,
+      db: database,
+      log,
+      secretsKey: Buffer.alloc(32),
+      runEnds: new RunEnds(database.system),
+    }
     const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)
   }
