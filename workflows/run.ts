@@ -25,15 +25,13 @@ import { summaryOf } from './summary.ts'
  * every light node that is ready and answers with what to wait for. Nothing here throws but the cancellation at the
  * end: a branch that fails settles into what happened, and the end is recorded whatever was cancelled.
  */
-export async function run(input: RunInput): Promise<{ status: EndStatus }> {
+export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
   CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
-  const status = await CancellationScope.nonCancellable(() => loop(input, inbox))
-  if (status === 'cancelled') throw new CancelledFailure('the run was cancelled')
-  return { status }
+  return CancellationScope.nonCancellable(() => loop(input, inbox))
 }
 
-async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
+async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndStatus }> {
   const { organization_id, run_id } = input
   // Made when something is waited for: each scope costs promises, whose stacks the SDK records.
   let scope: CancellationScope | undefined
@@ -55,7 +53,8 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<EndStatus> {
     for (const command of answer.commands) {
       if (command.type === 'end') {
         scope?.cancel()
-        return command.status
+        if (command.status === 'cancelled') throw new CancelledFailure('the run was cancelled')
+        return { status: command.status }
       }
       if (command.type === 'continue') more = true
       else {
