@@ -17,6 +17,7 @@ import * as listIndexes from './0015_list_indexes.ts'
 import * as leases from './0016_leases.ts'
 import * as externalIds from './0017_external_ids.ts'
 import * as deliverySlots from './0018_delivery_slots.ts'
+import * as nodeDurations from './0019_node_durations.ts'
 
 /** In order. A migration that has landed is never edited; the next one changes what it did. */
 export const migrations: [name: string, migration: Knex.Migration][] = [
@@ -38,4 +39,5 @@ export const migrations: [name: string, migration: Knex.Migration][] = [
   ['0016_leases', leases],
   ['0017_external_ids', externalIds],
   ['0018_delivery_slots', deliverySlots],
+  ['0019_node_durations', nodeDurations],
 ]
