@@ -46,7 +46,7 @@ export async function listRecords(
   const sorted = sortType ? [sort, sortType] : sort
   const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
-  const patterns = query.q === undefined ? [] : searchPatterns(query.q)
+  const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
     ...{ kind, key, order, position, offset },
     limit: limit + 1,
@@ -54,10 +54,10 @@ export async function listRecords(
       sql: 'organization_id = ? and deleted_at is null',
       bindings: [tx.organizationId],
     },
-    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...containing(patterns)],
+    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...containing(words)],
   }
   const found: Found =
-    patterns.length > 0
+    words.length > 0
       ? await searchPage(tx, listing, WALKABLE.includes(sort))
       : { rows: await selectPage(tx, listing) }
   const page = found.rows.slice(0, limit)

@@ -43,16 +43,20 @@ export function searchText(values: unknown[]): string {
   return ` ${[whole, ...new Set(parts)].join(' ').slice(0, 2 * MAX_LENGTH)}`
 }
 
+/** Words as people write parts of a phone number, which is kept without such signs: `(415)`, `555-0100`. */
+const PHONE_PART = /^(\+?\(\d{2,}\)|(?=(\D*\d){6})\+?[\d()./-]+)$/
+
 /**
- * LIKE patterns of a query: every word must match. Words of one or two letters match at the start of a word only,
- * for inside words they would match nearly everything.
+ * LIKE patterns of a query: of every word one must match. Words of one or two letters match at the start of a word
+ * only, for inside words they would match nearly everything.
  */
-export function searchPatterns(q: string): string[] {
+export function searchPatterns(q: string): string[][] {
   return normalize(q)
     .split(' ')
     .filter(Boolean)
     .map((word) => {
       const escaped = word.replace(/[\\%_]/g, '\\$&')
-      return [...word].length < 3 ? `% ${escaped}%` : `%${escaped}%`
+      const pattern = [...word].length < 3 ? `% ${escaped}%` : `%${escaped}%`
+      return PHONE_PART.test(word) ? [pattern, `%${word.replace(/\D/g, '')}%`] : [pattern]
     })
 }

@@ -18,8 +18,11 @@ export interface Found {
 }
 
 /** Each word of a query as a condition. */
-export const containing = (patterns: string[]): Fragment[] =>
-  patterns.map((pattern) => ({ sql: 'search_text like ?', bindings: [pattern] }))
+export const containing = (words: string[][]): Fragment[] =>
+  words.map((patterns) => ({
+    sql: `(${patterns.map(() => 'search_text like ?').join(' or ')})`,
+    bindings: patterns,
+  }))
 
 /**
  * A page of what free text finds. Which way is quick depends on how common the words are, which the planner cannot
