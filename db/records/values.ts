@@ -91,9 +91,12 @@ const withoutExponent = (number: string): string =>
     (_, sign, first, rest = '', exponent) => `${sign}0.${'0'.repeat(Number(exponent) - 1)}${first}${rest}`,
   )
 
+/** From here on a double may be whole though cents were written: 999999999999999.01 becomes 999999999999999. */
+const MAX_WHOLE = 1e14
+
 /** Whether a number may not be the one that was written: of JSON a double is made, which keeps 15 digits of any. */
 const mayBeRounded = (number: number): boolean =>
-  Number.isInteger(number) ? !Number.isSafeInteger(number) : digitsOf(number) > 15
+  Number.isInteger(number) ? Math.abs(number) >= MAX_WHOLE : digitsOf(number) > 15
 
 const digitsOf = (number: number): number =>
   String(number).replace(/e.*/, '').replace(/\D/g, '').replace(/^0+/, '').length
