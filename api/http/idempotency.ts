@@ -134,10 +134,13 @@ async function isFree(tx: Tenant, identity: IdempotentRequest): Promise<boolean>
   }
 }
 
-/** Who may not now may be allowed to in a minute: a scope is granted, a plan is changed. */
-const UNSTORED = [403, 422, 429]
+/**
+ * Refusals from before anything was done, each of which has a cure that the same key must see: a scope is granted or a
+ * plan changed (403), a record restored (404), If-Match brought up to date (412), a definition changed (422).
+ */
+const UNSTORED = [403, 404, 412, 422, 429]
 
-/** What the handler found wrong is an answer like any other; what never got that far, or may pass, is not. */
+/** A conflict is an answer like any other; what was refused before, or may pass, is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]

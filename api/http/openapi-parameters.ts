@@ -29,7 +29,7 @@ const IDEMPOTENCY_KEY: Parameter = {
   in: 'header',
   required: false,
   description:
-    'The same key and body within 24 hours are answered as the first time, and done once; 409 as long as the first request is not answered.',
+    'The same key and body within 24 hours are answered as the first time, and done once; 409 as long as the first request is not answered. A refusal with 403, 404, 412, 422 or 429, and a failure of ours, is not kept: once it is cured, the same key does it.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 

@@ -115,6 +115,24 @@ describe('/v1/objects', () => {
     assert.deepEqual([refused.status, granted.status], [403, 201])
   })
 
+  it('does under the same Idempotency-Key what a stale version or a deleted record kept it from doing', async () => {
+    const { body: contact } = await post('contacts', { first_name: 'Ada' })
+    const path = `/v1/objects/contacts/${contact.id}`
+    const change = (version: string) =>
+      api.request('PATCH', path, {
+        body: { job_title: 'Analyst' },
+        headers: { 'Idempotency-Key': 'cured', 'If-Match': version },
+      })
+    await api.request('DELETE', path)
+    assert.equal((await change('"2"')).status, 404)
+    const restored = await api.request('POST', `${path}/restore`)
+    assert.equal((await change('"1"')).status, 412)
+    const done = await change(restored.headers.get('etag')!)
+    assert.deepEqual([done.status, done.body.job_title], [200, 'Analyst'])
+    const again = await change(restored.headers.get('etag')!)
+    assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
+  })
+
   it('says where the label of a link is wrong, and keeps a right one', async () => {
     const contact = await post('contacts', { first_name: 'Ada' })
     const task = await post('tasks', { title: 'Call' })
