@@ -1,23 +1,47 @@
 import { z } from 'zod'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { recordExample } from '../../db/records/examples.ts'
 import { type EntityName, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
-import { offsetOf, presentList } from '../http/list-query.ts'
+import { listedSchema } from '../../db/records/schemas.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { narrowed, recordList, recordParams, title } from './objects.ts'
-import { customQueryIssues, recordQuery } from './record-query.ts'
+import { narrowed, recordParams, title } from './objects.ts'
+import { customQueryIssues, relatedQuery } from './record-query.ts'
 
 const end = z.object({ object: z.string(), id: z.uuid() })
 const pair = { object: z.literal('association'), from: end, to: end }
-const association = z
+const CONTENT_EXAMPLE = {
+  label: 'decision maker',
+  properties: { since: '2026-01-31' },
+  created_at: '2026-01-31T09:30:00.000Z',
+}
+const content = z
   .object({
-    ...pair,
     label: z.string().nullable(),
     properties: z.record(z.string(), z.unknown()),
     created_at: z.iso.datetime(),
   })
-  .meta({ id: 'Association' })
+  .meta({ id: 'AssociationContent', examples: [CONTENT_EXAMPLE] })
+const association = z.object({ ...pair, ...content.shape }).meta({ id: 'Association' })
 const unlinked = z.object({ ...pair, deleted: z.literal(true) }).meta({ id: 'UnlinkedAssociation' })
+
+const RELATED =
+  'Takes everything that the list of the kind takes. Each record has what its link says as `association`, the same from both ends; with `fields`, where they name it.'
+
+/** Made once, for the lists of six kinds share each. */
+const relatedLists = Object.fromEntries(
+  entityNames.map((entity): [EntityName, z.ZodType] => {
+    const kind = entities[entity]
+    const item = listedSchema(entity)
+      .extend({ association: content.optional() })
+      .meta({
+        id: `Related${title(kind.object)}`,
+        examples: [{ ...recordExample(kind), association: CONTENT_EXAMPLE }],
+      })
+    return [entity, listEnvelope(item)]
+  }),
+) as Record<EntityName, z.ZodType>
 
 const targetParams = recordParams.extend({
   target: z.enum(entityNames as [EntityName, ...EntityName[]]),
@@ -90,10 +114,10 @@ function relatedRoute(entity: EntityName, target: EntityName): Route {
     id: `list${title(target)}Of${title(object)}`,
     tag: title(entity),
     summary: `List the ${target} that ${withArticle(object)} is linked with`,
-    description: 'Takes everything that the list of the kind takes.',
+    description: RELATED,
     params: recordParams,
-    query: recordQuery(target),
-    response: { status: 200, schema: recordList(target) },
+    query: relatedQuery(target),
+    response: { status: 200, schema: relatedLists[target] },
     handler: async ({ params, query, tenant }) => {
       const offset = offsetOf(query)
       const page = await tenant((tx) =>

@@ -31,9 +31,12 @@ const MAX_NAMED = 20
 /** The query parameters of a list of one kind: the controls, and a filter by every field. */
 export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queries[entity]
 
-function buildQuery(entity: EntityName): z.ZodType<RecordQuery> {
+/** The same of a related list, whose records also have their `association`. */
+export const relatedQuery = (entity: EntityName): z.ZodType<RecordQuery> => relatedQueries[entity]
+
+function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
   const kind = entities[entity]
-  const shown = Object.keys(recordSchema(entity).shape)
+  const shown = [...Object.keys(recordSchema(entity).shape), ...alsoShown]
   const controls = {
     ...pageControls,
     sort: z
@@ -120,8 +123,11 @@ function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   if (values > MAX_VALUES) tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
 }
 
-/** Made once, for seven routes share each. */
-const queries = Object.fromEntries(entityNames.map((entity) => [entity, buildQuery(entity)])) as Record<
-  EntityName,
-  z.ZodType<RecordQuery>
->
+type Queries = Record<EntityName, z.ZodType<RecordQuery>>
+
+const queries = Object.fromEntries(entityNames.map((entity) => [entity, buildQuery(entity)])) as Queries
+
+/** Made once, for six routes share each. */
+const relatedQueries = Object.fromEntries(
+  entityNames.map((entity) => [entity, buildQuery(entity, ['association'])]),
+) as Queries

@@ -3,7 +3,7 @@ import type { Page } from '../page.ts'
 import type { Tenant } from '../tenancy.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
-import { type End, exists, pairOf, upsertLink } from './links.ts'
+import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
 import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
@@ -15,13 +15,13 @@ import { lockRecord } from './update.ts'
  * Links between records: one for a pair, seen from both ends. A reference field (`company_id`) is the primary link:
  * setting it links, clearing it unlinks; linking fills it where it is null, unlinking clears it.
  */
-export interface Association {
+export interface Association extends LinkContent {
   from: { object: string; id: string }
   to: { object: string; id: string }
-  label: string | null
-  properties: Record<string, unknown>
-  created_at: string
 }
+
+/** A record as the other end of a link shows it. */
+export type RelatedRecord = AgxRecord & { association: LinkContent }
 
 /**
  * Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted out of them.
@@ -41,14 +41,12 @@ export async function link(
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
     ])
   await holdEnds(tx, from, to)
-  const row = await upsertLink(tx, from, to, properties)
+  const content = await upsertLink(tx, from, to, properties)
   await fillPrimaries(tx, from, to)
   return {
     from: { object: entities[entity].object, id: from.id },
     to: { object: entities[target].object, id: to.id },
-    label: row.label,
-    properties: row.properties,
-    created_at: row.created_at.toISOString(),
+    ...content,
   }
 }
 
@@ -75,16 +73,25 @@ export async function unlink(
   }
 }
 
-/** The records of the kind `target` that are linked with this one. Throws `not_found`. */
+/** The records of the kind `target` that are linked with this one, each with what its link says. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
   entity: EntityName,
   id: string,
   target: EntityName,
   query: ListQuery,
-): Promise<Page<AgxRecord>> {
+): Promise<Page<RelatedRecord>> {
   if (!(await exists(tx, { entity, id }))) throw await recordNotFound(tx, entities[entity], id)
-  return listRecords(tx, target, query, { entity, id: id.toLowerCase() })
+  const end = { entity, id: id.toLowerCase() }
+  const page = await listRecords(tx, target, query, end)
+  const ids = page.data.map((record) => record.id)
+  const links = ids.length > 0 ? await linksTo(tx, end, target, ids) : new Map<string, LinkContent>()
+  const data = page.data.flatMap((record) => {
+    const association = links.get(record.id)
+    // What was unlinked between the two statements is not related any more.
+    return association ? { ...record, association } : []
+  })
+  return { ...page, data }
 }
 
 const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: string) => ({

@@ -84,8 +84,20 @@ export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   )
 }
 
+/** What a link says, beside which records it joins. */
+export interface LinkContent {
+  label: string | null
+  properties: Record<string, unknown>
+  created_at: string
+}
+
 /** Makes the link, or replaces its properties where some are given. */
-export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<string, unknown>) {
+export async function upsertLink(
+  tx: Tenant,
+  from: End,
+  to: End,
+  given: Record<string, unknown>,
+): Promise<LinkContent> {
   const { label, ...properties } = given
   const replaces = Object.keys(given).length > 0
   const [row] = await tx
@@ -98,13 +110,37 @@ export async function upsertLink(tx: Tenant, from: End, to: End, given: Record<s
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
     // Without properties the row is only touched, so that it comes back.
     .merge(replaces ? ['label', 'properties'] : ['a_id'])
-    .returning<{ label: string | null; properties: Record<string, unknown>; created_at: Date }[]>([
-      'label',
-      'properties',
-      'created_at',
-    ])
-  return row!
+    .returning<LinkRow[]>(['label', 'properties', 'created_at'])
+  return present(row!)
 }
+
+/** What the links of a record with these of another kind say, by the other's id; whichever end made them. */
+export async function linksTo(
+  tx: Tenant,
+  { entity, id }: End,
+  target: EntityName,
+  ids: string[],
+): Promise<Map<string, LinkContent>> {
+  const { rows } = await tx.trx.raw<{ rows: (LinkRow & { other: string })[] }>(
+    `select b_id as other, label, properties, created_at from associations
+     where organization_id = ? and a_id = ? and a_entity = ? and b_entity = ? and b_id = any(?)
+     union all
+     select a_id, label, properties, created_at from associations
+     where organization_id = ? and b_id = ? and b_entity = ? and a_entity = ? and a_id = any(?)`,
+    [1, 2].flatMap(() => [tx.organizationId, id, entity, target, ids]) as never,
+  )
+  return new Map(rows.map((row) => [row.other, present(row)]))
+}
+
+interface LinkRow extends Omit<LinkContent, 'created_at'> {
+  created_at: Date
+}
+
+const present = ({ label, properties, created_at }: LinkRow): LinkContent => ({
+  label,
+  properties,
+  created_at: created_at.toISOString(),
+})
 
 type Pair = ReturnType<typeof pairOf>
 

@@ -50,7 +50,7 @@ export const crmManager = defineNode({
   category: 'records',
   title: 'CRM records',
   description:
-    'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`.',
+    'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`, where each related record has what its link says as `association`.',
   effect: (config) =>
     typeof config.operation === 'string' && READS.has(config.operation) ? 'read' : 'write',
   config: operations,

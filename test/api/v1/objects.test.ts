@@ -147,6 +147,25 @@ describe('/v1/objects', () => {
     assert.deepEqual(related.body.data, [{ object: 'contact', id: contact.body.id, first_name: 'Ada' }])
   })
 
+  it('shows what a link says in the related lists of both ends, with fields where they name it', async () => {
+    const contact = await post('contacts', { first_name: 'Ada' })
+    const deal = await post('deals', { name: 'Engine' })
+    const path = `contacts/${contact.body.id}/associations/deals/${deal.body.id}`
+    const linked = (await post(path, { label: 'Board member', since: 2020 })).body
+    const { label, properties, created_at } = linked
+    assert.deepEqual([label, properties], ['Board member', { since: 2020 }])
+    for (const [end, id] of [
+      [`deals/${deal.body.id}/contacts`, contact.body.id],
+      [`contacts/${contact.body.id}/deals`, deal.body.id],
+    ]) {
+      const [whole] = (await get(end)).body.data
+      assert.deepEqual([whole.id, whole.association], [id, { label, properties, created_at }])
+      const [narrow] = (await get(`${end}?fields=id,association`)).body.data
+      assert.deepEqual(narrow, { object: whole.object, id, association: whole.association })
+    }
+    assert.equal((await get('contacts?fields=association')).status, 422)
+  })
+
   it('says what to write instead of a value that is none', async () => {
     for (const [entity, body, loc, message] of [
       ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /exists.*2026-01-31T09:00:00Z/],

@@ -39,6 +39,23 @@ describe('associations', () => {
     assert.deepEqual(await related('contacts', contact, 'companies'), [company])
   })
 
+  it('say what they say at both ends, one for each record of a page', async () => {
+    const other = (await records.create('companies', { name: 'Other' })).id
+    const made = await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
+    await records.link('companies', other, 'contacts', contact)
+    const seen = async (entity: EntityName, id: string, target: EntityName) =>
+      (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map(
+        ({ id, association }) => [id, association],
+      )
+    const { label, properties, created_at } = made
+    assert.deepEqual(await seen('companies', company, 'contacts'), [
+      [contact, { label, properties, created_at }],
+    ])
+    const companies = new Map((await seen('contacts', contact, 'companies')) as [string, typeof made][])
+    assert.deepEqual(companies.get(company), { label: 'boss', properties: { since: 2020 }, created_at })
+    assert.deepEqual([companies.get(other)?.label, companies.get(other)?.properties], [null, {}])
+  })
+
   it('are one for a pair, also with upper-case ids', async () => {
     await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
     const kept = await records.link('companies', company.toUpperCase(), 'contacts', contact.toUpperCase())
