@@ -4,6 +4,7 @@ import { inputIssues } from '../../db/records/input-issues.ts'
 import { type EntityName, type FieldType, withArticle } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { listRecords } from '../../db/records/list.ts'
+import { referencesOf } from '../../db/records/references.ts'
 import {
   type AgxRecord,
   createSchema,
@@ -48,6 +49,13 @@ function listNote(entity: EntityName): string {
 
 const PATCH =
   'Absent is unchanged, null is cleared, custom_fields are merged key by key, an address is replaced as a whole. With If-Match and the ETag that was read, a change that came in between is answered 412.'
+
+/** What a reference field does to links, where the kind has one. */
+function primaryNote(entity: EntityName): string {
+  const [name] = referencesOf(entities[entity])[0] ?? []
+  if (name === undefined) return ''
+  return `\`${name}\` is the primary link: setting it links, clearing it unlinks, and where it comes to name another record the link to the one before stays if it has a label or properties.`
+}
 
 /** Records of each kind: the same operations, with the kind's own shapes. */
 export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
@@ -119,7 +127,7 @@ function routesOf(entity: EntityName): Route[] {
       scope: `${entity}:write`,
       id: `update${title(object)}`,
       summary: `Change ${withArticle(object)}`,
-      description: `${PATCH} ${linkScopesNote(entity)}`.trim(),
+      description: [PATCH, primaryNote(entity), linkScopesNote(entity)].filter(Boolean).join(' '),
       body: updateSchema(entity),
       response: { status: 200, schema: record },
       example: changeOf(example),

@@ -11,13 +11,17 @@ export interface End {
   id: string
 }
 
-/** Makes the links agree with the reference fields that were just written. */
+/**
+ * Makes the links agree with the reference fields that were just written: one that is cleared unlinks. One that names
+ * another record takes the link to the one before with it where the field alone made that; where it has a label or
+ * properties somebody made it, and it stays as one of several.
+ */
 export async function linkPrimaries(
   tx: Tenant,
   kind: Kind,
   writes: Pick<Write, 'record' | 'previous'>[],
 ): Promise<void> {
-  const gone: Pair[] = []
+  const gone: (Pair & { cleared: boolean })[] = []
   const made: Pair[] = []
   for (const { record, previous } of writes)
     for (const [name, field] of referencesOf(kind)) {
@@ -26,19 +30,22 @@ export async function linkPrimaries(
         pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
       const old = previous?.[name]
       const next = record[name]
-      if (typeof old === 'string') gone.push(pairWith(old))
+      if (typeof old === 'string') gone.push({ ...pairWith(old), cleared: next === null })
       if (typeof next === 'string') made.push(pairWith(next))
     }
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)
 }
 
-const PAIRS = 'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid)'
+const PAIRS =
+  'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean)'
 
-async function deleteLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
+/** Of those that are not `cleared` the ones that say nothing. */
+async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): Promise<void> {
   await tx.trx.raw(
     `delete from associations a using ${PAIRS}
-     where a.organization_id = ? and (a.a_entity, a.a_id, a.b_entity, a.b_id) = (p.a_entity, p.a_id, p.b_entity, p.b_id)`,
+     where a.organization_id = ? and (a.a_entity, a.a_id, a.b_entity, a.b_id) = (p.a_entity, p.a_id, p.b_entity, p.b_id)
+       and (p.cleared or (a.label is null and a.properties = '{}'))`,
     [JSON.stringify(pairs), tx.organizationId],
   )
 }

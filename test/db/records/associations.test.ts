@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ErrorType } from '../../../db/errors.ts'
 import { link, listRelated, unlink } from '../../../db/records/associations.ts'
+import { updateMany } from '../../../db/records/bulk.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
@@ -86,6 +87,38 @@ describe('associations', () => {
     await records.update('contacts', contact, { company_id: null })
     assert.deepEqual(await related('contacts', contact, 'companies'), [])
   })
+
+  for (const [how, change] of [
+    ['an update', (id: string, company_id: string | null) => records.update('contacts', id, { company_id })],
+    [
+      'many updates',
+      (id: string, company_id: string | null) =>
+        records.tenant(async (tx) => {
+          const others = [await records.create('contacts', { first_name: 'Bob' }), { id }]
+          return updateMany(
+            tx,
+            'contacts',
+            others.map((one) => ({ id: one.id, patch: { company_id } })),
+          )
+        }),
+    ],
+  ] as const)
+    it(`that say something stay when ${how} names another record, and go when it names none`, async () => {
+      const board = (await records.create('companies', { name: 'Board' })).id
+      const bare = (await records.create('companies', { name: 'Bare' })).id
+      await records.link('contacts', contact, 'companies', company, { label: 'Employer' })
+      await records.link('contacts', contact, 'companies', board, { since: 2020 })
+      await change(contact, board)
+      assert.deepEqual((await related('contacts', contact, 'companies')).sort(), [company, board].sort())
+      await change(contact, bare)
+      assert.equal((await related('contacts', contact, 'companies')).length, 3)
+      await change(contact, company)
+      assert.deepEqual((await related('contacts', contact, 'companies')).sort(), [company, board].sort())
+      const employer = await records.link('contacts', contact, 'companies', company)
+      assert.equal(employer.label, 'Employer')
+      await change(contact, null)
+      assert.deepEqual(await related('contacts', contact, 'companies'), [board])
+    })
 
   it('clear the reference when they are removed, from either end', async () => {
     await records.link('contacts', contact, 'companies', company)
