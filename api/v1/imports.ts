@@ -104,7 +104,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Start an import',
     description:
-      'Rows are written 200 at a time; those that are wrong are left out and listed by GET …/errors. After a dry run it may be started again.',
+      'Rows are written 200 at a time; those that are wrong are left out and listed by GET …/errors, and so are those with a number that can mean two things, such as an amount of 1.250. After a dry run it may be started again.',
     params,
     body: startBody,
     response: shown,

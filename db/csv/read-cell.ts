@@ -22,9 +22,15 @@ export class CellProblem extends Error {}
 
 /**
  * The value of a cell that is not blank. Throws CellProblem for what cannot be understood, or may mean two things; what
- * is not understood as a date or a choice stays as it is, for validation to say so. `choices` are the values of `choice` and `choices`.
+ * is not understood as a date or a choice stays as it is, for validation to say so. `choices` are the values of `choice`
+ * and `choices`; `delimiter` is the file's, for it tells what its numbers may look like.
  */
-export function readCell(cell: string, type: CellType, choices: readonly string[] = []): unknown {
+export function readCell(
+  cell: string,
+  type: CellType,
+  choices: readonly string[] = [],
+  delimiter = ',',
+): unknown {
   const text = undefused(cell)
   switch (type) {
     case 'text':
@@ -33,14 +39,14 @@ export function readCell(cell: string, type: CellType, choices: readonly string[
       return BOOLEANS.get(text.trim().toLowerCase()) ?? problem('must be true or false, or yes or no')
     case 'number':
     case 'integer': {
-      const decimal = toDecimal(text, type)
+      const decimal = toDecimal(text, type, delimiter)
       if (NUMBER.test(decimal)) return Number(decimal)
       return problem(type === 'integer' ? 'must be a whole number' : 'must be a number')
     }
     case 'percent':
-      return toPercent(text.trim())
+      return toPercent(text.trim(), delimiter)
     case 'money':
-      return toDecimal(text, type)
+      return toDecimal(text, type, delimiter)
     case 'date':
       return toDate(text.trim())
     case 'datetime':
@@ -79,7 +85,7 @@ const NUMBER = /^-?\d{1,15}(\.\d+)?$/
  * A number as JSON writes it: without currency signs and thousands separators. Of comma and point the last one is the
  * decimal separator; one that is there several times groups thousands.
  */
-function toDecimal(text: string, type: CellType): string {
+function toDecimal(text: string, type: CellType, delimiter: string): string {
   const bracketed = /^\((.*)\)$/.exec(text.trim())
   const digits = (bracketed ? `-${bracketed[1]}` : text).replace(/[\p{Sc}\s'’_]/gu, '').replace('−', '-')
   // In two steps: as one pattern it would take the square of the length of a cell, which may be a MiB.
@@ -91,6 +97,10 @@ function toDecimal(text: string, type: CellType): string {
   }
   const commas = number.split(',').length - 1
   const points = number.split('.').length - 1
+  // A point is a decimal one, but where three decimals are unheard of, or where the decimal separator is probably the
+  // comma: there spreadsheets separate cells by semicolons.
+  if (isAmbiguous(number) && (commas > 0 || type === 'money' || delimiter === ';'))
+    return problem(`${text.trim()} may be a thousand or a decimal: write ${bothWays(number, delimiter)}`)
   if (commas === 0 && points <= 1) return number
   if (commas > 0 && points > 0)
     return number.lastIndexOf(',') > number.lastIndexOf('.')
@@ -98,15 +108,23 @@ function toDecimal(text: string, type: CellType): string {
       : (grouped(number, ',', '.') ?? text)
   if (points > 1) return grouped(number, '.', ',') ?? text
   if (commas > 1) return grouped(number, ',', '.') ?? text
-  if (/^-?[1-9]\d{0,2},\d{3}$/.test(number))
-    throw new CellProblem(`${text.trim()} may be a thousand or a decimal: write it without the comma`)
   return number.replace(',', '.')
 }
 
+/** Whether its comma or point may group thousands as well as begin three decimals. */
+export const isAmbiguous = (number: string) => /^-?[1-9]\d{0,2}[.,]\d{3}$/.test(number)
+
+/** The thousand and the decimal as they are not mistaken, the latter as it is written where the file comes from. */
+function bothWays(number: string, delimiter: string): string {
+  const [whole, places] = number.split(/[.,]/) as [string, string]
+  const short = places.replace(/0+$/, '').padEnd(2, '0')
+  return `${whole}${places} or ${whole}${delimiter === ';' ? ',' : '.'}${short.length === 3 ? `${short}0` : short}`
+}
+
 /** `50%` is 50. What has no sign and is written as 0.5 or 1.0 may be the half and the whole, as others export it. */
-function toPercent(text: string): number {
+function toPercent(text: string, delimiter: string): number {
   const signed = text.endsWith('%')
-  const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent')
+  const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent', delimiter)
   const number = NUMBER.test(decimal) ? Number(decimal) : Number.NaN
   if (!signed && decimal.includes('.') && number > 0 && number <= 1)
     return problem('may be a share or percent: for one half write 50 or 50%')

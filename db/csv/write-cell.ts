@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import { type CellType, looksLikeJson } from './read-cell.ts'
+import { type CellType, isAmbiguous, looksLikeJson } from './read-cell.ts'
 
 /** A value of a record as the text of a cell: `readCell` of the same type reads it back. */
 export function writeCell(value: unknown, type: CellType): string {
@@ -8,6 +8,8 @@ export function writeCell(value: unknown, type: CellType): string {
   if (type === 'json') return defused(JSON.stringify(value))
   if (typeof value === 'object') return defused(JSON.stringify(value))
   const text = String(value)
+  // One decimal more, so that it is no thousand.
+  if (type === 'money') return defused(isAmbiguous(text) ? `${text}0` : text)
   return defused(
     type === 'any' && typeof value === 'string' && looksLikeJson(text) ? JSON.stringify(text) : text,
   )

@@ -52,8 +52,8 @@ export async function advanceImport(
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
   const targets = await targetsFor(tx, row.entity)
-  const { header } = row.file!
-  const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length }
+  const { header, delimiter } = row.file!
+  const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length, delimiter }
   const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write(tx, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   await noteFailures(tx, row, rows, written)

@@ -32,7 +32,15 @@ export function columnsOf(header: string[], mapping: Mapping, targets: Targets):
   })
 }
 
-export function readRow(columns: Column[], width: number, cells: string[]): RowFields {
+/** How the rows of a file are read. */
+export interface Reading {
+  columns: Column[]
+  /** The columns of the header. */
+  width: number
+  delimiter: string
+}
+
+export function readRow({ columns, width, delimiter }: Reading, cells: string[]): RowFields {
   const row: RowFields = { fields: {}, issues: [] }
   if (isTooWide(cells, width))
     row.issues.push({
@@ -43,7 +51,7 @@ export function readRow(columns: Column[], width: number, cells: string[]): RowF
     const cell = cells[index]
     if (cell === undefined || !isFilled(cell)) continue
     try {
-      put(row, target, cell)
+      put(row, target, cell, delimiter)
     } catch (error) {
       if (!(error instanceof CellProblem)) throw error
       row.issues.push({ column: name, message: error.message })
@@ -57,13 +65,13 @@ export const isTooWide = (cells: string[], width: number): boolean => cells.slic
 
 export const isFilled = (cell: string): boolean => cell.trim() !== ''
 
-function put(row: RowFields, { name, type, choices }: Target, cell: string): void {
+function put(row: RowFields, { name, type, choices }: Target, cell: string, delimiter: string): void {
   const { fields } = row
   if (type === 'tags') fields.tags = readList(cell)
   else if (type === 'company_name') row.companyName = undefused(cell).trim()
   else if (type === 'full_name') row.fields = { ...splitName(undefused(cell)), ...fields }
   else {
-    const value = readCell(cell, type, choices)
+    const value = readCell(cell, type, choices, delimiter)
     const [outer, inner] = name.split('.') as [string, string | undefined]
     if (inner === undefined) fields[outer] = value
     else fields[outer] = { ...(fields[outer] as object | undefined), [inner]: value }

@@ -15,9 +15,9 @@ import { isRefusal } from '../sql-state.ts'
 import { savepoint, type Tenant } from '../tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import {
-  type Column,
   isFilled,
   isTooWide,
+  type Reading,
   type RowFields,
   type RowIssue,
   readRow,
@@ -36,11 +36,7 @@ export interface Written {
 
 const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: [], made: [] })
 
-export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'> {
-  columns: Column[]
-  /** The columns of the header. */
-  width: number
-}
+export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'>, Reading {}
 
 /** A row on its way. */
 interface Line {
@@ -53,7 +49,7 @@ interface Line {
 export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const filled = rows.filter(({ cells }) => cells.some(isFilled))
   const lines = filled.map((row): Line => {
-    const read = readRow(job.columns, job.width, row.cells)
+    const read = readRow(job, row.cells)
     return { row, read, issues: read.issues }
   })
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }

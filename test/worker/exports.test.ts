@@ -177,7 +177,7 @@ describe('exports', function () {
         currency: 'CHF',
         employee_count: 12,
       },
-      deals: { name: 'Big', stage: 'won', amount: '1234.5', expected_close_date: '2026-01-31', tags: ['a'] },
+      deals: { name: 'Big', stage: 'won', amount: '1.234', expected_close_date: '2026-01-31', tags: ['a'] },
       tasks: { title: 'Call', status: 'done', due_at: '2026-01-31T09:00:00.123Z', priority: 'high' },
       notes: { body: '=1+1\n"quoted"; and, so', format: 'markdown', pinned: true },
       activities: {

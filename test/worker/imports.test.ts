@@ -85,6 +85,29 @@ describe('imports', function () {
     )
   })
 
+  it('take no thousand of a European file for a decimal', async () => {
+    await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
+    const done = await imports.run(
+      { entity: 'deals' },
+      'name;amount;weight\ne1;1.250;\ne2;1.250,50;2,5\ne3;;8.541\ne4;1.250.000;\n',
+    )
+    assert.equal(
+      await imports.errors(done.id),
+      'name;amount;weight;error\r\n' +
+        'e1;1.250;;line 2: amount: 1.250 may be a thousand or a decimal: write 1250 or 1,25\r\n' +
+        'e3;;8.541;line 4: weight: 8.541 may be a thousand or a decimal: write 8541 or 8,5410\r\n',
+    )
+    const { body } = await api.request('GET', '/v1/objects/deals?name[in]=e2,e4&sort=name&order=asc')
+    assert.deepEqual(
+      body.data.map(({ amount, custom_fields }: Record<string, unknown>) => [amount, custom_fields]),
+      [
+        ['1250.50', { weight: 2.5 }],
+        ['1250000.00', {}],
+      ],
+    )
+    await api.request('DELETE', '/v1/custom-fields/deals/weight?delete_values=true')
+  })
+
   it('name all that is wrong with a row at once', async () => {
     const define = (name: string, more: object) =>
       api.request('POST', '/v1/custom-fields/deals', { body: { name, ...more } })

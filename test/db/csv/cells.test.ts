@@ -4,10 +4,10 @@ import { CellProblem, type CellType, readCell, readList } from '../../../db/csv/
 import { readRows } from '../../../db/csv/rows.ts'
 import { csvLines, defused, writeCell, writeList } from '../../../db/csv/write-cell.ts'
 
-const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = []) => {
+const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = [], delimiter = ',') => {
   for (const [cell, value] of Object.entries(cases))
     it(`${JSON.stringify(cell)} is ${JSON.stringify(value)}`, () =>
-      assert.deepEqual(readCell(cell, type, choices), value))
+      assert.deepEqual(readCell(cell, type, choices, delimiter), value))
 }
 const refuses = (type: CellType, ...cells: string[]) => {
   for (const cell of cells)
@@ -20,7 +20,6 @@ describe('a cell', () => {
     reads('money', {
       '1250': '1250',
       '1250.5': '1250.5',
-      '1.234': '1.234',
       '1,234.56': '1234.56',
       '1.234,56': '1234.56',
       "1'234.50": '1234.50',
@@ -29,6 +28,9 @@ describe('a cell', () => {
       '1.234.567': '1234567',
       '12,5': '12.5',
       '0,123': '0.123',
+      '0.123': '0.123',
+      '1.2340': '1.2340',
+      '1234.567': '1234.567',
       '1234,567': '1234.567',
       '$1,250.00': '1250.00',
       '€ 99': '99',
@@ -37,7 +39,40 @@ describe('a cell', () => {
       '1,23,456.00': '1,23,456.00',
       'a lot': 'a lot',
     })
-    refuses('money', '1,234', '-9,999', '$1,000')
+    refuses('money', '1,234', '-9,999', '$1,000', '1.234', '(1.250)', '12.500 €')
+
+    it('that can mean two things is told how to mean one', () => {
+      const told = (cell: string, delimiter: string) => {
+        try {
+          return readCell(cell, 'money', [], delimiter)
+        } catch (error) {
+          return (error as Error).message
+        }
+      }
+      assert.equal(told('1.250', ','), '1.250 may be a thousand or a decimal: write 1250 or 1.25')
+      // Where the comma is the decimal separator, a spreadsheet makes a date of 1.25.
+      assert.equal(told('1.250', ';'), '1.250 may be a thousand or a decimal: write 1250 or 1,25')
+      assert.equal(told('€ -1,000', ','), '€ -1,000 may be a thousand or a decimal: write -1000 or -1.00')
+      for (const [mark, delimiter] of [
+        ['.', ','],
+        [',', ';'],
+      ] as const) {
+        const advice = told('1.234', delimiter)
+        assert.equal(advice, `1.234 may be a thousand or a decimal: write 1234 or 1${mark}2340`)
+        assert.equal(told(`1${mark}2340`, delimiter), '1.2340')
+      }
+    })
+  })
+
+  describe('of a number', () => {
+    reads('number', { '1.234': 1.234, '8.541': 8.541, '1250,5': 1250.5, '1.234.567': 1234567 })
+    refuses('number', '1,234')
+
+    describe('in a file with semicolons, as spreadsheets write it where the comma is decimal', () => {
+      reads('number', { '0.541': 0.541, '8.5410': 8.541, '1.250,50': 1250.5 }, [], ';')
+      it('"1.234" is for a person to decide', () =>
+        assert.throws(() => readCell('1.234', 'number', [], ';'), CellProblem))
+    })
   })
 
   it('is read in no time, however long it is', () => {
@@ -148,6 +183,19 @@ describe('an exported cell', () => {
     fc.json(),
   )
   const text = anyText.filter((one) => one.trim() !== '' && !/[\0\p{Surrogate}]/u.test(one))
+
+  it('of money means one thing only', () => {
+    for (const [amount, cell] of [
+      ['1.234', '1.2340'],
+      ['-999.125', '-999.1250'],
+      ['1250.00', '1250.00'],
+      ['0.123', '0.123'],
+      ['1234.567', '1234.567'],
+    ] as const) {
+      assert.equal(writeCell(amount, 'money'), cell)
+      assert.equal(Number(readCell(cell, 'money')), Number(amount))
+    }
+  })
 
   it('is read back as what it was', () => {
     fc.assert(
