@@ -1,4 +1,5 @@
 import { type Options, parse } from 'csv-parse'
+import { parse as parseAll } from 'csv-parse/sync'
 import { AppError } from '../errors.ts'
 import { countLines } from './encoding.ts'
 
@@ -19,7 +20,7 @@ export interface CsvRow {
 
 export const START: Place = { byte: 0, line: 1 }
 
-/** A field of text may take 65,536 characters; what is longer than several of them has lost a quote. */
+/** A field of text may take 65,536 characters; what is longer than several of them has mostly lost a quote. */
 const MAX_ROW_BYTES = 1024 * 1024
 
 /** What is not an error: other systems write rows of unequal length, and inches in unquoted cells. */
@@ -28,7 +29,6 @@ const LENIENT = {
   relax_quotes: true,
   skip_empty_lines: true,
   record_delimiter: ['\r\n', '\n', '\r'],
-  max_record_size: MAX_ROW_BYTES,
 } satisfies Options
 
 /**
@@ -55,6 +55,7 @@ export async function* readRows(
 class RowReader {
   private readonly parser
   private readonly from: number
+  private readonly delimiter: string
   private place: Place
   /** The bytes from `place` on. */
   private window: Buffer = Buffer.alloc(0)
@@ -62,10 +63,12 @@ class RowReader {
   private failed: Error | undefined
 
   constructor(delimiter: string, from: Place) {
+    this.delimiter = delimiter
     this.from = from.byte
     this.place = from
     this.parser = parse({
       ...LENIENT,
+      max_record_size: MAX_ROW_BYTES,
       delimiter,
       on_record: (cells: string[], { bytes }) => {
         this.add(cells, bytes)
@@ -117,11 +120,30 @@ class RowReader {
 
   private failure({ code, message }: NodeJS.ErrnoException): AppError {
     const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
-    if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE')
+    const close = `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`
+    if (code === 'CSV_QUOTE_NOT_CLOSED')
       return new AppError('invalid_request', `the row on line ${line} has a quote that is never closed`, {
-        hint: `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`,
+        hint: close,
       })
+    const tooLong = `the row on line ${line} is longer than 1 MiB`
+    if (code === 'CSV_MAX_RECORD_SIZE')
+      return this.isQuoteOpen()
+        ? new AppError('invalid_request', `${tooLong}, and a quote in it is not closed by then`, {
+            hint: `${close}. If it is closed further on, shorten the cell`,
+          })
+        : new AppError('invalid_request', tooLong, { hint: 'shorten its cells, or leave some of them out' })
     return new AppError('invalid_request', `the row on line ${line} cannot be read: ${message}`)
+  }
+
+  /** Whether the row that is too long is in a quoted cell where it becomes so: the parser does not tell. */
+  private isQuoteOpen(): boolean {
+    const beginning = this.window.subarray(0, MAX_ROW_BYTES)
+    try {
+      parseAll(beginning, { ...LENIENT, delimiter: this.delimiter })
+      return false
+    } catch {
+      return true
+    }
   }
 }
 

@@ -44,11 +44,21 @@ describe('the rows of a file', () => {
   it('come before what is wrong, which is told with its line', async () => {
     const { rows, error } = await read('a\r\n"b\r\nb"\r\n\r\n"c\r\nd\r\n')
     assert.deepEqual([rows.length, error], [2, 'the row on line 5 has a quote that is never closed'])
-    const long = await read(`a\nb\n"${'x'.repeat(2_000_000)}`, 65_536)
-    assert.deepEqual(
-      [long.rows.length, long.error],
-      [2, 'the row on line 3 has a quote that is never closed'],
-    )
+  })
+
+  it('are not longer than 1 MiB; where one is, a quote is only spoken of where there is one', async () => {
+    const x = 'x'.repeat(1_100_000)
+    for (const [file, line, end] of [
+      [`a,b\n${x},y\n`, 2, ''],
+      [`a,b\n\r\n"1",${x}\n"y","z\n`, 3, ''],
+      [`a,b\n5" disk,${x}\n`, 2, ''],
+      [`a,b\n1,"${x}"\n`, 2, ', and a quote in it is not closed by then'],
+      [`a,b\n1,2\n"${'3,4\n'.repeat(300_000)}`, 3, ', and a quote in it is not closed by then'],
+      [Array.from({ length: 200_000 }, (_, i) => `c${i}`).join(), 1, ''],
+    ] as const) {
+      const { error } = await read(file, 65_536)
+      assert.equal(error, `the row on line ${line} is longer than 1 MiB${end}`)
+    }
   })
 
   it('are the same, wherever the file is cut', async () => {
