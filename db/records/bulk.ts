@@ -14,7 +14,7 @@ import type { RecordInput } from './schemas.ts'
 import { attempt, inSets, inWaves, type Outcome, pick } from './sets.ts'
 import { createRecord, updateRecord } from './store.ts'
 import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
-import { type Finder, finderBy, severalMatch, upsertKey } from './upsert.ts'
+import { type Finder, finderBy, isOvertaken, LOOKS, severalMatch, upsertKey } from './upsert.ts'
 import type { Write } from './write.ts'
 import { writeRecords } from './write-many.ts'
 
@@ -82,20 +82,8 @@ export async function upsertMany(
     return value === undefined ? undefined : finder.keyOf(value)
   })
   const items = upserts.map((upsert, i) => ({ ...upsert, key: keys[i] }))
-  return inWaves(keys, async (places) => {
-    const outcomes = await upsertSet(tx, entity, by, finder, pick(items, places))
-    // Taken by a client that does not look before it creates, or deleted since: now it is found, or not any more.
-    const lost = places.filter((_, i) => isOvertaken(outcomes[i]!, by))
-    if (lost.length === 0) return outcomes
-    const found = await upsertSet(tx, entity, by, finder, pick(items, lost))
-    return outcomes.map((outcome) => (isOvertaken(outcome, by) ? found.shift()! : outcome))
-  })
+  return inWaves(keys, (places) => upsertSet(tx, entity, by, finder, pick(items, places)))
 }
-
-const isOvertaken = (outcome: Outcome, by: string): boolean =>
-  'error' in outcome &&
-  (outcome.error.type === 'not_found' ||
-    (outcome.error.details.param === by && !outcome.error.details.candidates))
 
 /** `items`: none has the same key as another. */
 async function upsertSet(
@@ -104,6 +92,7 @@ async function upsertSet(
   by: string,
   finder: Finder,
   items: (Upsert & { key: string | undefined })[],
+  looks = LOOKS,
 ): Promise<Outcome[]> {
   const found = await finder.find(items.flatMap(({ key }) => key ?? []))
   const outcomes: Outcome[] = new Array(items.length)
@@ -121,6 +110,17 @@ async function upsertSet(
     outcomes[creates[i]!.place] = outcome
   for (const [i, outcome] of (await updateMany(tx, entity, updates)).entries())
     outcomes[updates[i]!.place] = outcome
+  const overtaken = (creating: boolean) => (place: number) => {
+    const outcome = outcomes[place]!
+    return 'error' in outcome && isOvertaken(outcome.error, creating)
+  }
+  const lost = [
+    ...creates.map(({ place }) => place).filter(overtaken(true)),
+    ...updates.map(({ place }) => place).filter(overtaken(false)),
+  ]
+  if (lost.length === 0 || looks === 1) return outcomes
+  const again = await upsertSet(tx, entity, by, finder, pick(items, lost), looks - 1)
+  for (const [i, outcome] of again.entries()) outcomes[lost[i]!] = outcome
   return outcomes
 }
 

@@ -1,5 +1,5 @@
 import { AppError, conflict, invalid } from '../errors.ts'
-import type { Tenant } from '../tenancy.ts'
+import { savepoint, type Tenant } from '../tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { readValue } from './custom-fields/types.ts'
 import { uniqueKey } from './custom-fields/unique.ts'
@@ -143,18 +143,31 @@ export async function upsertRecord(
   const value = upsertKey(by, input)
   if (value === undefined) return { record: await createRecord(tx, entity, input), created: true }
   const { associations: _, ...patch } = given
-  for (let again = true; ; again = false) {
+  for (let look = 1; ; look++) {
     const ids = await findByKey(tx, entity, by, value)
     if (ids.length > 1) throw severalMatch(entity, by, ids)
-    if (ids.length === 0) return { record: await createRecord(tx, entity, input), created: true }
+    const created = ids.length === 0
     try {
-      return { record: await updateRecord(tx, entity, ids[0]!, patch), created: false }
+      const record = created
+        ? await savepoint(tx, (tx) => createRecord(tx, entity, input))
+        : await updateRecord(tx, entity, ids[0]!, patch)
+      return { record, created }
     } catch (error) {
-      // Somebody has deleted it since it was found.
-      if (!again || !(error instanceof AppError) || error.type !== 'not_found') throw error
+      if (look === LOOKS || !isOvertaken(error, created)) throw error
     }
   }
 }
+
+/** So often an upsert looks for a record before it answers with what came in between. */
+export const LOOKS = 3
+
+/**
+ * Whether what an upsert found may not hold any more. What it would create can have a unique value that another client,
+ * who looked by another field or not at all, took meanwhile: then the record that it means may be there now. What it
+ * would change can be deleted since.
+ */
+export const isOvertaken = (error: unknown, creating: boolean): boolean =>
+  error instanceof AppError && error.type === (creating ? 'conflict' : 'not_found')
 
 export const severalMatch = (entity: EntityName, by: string, ids: string[]) =>
   conflict(`${ids.length} ${entity} have this ${by}`, {

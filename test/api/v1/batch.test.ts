@@ -178,6 +178,30 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 1)
   })
 
+  it('makes one record of 12 upserts of it by different fields at once', async () => {
+    await api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'crm_id', type: 'text', unique: true },
+    })
+    for (const other of ['external_id', 'custom_fields.crm_id'])
+      for (let round = 0; round < 4; round++) {
+        const key = `${other}-${round}`
+        const data = {
+          email: `${key}@x.example`,
+          ...(other === 'external_id' ? { external_id: key } : { custom_fields: { crm_id: key } }),
+        }
+        const answers = await Promise.all(
+          Array.from({ length: 12 }, (_, i) =>
+            contacts([{ op: 'upsert', by: i % 2 ? 'email' : other, data }]),
+          ),
+        )
+        assert.deepEqual(answers.map(({ body }) => body.results[0].status).sort(), [
+          ...Array(11).fill(200),
+          201,
+        ])
+      }
+    await api.request('DELETE', '/v1/custom-fields/contacts/crm_id')
+  })
+
   it('upserts by a unique custom field, in whatever form its value comes', async () => {
     const definition = { name: 'badge', type: 'phone', label: 'Badge', unique: true }
     await api.request('POST', '/v1/custom-fields/contacts', { body: definition })

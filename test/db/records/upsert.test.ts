@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertMany } from '../../../db/records/bulk.ts'
+import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
 import { deleteRecord } from '../../../db/records/store.ts'
 import { upsertRecord } from '../../../db/records/upsert.ts'
+import type { Tenant } from '../../../db/tenancy.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -14,6 +17,30 @@ describe('an upsert', () => {
     records.tenant((tx) =>
       upsertRecord(tx, entity, by, createSchema(entity).parse(fields), updateSchema(entity).parse(fields)),
     )
+
+  const BY = ['email', 'external_id', 'custom_fields.badge']
+  const defineBadge = () =>
+    records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
+  /** An upsert of a contact, by itself and as one of many. */
+  const ways = {
+    one: (tx: Tenant, by: string, fields: RecordInput) =>
+      upsertRecord(
+        tx,
+        'contacts',
+        by,
+        createSchema('contacts').parse(fields),
+        updateSchema('contacts').parse(fields),
+      ),
+    many: async (tx: Tenant, by: string, fields: RecordInput) => {
+      const of = {
+        input: createSchema('contacts').parse(fields),
+        patch: updateSchema('contacts').parse(fields),
+      }
+      const [outcome] = await upsertMany(tx, 'contacts', by, [of])
+      if ('error' in outcome!) throw outcome.error
+      return outcome!
+    },
+  }
 
   before(async () => {
     db = await createTestDatabase()
@@ -56,17 +83,51 @@ describe('an upsert', () => {
     }
   })
 
+  for (const first of BY)
+    for (const second of BY)
+      for (const how of ['one', 'many'] as const)
+        it(`makes one record of two at once, by ${first} and by ${second} (${how})`, async () => {
+          await defineBadge()
+          const fields = { email: 'm@x.example', external_id: 'm', custom_fields: { badge: 'b7' } }
+          let made = () => {}
+          const making = new Promise<void>((resolve) => {
+            made = resolve
+          })
+          const [, outcome] = await Promise.all([
+            records.tenant(async (tx) => {
+              await ways[how](tx, first, { ...fields, first_name: 'Ada' })
+              made()
+              await sleep(100)
+            }),
+            making.then(() =>
+              records.tenant((tx) => ways[how](tx, second, { ...fields, last_name: 'Lovelace' })),
+            ),
+          ])
+          assert.equal(outcome.created, false)
+          const { first_name, last_name } = outcome.record
+          assert.deepEqual([first_name, last_name], ['Ada', 'Lovelace'])
+          assert.equal((await records.list('contacts')).total, 1)
+        })
+
+  for (const how of ['one', 'many'] as const)
+    it(`is refused where another record has what is unique (${how})`, async () => {
+      await defineBadge()
+      await records.create('contacts', { external_id: 'm', email: 'other@x.example' })
+      await records.create('contacts', { first_name: 'B', custom_fields: { badge: 'b7' } })
+      for (const [taken, param] of [
+        [{ external_id: 'm' }, 'external_id'],
+        [{ custom_fields: { badge: 'B7' } }, 'custom_fields.badge'],
+      ] as const)
+        await assert.rejects(
+          records.tenant((tx) => ways[how](tx, 'email', { email: 'm@x.example', ...taken })),
+          { type: 'conflict', details: { param } },
+        )
+      assert.equal((await records.list('contacts')).total, 2)
+    })
+
   it('creates what somebody deletes while it is looked for', async () => {
-    for (const one of [
-      (fields: RecordInput) => upsert('contacts', 'email', fields),
-      (fields: RecordInput) =>
-        records.tenant(async (tx) => {
-          const of = { patch: fields, input: createSchema('contacts').parse(fields) }
-          const [outcome] = await upsertMany(tx, 'contacts', 'email', [of])
-          if ('error' in outcome!) throw outcome.error
-          return outcome!
-        }),
-    ])
+    for (const how of ['one', 'many'] as const) {
+      const one = (fields: RecordInput) => records.tenant((tx) => ways[how](tx, 'email', fields))
       for (let round = 0; round < 10; round++) {
         const email = `gone${round}@b.example`
         const { record } = await one({ email })
@@ -77,6 +138,7 @@ describe('an upsert', () => {
         assert.equal(upserted.record.email, email)
         await records.tenant((tx) => deleteRecord(tx, 'contacts', upserted.record.id)).catch(() => {})
       }
+    }
   })
 
   it('says which records it could have meant', async () => {
