@@ -1,10 +1,12 @@
-/** Splits a full name. One word is a first name; particles belong to the last name; titles are left out. */
+/**
+ * Splits a full name, of which no word is lost. One word is a first name; particles belong to the last name, and titles
+ * to the first: nothing else of a contact has room for them.
+ */
 export function splitName(full: string): { first_name?: string; last_name?: string } {
   const text = full.trim().replace(/\s+/g, ' ')
   const comma = /^([^,]+), *([^,]+)$/.exec(text)
   if (comma && !SUFFIX.test(comma[2]!)) return { first_name: comma[2]!.trim(), last_name: comma[1]!.trim() }
   const words = text.replace(/,/g, '').split(' ').filter(Boolean)
-  while (words.length > 1 && TITLE.test(words[0]!)) words.shift()
   if (words.length === 0) return {}
   if (words.length === 1) return { first_name: words[0]! }
   const particle = words.findIndex(
@@ -15,6 +17,5 @@ export function splitName(full: string): { first_name?: string; last_name?: stri
   return { first_name: words.slice(0, cut).join(' '), last_name: words.slice(cut).join(' ') }
 }
 
-const TITLE = /^(mr|mrs|ms|miss|mx|dr|prof|sir|herr|frau|mme|mlle|sr|sra)\.?$/i
 const SUFFIX = /^(jr|sr|ii|iii|iv|phd|md|esq)\.?$/i
 const PARTICLE = /^(van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ter|ten|bin|ibn|al|el|zu|zur)$/i
