@@ -22,14 +22,25 @@ type Request = RouteRequest<z.output<typeof params>>
 /** Parameters of the list that say how to page, which is the export's own business. */
 const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
 
+/** In a URL everything is text; JSON says 5 and false as well, which mean the same. */
+const value = z.union([z.string().max(10_000), z.number(), z.boolean()])
+const NOT_FOR_EXPORTS = 'is not for exports'
+
+const parameter = z.union([value, z.array(value)], {
+  error: ({ path }) =>
+    PAGING.includes(String(path?.at(-1)))
+      ? NOT_FOR_EXPORTS
+      : 'must be a text, a number, true or false, or a list of these',
+})
+
 const newExport = z
   .object({
     entity: z.enum(entityNames).describe('The kind of record.'),
     query: z
-      .record(z.string().max(200), z.union([z.string().max(10_000), z.array(z.string().max(10_000))]))
+      .record(z.string().max(200), parameter)
       .default({})
       .describe(
-        'Which records, in which order: the parameters of the list, such as {"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}. A list of values is a parameter that is repeated.',
+        'Which records, in which order: the parameters of the list, such as {"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}. A number, true or false is taken as its text; a list of values is a parameter that is repeated.',
       ),
     fields: z
       .array(z.string().max(100))
@@ -40,7 +51,8 @@ const newExport = z
     bom: z.boolean().default(false).describe('Begin with a byte order mark, by which Excel knows UTF-8.'),
   })
   .strict()
-  .transform(({ entity, query, fields = null, bom }, ctx) => {
+  .transform(({ entity, query: given, fields = null, bom }, ctx) => {
+    const query = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, asText(value)]))
     for (const [i, name] of (fields ?? []).entries())
       if (!exportable(entity).includes(name) && !/^custom_fields\.[a-z][a-z0-9_]{0,62}$/.test(name))
         ctx.addIssue({
@@ -54,7 +66,7 @@ const newExport = z
         })
     for (const name of Object.keys(query))
       if (PAGING.includes(name))
-        ctx.addIssue({ code: 'custom', path: ['query', name], message: 'is not for exports' })
+        ctx.addIssue({ code: 'custom', path: ['query', name], message: NOT_FOR_EXPORTS })
     const parsed = recordQuery(entity).safeParse(query)
     for (const issue of parsed.error?.issues ?? []) ctx.addIssue({ ...issue, path: ['query', ...issue.path] })
     if (!parsed.success) return z.NEVER
@@ -62,6 +74,9 @@ const newExport = z
     const list_query: Selection = { sort, order, q, match, filters }
     return { entity, query, list_query, fields, bom }
   })
+
+const asText = (value: z.output<typeof parameter>) =>
+  Array.isArray(value) ? value.map(String) : String(value)
 
 const exportSchema = z
   .object({

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('exports, before they run', () => {
+  let db: TestDatabase
+  let api: TestApi
+  before(async () => {
+    db = await createTestDatabase()
+    api = await startApi(db)
+  })
+  after(async () => {
+    await api?.close()
+    await db?.drop()
+  })
+
+  const create = (query: object) =>
+    api.request('POST', '/v1/exports', { body: { entity: 'contacts', query } })
+
+  it('take numbers, true and false as the text that a list takes', async () => {
+    const query = { do_not_contact: false, 'version[gte]': 2, 'version[lte]': [5, '6'], q: 'ada' }
+    const { status, body } = await create(query)
+    assert.equal(status, 201, JSON.stringify(body))
+    assert.deepEqual(body.query, {
+      do_not_contact: 'false',
+      'version[gte]': '2',
+      'version[lte]': ['5', '6'],
+      q: 'ada',
+    })
+    const wrong = await create({ 'version[gte]': false })
+    assert.equal(wrong.status, 422)
+    assert.deepEqual(wrong.body.detail[0].loc, ['body', 'query', 'version[gte]'])
+  })
+
+  it('say what is wrong with a parameter, whatever it is', async () => {
+    const messages = async (query: object) => {
+      const { status, body } = await create(query)
+      assert.equal(status, 422)
+      return body.detail.map((one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`)
+    }
+    for (const limit of ['5', 5, 0, true, null, {}, [5]])
+      assert.deepEqual(await messages({ limit }), ['body.query.limit: is not for exports'])
+    const types = 'must be a text, a number, true or false, or a list of these'
+    for (const email of [null, {}, [null], [['a']]])
+      assert.deepEqual(await messages({ email }), [`body.query.email: ${types}`])
+    assert.match((await messages({ email: 'a'.repeat(10_001) }))[0], /^body.query.email: Too big/)
+  })
+})
