@@ -74,11 +74,10 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     const upload = accepts && openUpload(ctx.req, accepts, bodyLimit)
     const takesJson = !upload && ctx.method !== 'GET' && ctx.method !== 'HEAD'
     const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
-    const body = bytes && parseJson(bytes)
+    const sent: Sent = { query: parseQuery(search), body: bytes && parseJson(bytes) }
 
     const request = new Exchange(ctx, deps, caller, params, upload)
     const execute = async () => {
-      const sent = { query: parseQuery(search), body }
       try {
         Object.assign(request, checked(operation, sent, bytes))
         return await operation.route.handler(request)
@@ -183,13 +182,30 @@ async function withOtherIssues(
   return issues.length > error.details.issues.length ? invalid(issues) : error
 }
 
-/** Parameters by name; one that is repeated is a list. */
+/** Parameters by name; one that is repeated is a list. Throws invalid_request for what is not UTF-8. */
 function parseQuery(search: string): RawQuery {
   const query: RawQuery = Object.create(null)
   if (search === '') return query
+  if (!isUtf8(search))
+    throw new AppError('invalid_request', 'the query string is not UTF-8', {
+      hint: 'letters beyond ASCII are percent-encoded in UTF-8: é is %C3%A9',
+    })
   for (const [name, value] of new URLSearchParams(search)) {
     const before = query[name]
     query[name] = before === undefined ? value : [before, value].flat()
   }
   return query
+}
+
+/**
+ * Whether what is percent-encoded is UTF-8; a % that encodes nothing is one. URLSearchParams would put a replacement
+ * character, which is in no record, and an empty list would say that there is none such.
+ */
+function isUtf8(search: string): boolean {
+  try {
+    for (const [encoded] of search.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(encoded)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -254,6 +254,30 @@ describe('the gateway', () => {
     })
   })
 
+  describe('reading the query', () => {
+    const query = (search: string) => call('GET', `/things/contacts/all?${search}`)
+
+    it('refuses what is not UTF-8, before a key is looked up', async () => {
+      for (const search of ['q=caf%E9', 'q=%FF', 'q=%E0%A4%A', 'q=%ED%A0%80', '%E9=1', 'q=ok&limit=%e9']) {
+        const { status, body } = await query(search)
+        assert.deepEqual([status, body.error.type], [400, 'invalid_request'], search)
+        assert.match(body.error.message, /query string is not UTF-8/)
+      }
+      const headers = { 'Idempotency-Key': 'no text' }
+      assert.equal((await call('POST', '/things?mode=%FF', { name: 'abc' }, headers)).status, 400)
+      assert.equal((await post({ name: 'abc' }, headers)).status, 201)
+    })
+    it('takes what is, and a % that stands for itself', async () => {
+      for (const [search, q] of [
+        ['q=caf%C3%A9', 'café'],
+        ['q=%F0%9F%90%92%20%25', '🐒 %'],
+        ['q=100%', '100%'],
+        ['q=%EF%BF%BD', '\ufffd'],
+      ] as const)
+        assert.equal((await query(search)).body.q, q)
+    })
+  })
+
   describe('answering', () => {
     it('echoes a UUID or ULID as request id, and nothing else', async () => {
       const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
