@@ -45,14 +45,19 @@ const OF_VALUE: Partial<Record<Operator, string>> = {
   nin: 'Values, separated by commas; null is none of them.',
 }
 
+/** Said where times are filtered by. */
+export const WHOLE_DAYS =
+  'Among times a date alone is the whole day, in UTC: `lte`, `between` and no operator include all of it, `gt` begins after it.'
+
 /** One for each type of field, whose fields share it: `MoneyFilter`. */
 const operatorShapes: Record<string, z.ZodType> = Object.fromEntries(
   [...Object.entries(fieldTypes), ['tags', { operators: TAG_OPERATORS }] as const].map(
     ([type, { operators }]) => [
       type,
-      z
-        .strictObject(Object.fromEntries(operators.map((operator) => [operator, operandOf(operator)])))
-        .meta({ id: `${type[0]!.toUpperCase()}${type.slice(1)}Filter` }),
+      z.strictObject(Object.fromEntries(operators.map((operator) => [operator, operandOf(operator)]))).meta({
+        id: `${type[0]!.toUpperCase()}${type.slice(1)}Filter`,
+        ...(type === 'datetime' ? { description: WHOLE_DAYS } : {}),
+      }),
     ],
   ),
 )

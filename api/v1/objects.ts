@@ -17,6 +17,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes } from '../http/scopes.ts'
+import { WHOLE_DAYS } from './filter-shapes.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { customQueryIssues, type RecordQuery, recordQuery } from './record-query.ts'
 
@@ -44,7 +45,7 @@ function listNote(entity: EntityName): string {
     'tags[has]=vip',
     'custom_fields.tier=gold',
   ]
-  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a whole one (eq, ne, in, nin) in the form in which a write keeps it: \`phone=%2B41 44 668 18 00\` finds +41446681800; a repeated parameter is a second filter. ${CUSTOM_NOTE} ${SPEED_NOTE}`
+  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a whole one (eq, ne, in, nin) in the form in which a write keeps it: \`phone=%2B41 44 668 18 00\` finds +41446681800; a repeated parameter is a second filter. ${WHOLE_DAYS} ${CUSTOM_NOTE} ${SPEED_NOTE}`
 }
 
 const PATCH =

@@ -181,7 +181,9 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
     sql: 'timestamptz',
-    filterValue: (value) => (instant.safeParse(value).success ? toTimestamp(value) : undefined),
+    // A bare date stays one, for it is the whole day.
+    filterValue: (value) =>
+      day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
     expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
     sortable: true,
     // Of hours, minutes and seconds nobody knows what they belong to.

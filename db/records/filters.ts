@@ -4,11 +4,12 @@ import { commonFields } from './common-fields.ts'
 import { type CustomFieldType, customTypes } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
+import { byWholeDays, isBareDate } from './whole-days.ts'
 
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares without
- * regard to case, a whole one in the form in which a write keeps it; `ne` and `nin` include null; a custom field without
- * a definition filters as text.
+ * regard to case, a whole one in the form in which a write keeps it; a bare date among times is the whole day; `ne` and
+ * `nin` include null; a custom field without a definition filters as text.
  */
 export interface Filter {
   field: string
@@ -243,6 +244,8 @@ export function toCondition(kind: Kind, filter: Filter): Fragment {
   const { sql } = type ?? fieldTypes[typeOf(kind, field)!.type as FieldType]
   // Lower-cased by PostgreSQL on both sides, for JavaScript does it differently.
   const value = sql === 'text' ? 'lower(?)' : `(?::${sql})`
+  const isTime = (filter.type ?? typeOf(kind, field)!.type) === 'datetime'
+  if (isTime && values.some(isBareDate)) return byWholeDays(column, value, operator, values)
   switch (operator) {
     case 'eq':
       return { sql: `${column} = ${value}`, bindings: values }

@@ -9,18 +9,26 @@ export function comparable(value: unknown): Comparable {
   return typeof value === 'string' ? value.toLowerCase() : (value as number | boolean)
 }
 
+/** A time is compared with a bare date by its day. */
+export const beside = <T>(value: T, given: unknown): T | string =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dt/i.test(value) && /^\d{4}-\d\d-\d\d$/.test(String(given))
+    ? value.slice(0, 10)
+    : value
+
 /** What a filter means, over a value in memory: `comparable` ones. */
-export function holds(value: Comparable, operator: Operator, given: Comparable[]): boolean {
+export function holds(found: Comparable, operator: Operator, given: Comparable[]): boolean {
   const [wanted, upTo] = given as [Comparable, Comparable]
+  const value = beside(found, wanted)
+  const isOneOf = given.some((one) => beside(found, one) === one)
   if (operator === 'is_null') return (value === null) === wanted
   if (operator === 'ne') return value !== wanted
-  if (operator === 'nin') return value === null || !given.includes(value)
+  if (operator === 'nin') return !isOneOf
   if (value === null || wanted === null || upTo === null) return false
   switch (operator) {
     case 'eq':
       return value === wanted
     case 'in':
-      return given.includes(value)
+      return isOneOf
     case 'has':
       return (value as string[]).includes(wanted as string)
     case 'gt':
@@ -32,7 +40,7 @@ export function holds(value: Comparable, operator: Operator, given: Comparable[]
     case 'lte':
       return value <= wanted
     case 'between':
-      return value >= wanted && value <= upTo
+      return value >= wanted && beside(found, upTo)! <= upTo
     case 'contains':
       return String(value).includes(String(wanted))
     case 'starts_with':

@@ -62,7 +62,7 @@ export async function triedByType(
 function filterByType(filter: Filter, definition: Definition): Filter | Issue {
   const { type, options } = definition
   const { field, operator, values } = filter
-  const { operators, filterValue, expects } = customTypes[type]
+  const { operators, filterValue, expects, sql } = customTypes[type]
   const loc = ['query', operator === 'eq' ? field : `${field}[${operator}]`]
   const hint = `${field} is of type ${type} and has the operators ${operators.join(', ')}`
   if (!operators.includes(operator))
@@ -78,6 +78,7 @@ function filterByType(filter: Filter, definition: Definition): Filter | Issue {
   const stranger = accepted && values.find((value) => !accepted.includes(value.toLowerCase()))
   if (stranger !== undefined)
     return refused(stranger, `is no value of ${field}`, `values are ${options!.join(', ')}`)
+  if (sql !== 'text') return { ...filter, values: read as string[], type }
   const kept = asKept(operator, read as string[], (value) => {
     const reading = readValue(definition, value)
     return 'value' in reading ? reading.value : undefined

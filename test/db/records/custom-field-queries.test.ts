@@ -224,7 +224,8 @@ const condition: fc.Arbitrary<Condition> = fc
   .constantFrom(...TYPES)
   .chain((type) => fc.tuple(fc.constant(type), fc.constantFrom(...customTypes[type].operators)))
   .chain(([type, operator]) => {
-    const one = operator === 'is_null' ? fc.boolean() : fc.constantFrom(...VALUES[type].flat())
+    const days = type === 'datetime' ? ['2026-09-30', '2026-10-01', '2026-10-02'] : []
+    const one = operator === 'is_null' ? fc.boolean() : fc.constantFrom(...VALUES[type].flat(), ...days)
     const count = operator === 'between' ? [2, 2] : operator === 'in' || operator === 'nin' ? [1, 3] : [1, 1]
     return fc
       .array(one, { minLength: count[0]!, maxLength: count[1]! })

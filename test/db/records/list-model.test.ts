@@ -7,6 +7,7 @@ import { entities, entityNames } from '../../../db/records/kinds/index.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import type { AgxRecord } from '../../../db/records/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { beside } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 /** Few values of each type, so that they meet; the last is in no record. ASCII, for others have an order of their own. */
@@ -22,8 +23,15 @@ const VALUES: Partial<Record<FieldType, unknown[]>> = {
   timezone: ['Europe/Zurich', 'Asia/Tokyo', 'UTC'],
   boolean: [true, false],
   date: ['2026-01-31', '2026-02-01', '2027-01-01'],
-  datetime: ['2026-01-31T09:00:00.000Z', '2026-02-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'],
+  datetime: [
+    '2026-01-31T09:00:00.000Z',
+    '2026-01-31T23:59:59.999Z',
+    '2026-02-01T00:00:00.000Z',
+    '2027-01-01T00:00:00.000Z',
+  ],
 }
+/** What filters of times are given besides. */
+const DAYS = ['2026-01-30', '2026-01-31', '2026-02-01']
 
 const SIZE = 14
 const RUNS = 150
@@ -69,6 +77,11 @@ const valuesOf = (entity: EntityName, name: string): unknown[] => {
   return values ? [...values] : VALUES[type]!.filter((value) => typeof value !== 'number' || value <= max)
 }
 
+const givenTo = (entity: EntityName, name: string): string[] => [
+  ...valuesOf(entity, name).map(String),
+  ...(entities[entity].fields[name]!.type === 'datetime' ? DAYS : []),
+]
+
 function fieldsOf(entity: EntityName) {
   const { fields, atLeastOneOf = [] } = entities[entity]
   const arbitraries = filterable(entity).flatMap(([name, field]) => {
@@ -84,7 +97,7 @@ function fieldsOf(entity: EntityName) {
 function queryOf(entity: EntityName) {
   const filter = fc.constantFrom(...filterable(entity).map(([name]) => name)).chain((name) =>
     fc.constantFrom(...operatorsOf(entities[entity], name)).chain((operator) => {
-      const value = fc.constantFrom(...valuesOf(entity, name).map(String))
+      const value = fc.constantFrom(...givenTo(entity, name))
       const values =
         operator === 'is_null'
           ? fc.constantFrom(['true'], ['false'])
@@ -149,17 +162,18 @@ function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boole
     if (operator === 'is_null') return (value === null) === (values[0] === 'true')
     const wanted = values.map((text) => (typeof value === 'boolean' ? text === 'true' : comparable(text)))
     const [first, second] = wanted as [NonNullable<Comparable>, NonNullable<Comparable>]
-    if (operator === 'ne') return value !== first
-    if (operator === 'nin') return !wanted.includes(value)
+    const isOneOf = wanted.some((other) => beside(value, other) === other)
+    if (operator === 'ne' || operator === 'nin') return !isOneOf
     if (value === null) return false
+    const [from, to] = [beside(value, first), beside(value, second)]
     const tests: Partial<Record<Operator, boolean>> = {
-      eq: value === first,
-      in: wanted.includes(value),
-      gt: value > first,
-      gte: value >= first,
-      lt: value < first,
-      lte: value <= first,
-      between: value >= first && value <= second,
+      eq: isOneOf,
+      in: isOneOf,
+      gt: from > first,
+      gte: from >= first,
+      lt: from < first,
+      lte: from <= first,
+      between: from >= first && to <= second,
       contains: String(value).includes(String(values[0]).toLowerCase()),
       starts_with: String(value).startsWith(String(values[0]).toLowerCase()),
     }

@@ -125,6 +125,17 @@ describe('lists of records', () => {
       [{ 'do_not_contact[ne]': 'true' }, ['Ada', 'Ünal, B']],
       [{ 'last_contacted_at[between]': '2026-01-31,2026-02-01' }, ['Ada']],
       [{ 'last_contacted_at[gt]': '2026-01-31T11:00:00+01:00' }, []],
+      [{ last_contacted_at: '2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[ne]': '2026-01-31' }, ['Éva', 'Ünal, B']],
+      [{ 'last_contacted_at[in]': '2026-01-30,2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[nin]': '2026-01-31,2026-02-01T00:00:00Z' }, ['Éva', 'Ünal, B']],
+      [{ 'last_contacted_at[between]': '2026-01-31,2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[between]': '2026-01-31T10:00:00Z,2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[lte]': '2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[lt]': '2026-01-31' }, []],
+      [{ 'last_contacted_at[gte]': '2026-01-31' }, ['Ada']],
+      [{ 'last_contacted_at[gt]': '2026-01-31' }, []],
+      [{ 'last_contacted_at[gt]': '2026-01-30' }, ['Ada']],
       [{ 'created_at[gte]': '2020-01-01', 'email[is_null]': 'true' }, ['Éva', 'Ünal, B']],
     ]
     for (const [parameters, names] of cases)
