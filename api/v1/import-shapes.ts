@@ -11,7 +11,7 @@ const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= MAX_COLUMNS, `names at most ${MAX_COLUMNS} columns`)
   .describe(
-    'Column → field, `address.city`, `custom_fields.tier`, `tags`, and for contacts `full_name` and `company_name`; null leaves a column out. Columns that are not named become what was proposed.',
+    'Column → field, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, and for contacts and deals `company_name` (the company is found or made); null leaves a column out. Columns that are not named become what was proposed.',
   )
 
 export const newImport = z

@@ -96,8 +96,13 @@ const OTHERS: Record<string, string | undefined> = Object.assign(Object.create(n
   duedate: 'due_at',
   notes: 'body',
   notebody: 'body',
+  content: 'body',
+  description: 'body',
   activitytype: 'type',
   activitydate: 'occurred_at',
+  date: 'occurred_at',
+  calloutcome: 'outcome',
+  meetingoutcome: 'outcome',
 })
 
 /** A custom field by the name of a column; null where nothing is left of it, or a definition is needed. */

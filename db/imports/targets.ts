@@ -42,16 +42,15 @@ export async function targetsFor(tx: Tenant, entity: EntityName): Promise<Target
     { name: 'external_id', type: 'text' },
     { name: 'owner_id', type: 'text' },
     { name: 'tags', type: 'tags' },
-    ...(entity === 'contacts' ? OF_CONTACTS : []),
+    ...(entity === 'contacts' ? [FULL_NAME] : []),
+    ...('company_id' in entities[entity].fields ? [COMPANY_NAME] : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
   return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }
 }
 
-const OF_CONTACTS: Target[] = [
-  { name: 'full_name', type: 'full_name' },
-  { name: 'company_name', type: 'company_name' },
-]
+const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
+const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
 /** The target of this name; undefined where there is none. */
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {

@@ -85,6 +85,21 @@ describe('imports', function () {
     )
   })
 
+  it('link deals with the companies that they name, those that are there and those that are not', async () => {
+    const { body: company } = await api.request('POST', '/v1/objects/companies', {
+      body: { name: 'Old Engines' },
+    })
+    const done = await imports.run(
+      { entity: 'deals' },
+      'Deal Name,Associated Company\nc1,old engines\nc2,New Engines\nc3,\n',
+    )
+    assert.deepEqual([done.progress.created, done.progress.failed], [3, 0])
+    const { body } = await api.request('GET', '/v1/objects/deals?name[starts_with]=c&sort=name&order=asc')
+    const [first, second, third] = body.data.map((deal: { company_id: string | null }) => deal.company_id)
+    assert.deepEqual([first, third], [company.id, null])
+    assert.equal((await api.request('GET', `/v1/objects/companies/${second}`)).body.name, 'New Engines')
+  })
+
   it('take no thousand of a European file for a decimal', async () => {
     await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
     const done = await imports.run(

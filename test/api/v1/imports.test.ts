@@ -242,9 +242,10 @@ describe('imports, before they run', () => {
         'Last contacted': 'last_contacted_at',
         'Favorite Color': 'custom_fields.favorite_color',
       })
-      const deals = await prepare('Record ID,Deal Name,Deal Stage,Close Date,Amount,Pipeline,Deal Type\n', {
-        entity: 'deals',
-      })
+      const deals = await prepare(
+        'Record ID,Deal Name,Deal Stage,Close Date,Amount,Pipeline,Deal Type,Associated Company\n',
+        { entity: 'deals' },
+      )
       assert.deepEqual(proposed(deals.body), {
         'Record ID': 'external_id',
         'Deal Name': 'name',
@@ -253,8 +254,42 @@ describe('imports, before they run', () => {
         Amount: 'amount',
         Pipeline: 'pipeline',
         'Deal Type': 'deal_type',
+        'Associated Company': 'company_name',
       })
     })
+
+    for (const [entity, columns] of Object.entries({
+      activities: {
+        Type: 'type',
+        Subject: 'subject',
+        Date: 'occurred_at',
+        Description: 'body',
+        'Call Outcome': 'outcome',
+        'Duration (seconds)': 'duration_seconds',
+        // Of what, it does not say.
+        Duration: 'custom_fields.duration',
+      },
+      notes: { Subject: 'title', Content: 'body' },
+      tasks: {
+        Subject: 'title',
+        'Due Date': 'due_at',
+        Description: 'body',
+        // What others have here is a name, and a user is known by an id.
+        'Assigned To': 'custom_fields.assigned_to',
+      },
+      deals: {
+        Opportunity: 'name',
+        'Account Name': 'company_name',
+        Description: 'custom_fields.description',
+      },
+      companies: { Company: 'name', Description: 'description', Date: 'custom_fields.date' },
+    }))
+      it(`knows what others call the columns of ${entity}`, async () => {
+        const { key } = await createKey(db, await createOrganization(db))
+        const own = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
+        const { body } = await own.prepare({ entity }, `${Object.keys(columns).join(',')}\n`)
+        assert.deepEqual(proposed(body), columns)
+      })
   })
 
   describe('the start', () => {
