@@ -3,7 +3,10 @@ import { references } from '../workflows/expressions/references.ts'
 import type { NodeState } from '../workflows/interpret/step.ts'
 import { capped } from './storable.ts'
 
-/** What a run answers with: each output rendered; null where a node it reads was not reached. Throws NodeError. */
+/**
+ * What a run answers with: each output rendered; null where a node it reads has none of what it reads: an output or
+ * an error that did not come about. Throws NodeError.
+ */
 export function renderOutputs(
   outputs: Record<string, unknown>,
   nodes: ReadonlyMap<string, NodeState>,
@@ -11,17 +14,19 @@ export function renderOutputs(
 ): Record<string, unknown> {
   const rendered = Object.entries(outputs).map(([name, value]) => [
     name,
-    wasReached(value, nodes) ? render(value, scope) : null,
+    cameAbout(value, nodes) ? render(value, scope) : null,
   ])
   return capped(Object.fromEntries(rendered)) as Record<string, unknown>
 }
 
-function wasReached(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {
+function cameAbout(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {
   if (typeof value === 'string')
-    return references(value).every(({ path: [root, id], optional }) => {
+    return references(value).every(({ path: [root, id, member], optional }) => {
       if (root !== 'nodes' || optional || typeof id !== 'string') return true
-      return nodes.get(id)?.status === 'completed'
+      const status = nodes.get(id)?.status
+      if (member === 'status' || member === 'handle') return status !== undefined
+      return status === (member === 'error' ? 'failed' : 'completed')
     })
   if (typeof value !== 'object' || value === null) return true
-  return Object.values(value).every((item) => wasReached(item, nodes))
+  return Object.values(value).every((item) => cameAbout(item, nodes))
 }

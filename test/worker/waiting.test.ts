@@ -120,7 +120,7 @@ describe('runs that wait', () => {
     assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 3)
   })
 
-  it('leaves by the error handle when the attempts are used up, and fails without one', async () => {
+  it('leaves by the error handle when the attempts are used up, where that is led nowhere too, and fails without one', async () => {
     answer = async () => {
       throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
     }
@@ -131,7 +131,17 @@ describe('runs that wait', () => {
       outputs: { why: '{{ nodes.sorry.output.value }}' },
     })
     const unhandled = await queueRun(db, organizationId, { nodes: [post] })
+    const led = await queueRun(db, organizationId, {
+      nodes: [call('post', { retry: { max_attempts: 1 }, on_error: 'end' }), set('next', 'reached')],
+      edges: [edge('post', 'next')],
+      outputs: { why: '{{ nodes.post.error.code }}', next: '{{ nodes.next.status }}' },
+    })
     assert.deepEqual((await untilRun(db, handled)).outputs, { why: 'connection_refused' })
+    const ended = await untilRun(db, led)
+    assert.deepEqual(
+      [ended.status, ended.outputs],
+      ['completed', { why: 'connection_refused', next: 'skipped' }],
+    )
     const failed = await untilRun(db, unhandled)
     assert.deepEqual(
       [failed.status, failed.error],

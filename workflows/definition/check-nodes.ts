@@ -64,14 +64,14 @@ function effectOf(node: NodeSpec): EffectClass | undefined {
 }
 
 /** Edges, reachability and circles. */
-export function checkGraph({ definition, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
+export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   const problems: Problem[] = []
-  for (const edge of definition.edges) {
+  for (const edge of [...definition.edges, ...ends]) {
     const where = { path: edgePath(edge), node_id: edge.from }
     const source = nodes.get(edge.from)
     for (const id of [edge.from, edge.to])
-      if (!nodes.has(id))
+      if (!nodes.has(id) && !ends.includes(edge))
         problems.push({
           code: 'missing_target',
           message: `there is no node ${id.slice(0, 100)}`,

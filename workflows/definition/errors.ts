@@ -5,6 +5,8 @@ export type ErrorCode =
   | 'yaml_syntax'
   | 'yaml_limit'
   | 'yaml_alias'
+  | 'yaml_tag'
+  | 'yaml_value'
   | 'duplicate_key'
   | 'schema'
   | 'unknown_key'

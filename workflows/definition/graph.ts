@@ -41,7 +41,7 @@ export function graphOf(
     if (!type) return false
     const names = handlesOf(type, node.config).map(({ name }) => name)
     const onlyWay = names.filter((name) => name !== 'error').length === 1 && names[0] === handle
-    return onlyWay && !out.get(id)?.some((edge) => edge.handle === 'error')
+    return onlyWay && node.on_error !== 'end' && !out.get(id)?.some((edge) => edge.handle === 'error')
   }
 
   /** All that has run, or will in any case, once these nodes have run and these edges were taken. */

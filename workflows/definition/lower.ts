@@ -6,23 +6,37 @@ import type { Definition, Edge, NodeSpec } from './types.ts'
 /** A definition, and where its nodes and edges were written: JSON Pointers into what the author sent. */
 export interface Lowered {
   definition: Definition
+  /** Handles that were written to lead to `end`, which no edge tells. */
+  ends: Edge[]
   nodePath(id: string): string
   edgePath(edge: Edge): string
 }
 
-/** Turns an authoring spec into a definition: `next` becomes edges. */
+/**
+ * Turns an authoring spec into a definition: `next` becomes edges. What leads to `end` is none; of an error handle
+ * `on_error` says it, for without either a failure would fail the run.
+ */
 export function lowerSpec(spec: Spec): Lowered {
   const ids = Object.keys(spec.nodes)
   const places = new Map<Edge, string>()
   ids.forEach((id, index) => {
     for (const [edge, path] of edgesOf(id, spec.nodes[id]!, ids[index + 1])) places.set(edge, path)
   })
+  const written = [...places.keys()]
+  const edges = written.filter(({ to }) => to !== 'end')
+  const ends = written.filter(({ to }) => to === 'end')
+  const leads = (id: string, all: Edge[]) => all.some(({ from, handle }) => from === id && handle === 'error')
   return {
     definition: {
       ...common(spec),
-      nodes: ids.map((id) => nodeSpec(id, spec.nodes[id]!)),
-      edges: [...places.keys()],
+      nodes: ids.map((id) => {
+        const node = spec.nodes[id]!
+        const settled = leads(id, ends) && !leads(id, edges) ? ({ on_error: 'end' } as const) : {}
+        return nodeSpec(id, { ...settled, ...given(node) })
+      }),
+      edges,
     },
+    ends,
     nodePath: (id) => pointer('nodes', id),
     edgePath: (edge) => places.get(edge) ?? pointer('nodes', edge.from),
   }
@@ -56,7 +70,9 @@ function edgesOf(id: string, node: SpecNode, following: string | undefined): [Ed
   const { next } = node
   if (next === undefined)
     return following === undefined || first === '' ? [] : [[{ from: id, handle: first, to: following }, path]]
-  if (typeof next === 'string' || Array.isArray(next)) return leading(id, first, next, `${path}/next`)
+  // A plain `end` may follow what has no handle.
+  if (typeof next === 'string' || Array.isArray(next))
+    return leading(id, first, next, `${path}/next`).filter(([{ to }]) => to !== 'end')
   return Object.entries(next).flatMap(([handle, to]) =>
     leading(id, handle, to, `${path}/next${pointer(handle)}`),
   )
@@ -66,7 +82,7 @@ function leading(from: string, handle: string, to: string | string[], path: stri
   const all = Array.isArray(to)
     ? to.map((id, index) => [id, `${path}/${index}`] as const)
     : [[to, path] as const]
-  return all.filter(([id]) => id !== 'end').map(([id, place]) => [{ from, handle, to: id }, place])
+  return all.map(([id, place]) => [{ from, handle, to: id }, place])
 }
 
 /** Without the members that are undefined. */

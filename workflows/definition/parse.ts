@@ -34,7 +34,12 @@ export interface ParsedYaml {
   locate(path: string, atKey?: boolean): Position
 }
 
-/** Parses one YAML document without aliases or tags. Never throws; with problems, `value` may be incomplete. */
+/** What the tags of YAML's core schema name is what JSON has too; the others would be lost on the way. */
+const JSON_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
+/** Text that PostgreSQL cannot hold (NUL) or that is no text (half a surrogate pair); YAML can escape both. */
+const NOT_TEXT = /\0|\p{Surrogate}/u
+
+/** Parses one YAML document of what JSON has, without aliases. Never throws; with problems, `value` may be incomplete. */
 export function parseYaml(text: string): ParsedYaml {
   const limit = beyondLimits(text)
   const start = { line: 1, column: 1 }
@@ -98,13 +103,35 @@ function read(node: ParsedNode | null, path: string, reading: Reading, key?: num
     reading.problems.push({ code: 'yaml_alias', message: 'aliases are not available: write it out', path })
     return null
   }
+  if (node?.tag !== undefined && !JSON_TAG.test(node.tag)) {
+    const message = `${node.tag.replace('tag:yaml.org,2002:', '!!')} is not available: write the value itself`
+    reading.problems.push({ code: 'yaml_tag', message, path })
+    return null
+  }
   if (isSeq(node))
     return node.items.map((item, index) => {
       if (!isPair(item)) return read(item as ParsedNode, `${path}${pointer(index)}`, reading)
       return null
     })
   if (isMap(node)) return readMap(node.items as Pair<ParsedNode, ParsedNode | null>[], path, reading)
-  return isScalar(node) ? plain(node.value) : null
+  return isScalar(node) ? readScalar(node.value, path, reading) : null
+}
+
+/** YAML knows more values than JSON, and more than a database keeps. */
+function readScalar(value: unknown, path: string, reading: Reading): unknown {
+  const refuse = (message: string, hint: string) => {
+    reading.problems.push({ code: 'yaml_value', message, path, hint })
+    return null
+  }
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return refuse('this is no number that JSON has', 'put it in quotes')
+    if (Number.isInteger(value) && !Number.isSafeInteger(value))
+      return refuse('this number has more digits than are kept', 'put it in quotes')
+    return value
+  }
+  if (typeof value === 'string' && NOT_TEXT.test(value))
+    return refuse('this text contains NUL or half a surrogate pair', 'leave the escape out')
+  return typeof value === 'string' || typeof value === 'boolean' ? value : null
 }
 
 function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, reading: Reading): unknown {
@@ -119,6 +146,14 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
     const inner = `${path}${pointer(name)}`
     const double = entries.has(name)
     const value = read(pair.value, inner, reading, pair.key.range?.[0])
+    // `__proto__` would get lost in any code that copies objects.
+    if (name === '__proto__' || NOT_TEXT.test(name))
+      reading.problems.push({
+        code: 'yaml_value',
+        message: 'this key is not allowed',
+        path: inner,
+        atKey: true,
+      })
     if (double)
       reading.problems.push({
         code: 'duplicate_key',
@@ -129,12 +164,6 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
     entries.set(name, value)
   }
   return Object.fromEntries(entries)
-}
-
-/** YAML knows numbers that JSON does not. */
-function plain(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
-  return typeof value === 'string' || typeof value === 'boolean' ? value : null
 }
 
 function beyondLimits(text: string): string | undefined {

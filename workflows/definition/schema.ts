@@ -67,7 +67,12 @@ const node = {
   config: z.record(z.string(), z.unknown()).default({}),
   retry: retry.optional(),
   timeout: upTo('1d').optional(),
-  on_error: z.enum(['fail', 'continue']).optional(),
+  on_error: z
+    .enum(['fail', 'continue', 'end'])
+    .optional()
+    .describe(
+      'After an error that no edge of the `error` handle takes: `fail` the run (default), `continue` by the first handle, or `end` this branch, as `next: {error: end}` says too.',
+    ),
   when: z.union([z.string(), z.boolean().transform(String)]).optional(),
   join: z.enum(['all', 'any']).optional(),
 }

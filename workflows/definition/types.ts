@@ -32,6 +32,8 @@ export interface InputSpec {
   default?: unknown
 }
 
+export type OnError = 'fail' | 'continue' | 'end'
+
 export interface NodeSpec {
   id: string
   type: string
@@ -41,8 +43,11 @@ export interface NodeSpec {
   retry?: RetrySpec
   /** Of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
-  /** `fail` (default): an error without a connected `error` handle ends the run. `continue`: it leaves by the first handle. */
-  on_error?: 'fail' | 'continue'
+  /**
+   * Where the `error` handle has no edge. `fail` (default): an error ends the run. `continue`: the node leaves by its
+   * first handle. `end`: it leaves by `error`, and its branch ends there.
+   */
+  on_error?: OnError
   /** A placeholder; where it renders false the node is skipped. */
   when?: string
   /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first taken. */
@@ -79,7 +84,7 @@ export interface PlanNode {
   config: Record<string, unknown>
   when?: string
   join: 'all' | 'any'
-  on_error: 'fail' | 'continue'
+  on_error: OnError
   retry: RetryPolicy
   /** Of one attempt. */
   timeout_ms: number

@@ -75,6 +75,7 @@ function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
   const index = new Map(nodes.map((node, at) => [node.id, at]))
   return {
     definition: { ...common(raw), nodes, edges },
+    ends: [],
     nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
     edgePath: (edge) => pointer('edges', edges.indexOf(edge)),
   }

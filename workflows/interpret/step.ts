@@ -43,9 +43,9 @@ export function step(plan: Plan, states: NodeStates): Step {
   return { ready: ready.map((node) => node.id), skipped }
 }
 
-/** The handle that a failed node leaves by: its error handle where that leads somewhere; null fails the run. */
+/** The handle that a failed node leaves by: its error handle where that leads somewhere or to the end; null fails the run. */
 export function errorHandle(node: PlanNode, firstHandle: string): string | null {
-  if (node.next.error?.length) return 'error'
+  if (node.next.error?.length || node.on_error === 'end') return 'error'
   return node.on_error === 'continue' ? firstHandle : null
 }
 

@@ -41,6 +41,9 @@ describe('validation', () => {
   h: {type: stop, config: {status: "{{ trigger.status }}"}}`,
       'inputs: {n: {type: number, default: 5}}',
     ),
+    'tags of what JSON has, an error handle that leads to the end':
+      spec(`  a: {type: api_request, config: {url: "https://x.test", query: {n: !!str 1}}, next: {success: b, error: end}}
+  b: {type: stop}`),
     'a switch, an error handle, and a default for what may be missing':
       spec(`  a: {type: switch, config: {value: "{{ trigger.kind }}", cases: {won: [won, closed], lost: lost}}, next: {won: b, lost: c, default: end}}
   b: {type: api_request, config: {url: "https://x.test"}, next: {success: d, error: c}}
@@ -84,6 +87,34 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     ['YAML that does not parse', 'name: Test\nnodes: {a: [', 'yaml_syntax', 2, 13],
     ['two documents', 'name: a\n---\nname: b', 'yaml_syntax', 2, 1],
     ['an alias', 'name: &n Test\ndescription: *n\nnodes: {a: {type: stop}}', 'yaml_alias', 2, 14],
+    ['a tag of what JSON lacks', spec(set('a').replace('1', '!!binary aGVsbG8=')), 'yaml_tag', 3, 55],
+    ['a mapping that JSON lacks', spec(set('a').replace('1', '!!set {b, c}')), 'yaml_tag', 3, 43],
+    [
+      'a number that JSON lacks',
+      spec(set('a').replace('1', '.inf')),
+      'yaml_value',
+      3,
+      46,
+      'put it in quotes',
+    ],
+    [
+      'more digits than are kept',
+      spec(set('a').replace('1', '9007199254740993')),
+      'yaml_value',
+      3,
+      46,
+      'put it in quotes',
+    ],
+    ['an escaped NUL', 'name: x\ndescription: "\\0"\nnodes: {a: {type: stop}}', 'yaml_value', 2, 14],
+    ['half a surrogate pair', 'name: "s\\uD800"\nnodes: {a: {type: stop}}', 'yaml_value', 1, 7],
+    ['a NUL in a key', spec(set('a').replace('x:', '"\\0":')), 'yaml_value', 3, 43],
+    [
+      'a key that reaches for a prototype',
+      spec(`${set('a')}\n  __proto__: {type: stop}`),
+      'yaml_value',
+      4,
+      3,
+    ],
     ['nesting without end', `name: ${'['.repeat(2000)}`, 'yaml_limit', 1, 1],
     ['a key written twice', spec('  a: {type: stop}\n  a: {type: stop}'), 'duplicate_key', 4, 3],
     ['no name', 'nodes: {a: {type: stop}}', 'missing_key', 1, 1],
@@ -136,6 +167,14 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       3,
       46,
       'did you mean success?',
+    ],
+    [
+      'an unknown handle that leads to the end',
+      spec('  a: {type: delay, config: {for: 1s}, next: {success: b, eror: end}}\n  b: {type: stop}'),
+      'unknown_handle',
+      3,
+      58,
+      'did you mean error?',
     ],
     ['something after stop', spec('  a: {type: stop, next: b}\n  b: {type: stop}'), 'unknown_handle', 3, 19],
     [
