@@ -116,15 +116,18 @@ describe('carrying out one node', () => {
   it('keeps no secret of a call: neither what it was sent with nor what could not be rendered', async () => {
     const call = {
       method: 'POST',
-      url: 'https://example.com/',
+      url: 'https://ada:hunter2@example.com/a?page=1&access%5Ftoken=hunter2&q=x#part',
       headers: { Authorization: 'Bearer hunter2', 'X-Api-Key': 'hunter2', Accept: 'text/plain' },
       query: { api_key: 'hunter2', page: 1 },
+      body: { user: 'ada', login: [{ password: 'hunter2' }], client_secret: 'hunter2' },
     }
     const sent = await run(call, {}, 'api_request')
     assert.deepEqual(sent.input, {
       ...call,
+      url: 'https://ada:[masked]@example.com/a?page=1&access%5Ftoken=[masked]&q=x#part',
       headers: { Authorization: '[masked]', 'X-Api-Key': '[masked]', Accept: 'text/plain' },
       query: { api_key: '[masked]', page: 1 },
+      body: { user: 'ada', login: [{ password: '[masked]' }], client_secret: '[masked]' },
     })
     const failed = await run({ fields: { a: 'Bearer hunter2 {{ inputs.missing }}' } })
     assert.equal(failed.status, 'failed')

@@ -78,7 +78,10 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
 
 function evaluate(expression: Value, { scope, limits }: Rendering, { until }: Budget): unknown {
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
-  return toValue(settle(expression.value(context, false), until)) ?? null
+  const value = toValue(settle(expression.value(context, false), until)) ?? null
+  // JSON would make null of it.
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is no number')
+  return value
 }
 
 /** What LiquidJS's own toValueSync does, with a look at the clock at every step. */

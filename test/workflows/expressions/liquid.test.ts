@@ -93,6 +93,8 @@ describe('placeholders', () => {
     }
   })
 
+  it('fail where a number has no result', () => fails('{{ inputs.n | divided_by: 0 }}', /is no number/))
+
   it('tell that something is missing between two values', () =>
     fails('{{ inputs.n inputs.text }}', /operator or a filter/))
 
