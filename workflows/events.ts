@@ -1,11 +1,11 @@
 import { nearest } from './definition/errors.ts'
 
-/** An event that the service itself raises. To add one: a line below, and the code that inserts it. */
-export interface ServiceEvent {
+/** An event that an outgoing webhook can select. */
+export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` is: a record of this kind, or a run. */
-  subject: 'contact' | 'company' | 'deal' | 'task' | 'note' | 'activity' | 'run'
+  /** What `data` is: a record of this kind, a run, or what the `emit_event` node that raises it gives. */
+  subject: 'contact' | 'company' | 'deal' | 'task' | 'note' | 'activity' | 'run' | 'any'
 }
 
 const KINDS = ['contact', 'company', 'deal', 'task', 'note', 'activity'] as const
@@ -19,8 +19,8 @@ const ACTIONS = {
   merged: 'merged with another',
 }
 
-/** The catalogue; any other `<entity>.<action>` can be raised by an `emit_event` node. */
-export const SERVICE_EVENTS: readonly ServiceEvent[] = [
+/** What the service itself raises. To add one: a line below, and the code that inserts it. */
+const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   ...KINDS.flatMap((kind) =>
     Object.entries(ACTIONS).map(([action, done]) => ({
       name: `${kind}.${action}`,
@@ -38,6 +38,13 @@ export const SERVICE_EVENTS: readonly ServiceEvent[] = [
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },
 ]
 
+/** The catalogue; an `emit_event` node can raise any other `<entity>.<action>`, of which two have a name of their own. */
+export const EVENTS: readonly CatalogueEvent[] = [
+  ...SERVICE_EVENTS,
+  { name: 'invoice.created', title: 'An invoice was created, as an emit_event node tells', subject: 'any' },
+  { name: 'invoice.paid', title: 'An invoice was paid, as an emit_event node tells', subject: 'any' },
+]
+
 /** `<entity>.<action>`, such as `invoice.paid`. */
 export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/
 
@@ -46,7 +53,7 @@ const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
 /** What an endpoint can ask for beside single events: all of an entity, `contact.*`, or all, `*`. */
 export const isWildcard = (name: string) => name === '*' || ENTITY_EVENTS.test(name)
 
-const PATTERNS = [...new Set(SERVICE_EVENTS.flatMap(({ name }) => [name, `${name.split('.')[0]}.*`]))]
+const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => [name, `${name.split('.')[0]}.*`]))]
 
 /**
  * What a name that the catalogue does not have was meant to be, as far as that is certain enough to refuse it: one
@@ -62,7 +69,7 @@ export const nearestEvent = (name: string): string | undefined => nearest(name, 
 export function exampleEvent(pattern: string): string {
   const entity = pattern === '*' ? 'contact' : pattern.split('.')[0]
   if (!isWildcard(pattern)) return pattern
-  const known = SERVICE_EVENTS.find(({ name }) => name.startsWith(`${entity}.`))
+  const known = EVENTS.find(({ name }) => name.startsWith(`${entity}.`))
   return known?.name ?? `${entity}.created`
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../db/outgoing/deliveries.ts'
 import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
 import type { Tenant } from '../../db/tenancy.ts'
-import { exampleEvent, SERVICE_EVENTS } from '../../workflows/events.ts'
+import { EVENTS, exampleEvent } from '../../workflows/events.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { eventExample } from '../v1/event-examples.ts'
@@ -126,6 +126,6 @@ const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
 })
 
 function exampleOf(name: string): Record<string, unknown> {
-  const event = SERVICE_EVENTS.find((one) => one.name === name)
+  const event = EVENTS.find((one) => one.name === name)
   return event ? eventExample(event) : { id: '01890a5d-ac96-774b-bcce-b302099a8057' }
 }

@@ -3,7 +3,7 @@ import { recordExample } from '../../db/records/examples.ts'
 import type { KindEvent } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
 import { recordSchema } from '../../db/records/schemas.ts'
-import type { ServiceEvent } from '../../workflows/events.ts'
+import type { CatalogueEvent } from '../../workflows/events.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const TIME = '2026-01-31T09:30:00.000Z'
@@ -21,25 +21,30 @@ const run = z.object({
   created_at: z.iso.datetime(),
 })
 
-const isMerge = ({ name }: ServiceEvent) => name.endsWith('.merged')
+const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
 const mergedFrom = { merged_from: z.uuid().describe('The record that went into this one, and is gone.') }
 
-/** Undefined for runs. */
-const kindOf = ({ subject }: ServiceEvent) =>
+/** Of an event that only an `emit_event` node raises, as an accounting system's webhook could lead to. */
+const other = z.looseObject({ id: z.string().optional() })
+const otherExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
+
+/** Undefined for runs, and for what is no record of ours. */
+const kindOf = ({ subject }: CatalogueEvent) =>
   entityNames.find((entity) => entities[entity].object === subject)
 
 /** What `data` of an event holds, as JSON Schema. */
-export function eventSchema(event: ServiceEvent): Record<string, unknown> {
+export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
   // Of the shape alone: the kind's own schema is a reference into the OpenAPI document.
   const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
-  return z.toJSONSchema(shape ? z.object(shape) : run, { io: 'output', unrepresentable: 'any' })
+  const schema = shape ? z.object(shape) : event.subject === 'run' ? run : other
+  return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
 }
 
 /** `data` as a receiver could get it. */
-export function eventExample(event: ServiceEvent): Record<string, unknown> {
+export function eventExample(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
-  if (!kind) return runExample(event)
+  if (!kind) return event.subject === 'run' ? runExample(event) : otherExample
   return {
     ...recordExample(entities[kind], specialOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
@@ -48,7 +53,7 @@ export function eventExample(event: ServiceEvent): Record<string, unknown> {
 }
 
 /** The old values of the changed fields, as the example has them; undefined where the event tells of no update. */
-export function previousExample(event: ServiceEvent): Record<string, unknown> | undefined {
+export function previousExample(event: CatalogueEvent): Record<string, unknown> | undefined {
   if (event.name.endsWith('.updated')) return { external_id: 'crm-7' }
   const kind = kindOf(event)
   const special = specialOf(event)
@@ -59,12 +64,12 @@ export function previousExample(event: ServiceEvent): Record<string, unknown> | 
 }
 
 /** What the kind says of an event of its own, such as `deal.won`. */
-function specialOf(event: ServiceEvent): KindEvent | undefined {
+function specialOf(event: CatalogueEvent): KindEvent | undefined {
   const kind = kindOf(event)
   return kind && entities[kind].events?.[event.name.slice(event.name.indexOf('.') + 1)]
 }
 
-function runExample(event: ServiceEvent) {
+function runExample(event: CatalogueEvent) {
   const status = event.name === 'workflow.started' ? 'running' : event.name.split('.')[1]!
   return {
     id: ID,

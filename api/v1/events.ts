@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Page } from '../../db/page.ts'
-import { SERVICE_EVENTS, type ServiceEvent } from '../../workflows/events.ts'
+import { type CatalogueEvent, EVENTS } from '../../workflows/events.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { eventExample, eventSchema, previousExample } from './event-examples.ts'
@@ -10,7 +10,11 @@ const event = z
     object: z.literal('event_type'),
     name: z.string(),
     description: z.string(),
-    subject: z.string().meta({ description: 'What `data` is: a record of this kind, or a run.' }),
+    subject: z
+      .string()
+      .meta({
+        description: 'What `data` is: a record of this kind, a run, or `any`: what an emit_event node gives.',
+      }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z
       .object({
@@ -26,7 +30,7 @@ const event = z
 
 /** Whole, as one page. */
 const CATALOGUE: Page<z.input<typeof event>> = {
-  data: SERVICE_EVENTS.map((event) => ({
+  data: EVENTS.map((event) => ({
     object: 'event_type',
     name: event.name,
     description: event.title,
@@ -34,11 +38,11 @@ const CATALOGUE: Page<z.input<typeof event>> = {
     data_schema: eventSchema(event),
     example: deliveryExample(event),
   })),
-  limit: SERVICE_EVENTS.length,
+  limit: EVENTS.length,
   offset: 0,
   has_more: false,
   next_cursor: null,
-  total: SERVICE_EVENTS.length,
+  total: EVENTS.length,
   total_is_estimate: false,
 }
 
@@ -50,13 +54,13 @@ export const eventRoutes: Route[] = [
     id: 'listEvents',
     tag: 'Events',
     summary: 'List events',
-    description: 'The events that the service itself raises, and that an outgoing webhook can select.',
+    description: 'The events that an outgoing webhook can select; an emit_event node can raise others.',
     response: { status: 200, schema: listEnvelope(event) },
     handler: async () => presentList(CATALOGUE),
   }),
 ]
 
-function deliveryExample(event: ServiceEvent) {
+function deliveryExample(event: CatalogueEvent) {
   const data = eventExample(event)
   const previous = previousExample(event)
   return {

@@ -1,4 +1,4 @@
-import { EVENT_NAME, misspelt, SERVICE_EVENTS } from '../events.ts'
+import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
 import { checkConfig, saidOf } from './config.ts'
@@ -148,7 +148,7 @@ export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[
                   path: `/trigger/events/${index}`,
                   ...didYouMean(
                     name,
-                    SERVICE_EVENTS.map((event) => event.name),
+                    EVENTS.map((event) => event.name),
                   ),
                 },
               ],

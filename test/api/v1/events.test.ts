@@ -36,6 +36,8 @@ describe('the catalogue of events', () => {
       for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
     }
     assert.ok(events.has('workflow.failed'))
+    for (const name of ['invoice.created', 'invoice.paid'])
+      assert.deepEqual([events.get(name)?.subject, events.get(name)?.example.event], ['any', name])
   })
 
   it('gives each the schema of its data, and an example that keeps to it', () => {
