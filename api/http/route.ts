@@ -54,7 +54,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * What only the database can say of a request that is refused as invalid anyway, so that everything is told at once.
    * Query and body are as they were sent, whatever that is.
    */
-  otherIssues?: (request: Pick<RouteRequest, 'caller' | 'tenant'>, sent: Sent) => Promise<Issue[]>
+  otherIssues?: (
+    request: Pick<RouteRequest<Params>, 'caller' | 'params' | 'tenant'>,
+    sent: Sent,
+  ) => Promise<Issue[]>
 }
 
 export type RawQuery = Record<string, string | string[]>

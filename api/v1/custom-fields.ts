@@ -94,7 +94,7 @@ function routesOf(entity: EntityName): Route[] {
       id: `update${kind}CustomField`,
       summary: `Change the definition of a custom field of ${entity}`,
       description:
-        'Absent is unchanged. No value is ever lost by it: another type, fewer options or `unique` are refused with 409 and examples while stored values contradict them; values that only need another form are rewritten, each record getting a new version. The name never changes. Takes If-Match.',
+        'Absent is unchanged. No value is ever lost by it: another type, fewer options or `unique` are refused with 409 and examples while stored values contradict them; values that only need another form are rewritten, each record getting a new version. Deleted records are not looked at: one that is restored keeps the value that it had, until it is changed. The name never changes. Takes If-Match.',
       body: updateBody,
       response: { status: 200, schema: shown },
       example: { options: ['gold', 'silver', 'bronze'] },

@@ -49,7 +49,7 @@ function listNote(entity: EntityName): string {
 }
 
 const PATCH =
-  'Absent is unchanged, null is cleared, custom_fields are merged key by key, an address is replaced as a whole. With If-Match and the ETag that was read, a change that came in between is answered 412.'
+  'Absent is unchanged, null is cleared, custom_fields are merged key by key (a value that the record has already is always taken), an address is replaced as a whole. With If-Match and the ETag that was read, a change that came in between is answered 412.'
 
 /** What a reference field does to links, where the kind has one. */
 function primaryNote(entity: EntityName): string {
@@ -101,7 +101,7 @@ function routesOf(entity: EntityName): Route[] {
         requireScopes(caller, linkScopes(entity, body, true))
         return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
       },
-      otherIssues: (request, { body }) => bodyIssues(request, entity, body, true),
+      otherIssues: (request, { body }) => bodyIssues(request, entity, body),
     }),
     route({
       ...common,
@@ -142,7 +142,7 @@ function routesOf(entity: EntityName): Route[] {
           await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, sole: true })),
         )
       },
-      otherIssues: (request, { body }) => bodyIssues(request, entity, body, false),
+      otherIssues: (request, { body }) => bodyIssues(request, entity, body, request.params.entity_id),
     }),
     route({
       ...common,
@@ -185,10 +185,10 @@ const bodyIssues = (
   { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
   entity: EntityName,
   body: unknown,
-  creates: boolean,
+  changes?: string,
 ) => {
   const mayLink = (to: EntityName) => allows(caller.scopes, `${to}:write`)
-  return tenant((tx) => inputIssues(tx, entity, body, { creates, mayLink }))
+  return tenant((tx) => inputIssues(tx, entity, body, { changes, mayLink }))
 }
 
 /** What a list of records answers: `ContactList`. */

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { Issue } from '../errors.ts'
 import type { Tenant } from '../tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
+import { holdRules, type Rules } from './custom-fields/rules.ts'
 import { MAX_FIELDS } from './custom-fields/shape.ts'
-import { preparedCustomFields, readCustomFields } from './custom-fields/values.ts'
+import { changesAmong, preparedCustomFields, readCustomFields } from './custom-fields/values.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { referenceIssues, referencesOf, userFields } from './references.ts'
 import type { AgxRecord } from './schemas.ts'
+import { findRecord } from './store.ts'
 
 const id = z.uuid().toLowerCase()
 
@@ -17,13 +18,14 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
 /**
  * What only the database can say of a record that a client wants to create or to change: custom fields that are not as
  * they are defined, references to nothing. It is asked where something else is wrong with the input, which may
- * therefore be anything, so that everything is told at once.
+ * therefore be anything, so that everything is told at once. `changes`: the id of the record that would be changed;
+ * undefined for a new one.
  */
 export async function inputIssues(
   tx: Tenant,
   entity: EntityName,
   input: unknown,
-  { creates, mayLink }: { creates: boolean; mayLink: (to: EntityName) => boolean },
+  { changes, mayLink }: { changes?: string | undefined; mayLink: (to: EntityName) => boolean },
 ): Promise<Issue[]> {
   const given = asObject(input)
   if (!given) return []
@@ -32,7 +34,7 @@ export async function inputIssues(
   const rules = await holdRules(tx, entity)
   // That they are too many has been said.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
-  const ofFields = readable ? (creates ? preparedCustomFields : readCustomFields)(rules, fields).issues : []
+  const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
   const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
   const names = [...userFields(kind), ...references.map(([name]) => name)]
   const ids = names.flatMap((name) => {
@@ -42,4 +44,16 @@ export async function inputIssues(
   const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord
   const ofReferences = await referenceIssues(tx, kind, [{ record }])
   return [...ofFields, ...(ofReferences.get(record.id) ?? [])]
+}
+
+async function fieldIssues(
+  tx: Tenant,
+  entity: EntityName,
+  rules: Rules,
+  fields: Record<string, unknown>,
+  changes: string | undefined,
+): Promise<Issue[]> {
+  if (changes === undefined) return preparedCustomFields(rules, fields).issues
+  const record = await findRecord(tx, entity, changes)
+  return readCustomFields(rules, changesAmong(record?.custom_fields, fields)).issues
 }

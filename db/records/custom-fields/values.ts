@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../errors.ts'
 import type { Rules } from './rules.ts'
 import { isPlain, tooMuch, withoutNulls } from './shape.ts'
@@ -29,11 +30,11 @@ export function preparedCustomFields(
 }
 
 /**
- * What a patch makes of them: merged key by key, a key that is null is gone. Only what the patch names is checked, so
+ * What a patch makes of them: merged key by key, a key that is null is gone. Only what the patch changes is checked, so
  * that a record from before a definition can still be changed elsewhere. Throws `validation_error`.
  */
 export function changedCustomFields(rules: Rules, before: unknown, patch: unknown): Record<string, unknown> {
-  const { values, issues } = readCustomFields(rules, patch)
+  const { values, issues } = readCustomFields(rules, changesAmong(before, patch))
   const fields = patch === null ? {} : withoutNulls({ ...(before as object), ...values })
   for (const [name, definition] of Object.entries(rules.definitions)) {
     const cleared = values[name] === null || Object.hasOwn(before as object, name)
@@ -42,6 +43,18 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
   issues.push(...tooMuch(fields))
   if (issues.length > 0) throw invalid(issues)
   return fields
+}
+
+/**
+ * Of what a patch names all that is not stored just so. What a client has read it may send back, also where a definition
+ * that came, or changed, since would refuse it: that of a deleted record is not looked at when an option goes.
+ */
+export function changesAmong(before: unknown, patch: unknown): Record<string, unknown> {
+  const stored = new Map(Object.entries((before ?? {}) as object))
+  const given = Object.entries((patch ?? {}) as object)
+  return Object.fromEntries(
+    given.filter(([name, value]) => !stored.has(name) || !isDeepStrictEqual(stored.get(name), value)),
+  )
 }
 
 /** Each value as its definition reads it, and what is wrong with those that it does not. */

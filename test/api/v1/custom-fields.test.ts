@@ -242,6 +242,31 @@ describe('/v1/custom-fields', () => {
     await api.request('DELETE', one)
   })
 
+  it('takes back what a record holds since before an option was removed, and names other faults only', async () => {
+    await define(tier)
+    const path = '/v1/objects/contacts'
+    const made = await api.request('POST', path, {
+      body: { first_name: 'Ada', custom_fields: { tier: 'gold' } },
+    })
+    const one = `${path}/${made.body.id}`
+    await api.request('DELETE', one)
+    const changed = await api.request('PATCH', '/v1/custom-fields/contacts/tier', {
+      body: { options: ['silver'] },
+    })
+    assert.equal(changed.status, 200)
+    const { custom_fields } = (await api.request('POST', `${one}/restore`)).body
+    assert.deepEqual(custom_fields, { tier: 'gold' })
+    const refused = await api.request('PATCH', one, { body: { email: 'x', custom_fields } })
+    assert.deepEqual(
+      refused.body.detail.map(({ loc }: { loc: string[] }) => loc),
+      [['body', 'email']],
+    )
+    const edited = await api.request('PATCH', one, { body: { email: 'ada@x.example', custom_fields } })
+    assert.deepEqual([edited.status, edited.body.custom_fields], [200, { tier: 'gold' }])
+    await api.request('DELETE', one)
+    await api.request('DELETE', '/v1/custom-fields/contacts/tier')
+  })
+
   it('tells what a definition never changes from what it does not have', async () => {
     const { body } = await define(tier)
     const { status, body: answer } = await api.request('PATCH', '/v1/custom-fields/contacts/tier', {

@@ -137,6 +137,32 @@ describe('custom-field definitions', () => {
       assert.equal(data.length, 1)
     })
 
+    it('take back what is stored already, though a definition would refuse it now', async () => {
+      await define('tier', { type: 'select', options: OPTIONS })
+      const { id } = await contact({ tier: 'Gold', other: 'x' })
+      await records.delete('contacts', id)
+      await records.tenant((tx) => updateDefinition(tx, 'contacts', 'tier', { options: ['Silver'] }))
+      await records.tenant((tx) =>
+        tx
+          .trx('organizations')
+          .where({ id: tx.organizationId })
+          .update({ settings: { strict_custom_fields: true } }),
+      )
+      await records.restore('contacts', id)
+      const stored = { tier: 'gold', other: 'x' }
+      const patch = { job_title: 'Countess', custom_fields: stored }
+      assert.deepEqual((await records.update('contacts', id, patch)).custom_fields, stored)
+      const [one] = await records.tenant((tx) =>
+        updateMany(tx, 'contacts', [{ id, patch: { ...patch, job_title: 'Analyst' } }]),
+      )
+      assert.ok(one && 'record' in one)
+      const wrong = records.update('contacts', id, { custom_fields: { tier: 'GOLD', other: 'y' } })
+      assert.equal((await issuesOf(wrong)).length, 2)
+      assert.deepEqual(await fieldsOf(id), stored)
+      await records.update('contacts', id, { custom_fields: { tier: 'silver', other: null } })
+      assert.deepEqual(await fieldsOf(id), { tier: 'Silver' })
+    })
+
     it('accept nothing else where the organization is strict', async () => {
       records = recordsOf(db, await createOrganization(db, { settings: { strict_custom_fields: true } }))
       await define('tier', { type: 'text' })
