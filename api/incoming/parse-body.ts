@@ -82,7 +82,10 @@ function parseForm(text: string, charset: Charset): unknown {
   }
 }
 
+/** Where the text of an element is that has attributes, or elements, beside it. */
+export const TEXT = '#text'
 const CDATA = '#cdata'
+const ATTRIBUTES = '#attributes'
 
 function parseXml(text: string): unknown {
   // Entities are where XML bombs live; no webhook needs a document type.
@@ -97,6 +100,8 @@ function parseXml(text: string): unknown {
     processEntities: false,
     ignoreAttributes: false,
     attributeNamePrefix: '',
+    attributesGroupName: ATTRIBUTES,
+    textNodeName: TEXT,
     parseTagValue: false,
     parseAttributeValue: false,
     ignoreDeclaration: true,
@@ -108,13 +113,18 @@ function parseXml(text: string): unknown {
     attributeValueProcessor: (_name, value) => decodeEntities(value),
   })
   try {
-    const document = parser.parse(text) as Payload
-    const root = joinCdata(Object.values(document)[0])
-    return typeof root === 'object' ? root : { [Object.keys(document)[0]!]: root }
+    const [[name, root] = ['', '']] = Object.entries(parser.parse(text) as Payload)
+    const element = elementOf(root)
+    return isText(element) && !hasElements(root) ? { [name]: element } : element
   } catch {
     throw new AppError('invalid_request', 'the XML nests too deeply, or uses a name that is not allowed')
   }
 }
+
+const isText = (element: unknown) => typeof element === 'string' || Object.hasOwn(Object(element), TEXT)
+
+const hasElements = (parsed: unknown) =>
+  typeof parsed === 'object' && Object.keys(Object(parsed)).some((name) => !name.startsWith('#'))
 
 const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
@@ -130,15 +140,21 @@ function decodeEntities(text: string): string {
   )
 }
 
-/** Text and CDATA sections of an element as one text. */
-function joinCdata(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(joinCdata)
+/**
+ * An element that has nothing but text as that text; another as its members: elements, attributes (an element takes
+ * precedence over an attribute of its name), and what text it has, CDATA sections among it, as TEXT.
+ */
+function elementOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(elementOf)
   if (typeof value !== 'object' || value === null) return value
-  const { [CDATA]: cdata, '#text': text, ...members } = value as Payload
+  const { [ATTRIBUTES]: attributes, [CDATA]: cdata, [TEXT]: text, ...elements } = value as Payload
   const joined = `${text ?? ''}${[cdata ?? ''].flat().join('')}`
-  if (Object.keys(members).length === 0 && (cdata !== undefined || text !== undefined)) return joined
-  const rest = Object.entries(members).map(([name, member]) => [name, joinCdata(member)])
-  return Object.fromEntries(joined === '' ? rest : [...rest, ['#text', joined]])
+  const members = [
+    ...Object.entries(elements).map(([name, member]) => [name, elementOf(member)]),
+    ...Object.entries(attributes ?? {}).filter(([name]) => !Object.hasOwn(elements, name)),
+  ]
+  if (members.length === 0) return joined
+  return Object.fromEntries(joined === '' ? members : [...members, [TEXT, joined]])
 }
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])

@@ -2,7 +2,10 @@ import { isSupportedCountry } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
 import { z } from 'zod'
 
-const path = z.string().min(1).max(200).meta({ description: 'A path into the payload: `contact.emails[0]`.' })
+const path = z.string().min(1).max(200).meta({
+  description:
+    'A path into the payload: `contact.emails[0]`. Of XML it begins below the root; an element’s attributes are below it: `email.type`.',
+})
 
 const pattern = z
   .string()

@@ -1,4 +1,5 @@
 import { normalise } from '../../../db/records/synonyms.ts'
+import { TEXT } from '../parse-body.ts'
 
 /** One value of a payload with the name that its sender gave it. */
 export interface Leaf {
@@ -35,6 +36,16 @@ export function leaves(payload: unknown): Leaf[] {
     }
     if (!isObject(value)) return
     const inner = name === '' ? context : [...context, normalise(name)]
+    const { [TEXT]: text, ...attributes } = value
+    if (text !== undefined) {
+      // `<email type="work">` is named by its element, `<field name="Email">` by its attribute.
+      const labels = LABELS.filter((label) => isText(attributes[label]))
+      for (const label of [...labels.map((one) => String(attributes[one])), name])
+        walk(text, path, label, context)
+      for (const [key, member] of Object.entries(attributes))
+        if (!labels.includes(key)) walk(member, path ? `${path}.${key}` : key, key, inner)
+      return
+    }
     const answer = answerOf(value, titles, name)
     if (answer) {
       for (const label of answer.labels)

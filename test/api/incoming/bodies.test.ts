@@ -30,6 +30,11 @@ describe('what incoming webhooks take, and keep in their log', function () {
       'text/xml; charset=utf-8',
       '<c:lead xmlns:c="urn:x" email="ada@example.com"><c:name>Ada Lovelace</c:name></c:lead>',
     ],
+    [
+      'XML with attributes',
+      'application/xml',
+      '<lead><name lang="en">Ada Lovelace</name><email type="work">ada@example.com</email></lead>',
+    ],
   ]
   for (const [name, type, body] of BODIES)
     it(`${name} becomes a contact`, async () => {
@@ -43,6 +48,18 @@ describe('what incoming webhooks take, and keep in their log', function () {
       )
       assert.deepEqual(contact.created_by, { type: 'webhook', id: webhook.id })
     })
+
+  it('XML with attributes finds the contact that it made', async () => {
+    const webhook = await test.createWebhook()
+    const xml = '<lead><name>Ada L</name><email type="work">again@example.com</email></lead>'
+    const send = async () => (await test.send(webhook, xml, { 'Content-Type': 'text/xml' })).body
+    const [first, second] = [await send(), await send()]
+    assert.deepEqual([first.action, second.action], ['created', 'updated'])
+    assert.equal(second.record_id, first.record_id)
+    const [{ id }] = await test.logs(webhook)
+    const { body } = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${id}`)
+    assert.deepEqual([body.payload, body.mapped_data.sources.email], [xml, 'email'])
+  })
 
   it('a GitHub delivery that is sent again does nothing again', async () => {
     const webhook = await test.createWebhook({

@@ -51,6 +51,26 @@ describe('mapping by rules', () => {
     })
   })
 
+  it('finds the text of an XML element at its own path, and its attributes below', () => {
+    const payload = {
+      mail: { kind: 'w', '#text': 'ada@example.com' },
+      tag: [{ id: '1', '#text': 'a' }, 'b'],
+    }
+    const rules = [
+      rule('mail', 'email', { when: { path: 'mail.kind', is: 'equal', to: 'w' } }),
+      rule('mail.kind', 'custom_fields.kind'),
+      rule('mail', 'custom_fields.mail'),
+      rule('tag', 'tags'),
+      rule('tag[0]', 'first_name'),
+    ]
+    assert.deepEqual(fieldsOf(payload, ...rules), {
+      email: 'ada@example.com',
+      custom_fields: { kind: 'w', mail: 'ada@example.com' },
+      tags: ['a', 'b'],
+      first_name: 'a',
+    })
+  })
+
   it('falls back to a default where a value is missing or empty', () => {
     const source = rule('source', 'lead_source', { default: 'form' })
     assert.deepEqual(fieldsOf({}, source), { lead_source: 'form' })

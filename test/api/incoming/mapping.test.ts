@@ -65,6 +65,27 @@ describe('automatic mapping', () => {
     assert.equal(sources.email, 'email')
   })
 
+  it('reads XML by its elements, with attributes or without, and answers by the attribute that is their label', () => {
+    const read = (xml: string) => mapAutomatically(parseBody(Buffer.from(xml), 'application/xml'), 'Contact')
+    const { fields, sources } = read(
+      '<lead><name title="Dr">Ada Lovelace</name><email type="work"><![CDATA[ada@example.com]]></email></lead>',
+    )
+    assert.deepEqual([fields, sources.email], [ada, 'email'])
+    assert.deepEqual(
+      read(
+        '<form><field name="Full Name" id="1">Ada Lovelace</field><field name="Email" id="2">ada@example.com</field></form>',
+      ).fields,
+      ada,
+    )
+    const sent = 'xsi:type="xsd:string"'
+    assert.deepEqual(
+      read(
+        `<e:Envelope xmlns:e="urn:e"><e:Body><sObject xsi:type="sf:Contact"><sf:FirstName ${sent}>Ada</sf:FirstName><sf:LastName ${sent}>Lovelace</sf:LastName><sf:Email ${sent}>ada@example.com</sf:Email></sObject></e:Body></e:Envelope>`,
+      ).fields,
+      ada,
+    )
+  })
+
   it('reads a WordPress form', () => {
     const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
     const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')

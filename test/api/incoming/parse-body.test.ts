@@ -33,6 +33,20 @@ describe('bodies of incoming webhooks', () => {
       assert.deepEqual(parse(xml, type), { id: 'a&b', name: 'A & é', c: 'x &amp; <y>' })
   })
 
+  it('keeps the text of an XML element beside its attributes, which give way to elements of their name', () => {
+    const xml =
+      '<f name="Form"><name>Ada</name><mail type="w" id="7">a@b.c</mail><c k="1"><![CDATA[x]]></c><e nil="true"/></f>'
+    assert.deepEqual(parse(xml, 'application/xml'), {
+      name: 'Ada',
+      mail: { type: 'w', id: '7', '#text': 'a@b.c' },
+      c: { k: '1', '#text': 'x' },
+      e: { nil: 'true' },
+    })
+    assert.deepEqual(parse('<mail type="w">a@b.c</mail>', 'application/xml'), {
+      mail: { type: 'w', '#text': 'a@b.c' },
+    })
+  })
+
   it('refuses an XML entity bomb', () => {
     const bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
     refused(bomb, 'application/xml')

@@ -54,6 +54,16 @@ describe('the workflow of an incoming webhook', function () {
     assert.deepEqual([entry.run_id, entry.warnings], [run.id, []])
   })
 
+  it('gets the text of an XML element that has attributes', async () => {
+    const workflowId = await saved(true)
+    const webhook = await bound(workflowId)
+    const xml = '<lead><person><email type="work">xml@example.com</email></person></lead>'
+    await test.send(webhook, xml, { 'Content-Type': 'application/xml' })
+    const [run] = await runsOf(workflowId)
+    assert.deepEqual(run.inputs, { email: 'xml@example.com' })
+    assert.deepEqual(run.trigger.payload, { person: { email: { type: 'work', '#text': 'xml@example.com' } } })
+  })
+
   it('is not left behind where the record was not written', async () => {
     const workflowId = await saved(true)
     const webhook = await bound(workflowId)
