@@ -96,6 +96,16 @@ function parseXml(text: string): unknown {
   const valid = XMLValidator.validate(text)
   if (valid !== true)
     throw new AppError('invalid_request', `the body is not valid XML at line ${valid.err.line}`)
+  const document = readXml(text)
+  const [[name, root] = ['', '']] = Object.entries(document)
+  // The validator lets pass what follows the root, and the parser drops text there.
+  if (Object.keys(document).length !== 1 || Array.isArray(root) || !text.trimEnd().endsWith('>'))
+    throw new AppError('invalid_request', 'the body is not valid XML: it must be one root element')
+  const element = elementOf(root)
+  return isText(element) && !hasElements(root) ? { [name]: element } : element
+}
+
+function readXml(text: string): Payload {
   const parser = new XMLParser({
     processEntities: false,
     ignoreAttributes: false,
@@ -113,9 +123,7 @@ function parseXml(text: string): unknown {
     attributeValueProcessor: (_name, value) => decodeEntities(value),
   })
   try {
-    const [[name, root] = ['', '']] = Object.entries(parser.parse(text) as Payload)
-    const element = elementOf(root)
-    return isText(element) && !hasElements(root) ? { [name]: element } : element
+    return parser.parse(text) as Payload
   } catch {
     throw new AppError('invalid_request', 'the XML nests too deeply, or uses a name that is not allowed')
   }
