@@ -51,7 +51,8 @@ export async function execute(
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = storable(explain(error))
-    if (failure.error.code === INTERNAL)
+    // A call that was cancelled, or took too long, throws whatever its library throws then.
+    if (failure.error.code === INTERNAL && !context.signal.aborted)
       log.error(
         { run_id: context.run.id, node: context.node.id, ...causeOf(error) },
         'a node failed unexpectedly',
