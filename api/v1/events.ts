@@ -10,11 +10,9 @@ const event = z
     object: z.literal('event_type'),
     name: z.string(),
     description: z.string(),
-    subject: z
-      .string()
-      .meta({
-        description: 'What `data` is: a record of this kind, a run, or `any`: what an emit_event node gives.',
-      }),
+    subject: z.string().meta({
+      description: 'What `data` is: a record of this kind, a run, or `any`: what an emit_event node gives.',
+    }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z
       .object({
