@@ -147,7 +147,8 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
     }
     if (fingerprint) await storeDelivery(tx, webhook.id, fingerprint, answer)
     const message = `${answer.entity} ${answer.action}`
-    const more = { message, run_id: runId ?? null, warnings: warning ? [warning] : [] }
+    const warnings = [mapped.warnings ?? [], warning ?? []].flat()
+    const more = { message, run_id: runId ?? null, warnings }
     await insertLog(tx.trx, tx.organizationId, success(journey, saved.action, saved.record.id, more))
     return { success: true, message, ...answer }
   })
@@ -200,7 +201,7 @@ function baseLog(journey: Journey): NewLog {
     mapped_data: mapped && { entity: webhook.target_entity.toLowerCase(), ...mapped },
     record_id: null,
     run_id: null,
-    warnings: [],
+    warnings: mapped?.warnings ?? [],
     ...describeRequest({ headers: ctx.req.headers, bytes, verification: webhook.verification, verified }),
   }
 }

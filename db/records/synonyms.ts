@@ -28,9 +28,9 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
       'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome last',
     full_name: 'fullname name displayname completename contactname customername nomcomplet nombrecompleto',
     email:
-      'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse mailaddress',
+      'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse mailaddress emails emailaddresses',
     phone:
-      'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone whatsapp',
+      'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone whatsapp phones phonenumbers',
     mobile_phone: 'mobile mobilephone mobilenumber cell cellphone cellnumber handy',
     job_title: 'jobtitle title position role jobrole occupation designation',
     company_name:
@@ -48,8 +48,8 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     name: 'companyname company organizationname organisationname organization organisation businessname business accountname name firma unternehmen entreprise societe empresa azienda',
     domain: 'domain companydomain domainname',
     website: 'website websiteurl url homepage web site companywebsite',
-    phone: 'phone phonenumber telephone tel companyphone telefon telefono',
-    email: 'email emailaddress mail companyemail',
+    phone: 'phone phonenumber telephone tel companyphone telefon telefono phones phonenumbers',
+    email: 'email emailaddress mail companyemail emails emailaddresses',
     industry: 'industry sector branche',
     description: 'description about',
     employee_count: 'employeecount employees numberofemployees companysize size headcount',

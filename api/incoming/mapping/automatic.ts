@@ -15,19 +15,56 @@ import type { Mapped } from './types.ts'
 /**
  * Understands a payload by the names of its values: synonyms, wherever they are nested. Of several values for one field
  * the one with the better name wins, then the one that lies with the person, then the shallower, then the first.
- * Pure; the same payload always gives the same.
+ * Of a list of several records it takes the first, with a warning. Pure; the same payload always gives the same.
  */
 export function mapAutomatically(payload: unknown, target: TargetEntity): Mapped {
-  const best = new Map<string, { leaf: Leaf; score: number }>()
+  const found = matchesIn(payload, target)
+  const taken = firstRecords(found)
+  const best = new Map<string, Match>()
   const tags: Leaf[] = []
-  for (const leaf of leaves(payload)) {
-    const match = fieldFor(leaf, target)
-    if (!match) continue
-    if (match.field === 'tags') tags.push(leaf)
-    else if (match.score > (best.get(match.field)?.score ?? 0))
-      best.set(match.field, { leaf, score: match.score })
+  for (const match of found) {
+    const { entry } = match.leaf
+    if (entry && (taken.get(entry.list) ?? entry.index) !== entry.index) continue
+    if (match.field === 'tags') tags.push(match.leaf)
+    else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  return assemble(best, tags, target)
+  const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
+  const warnings = [...taken]
+    .filter(([list]) => lists.has(list))
+    .map(([list, index]) => `${list} is a list of several records: only ${list}[${index}] was taken`)
+  return { ...assemble(best, tags, target), ...(warnings.length > 0 ? { warnings } : {}) }
+}
+
+interface Match {
+  leaf: Leaf
+  field: string
+  score: number
+}
+
+function matchesIn(payload: unknown, target: TargetEntity): Match[] {
+  return leaves(payload).flatMap((leaf) => {
+    const match = fieldFor(leaf, target)
+    return match ? [{ leaf, ...match }] : []
+  })
+}
+
+/** What tells records apart: a list where two entries have the same of these is a list of records. */
+const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
+
+/** Each list of records with the index of its first: what is made must not be a mixture of several. */
+function firstRecords(matches: Match[]): Map<string, number> {
+  const first = new Map<string, number>()
+  const seen = new Map<string, Map<string, number>>()
+  for (const { leaf, field } of matches) {
+    if (!leaf.entry || !IDENTITY.has(field)) continue
+    const { list, index } = leaf.entry
+    const fields = seen.get(list) ?? new Map<string, number>()
+    seen.set(list, fields)
+    const before = fields.get(field)
+    if (before === undefined) fields.set(field, index)
+    else if (before !== index && !first.has(list)) first.set(list, Math.min(...fields.values()))
+  }
+  return first
 }
 
 function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: number } | undefined {
@@ -77,11 +114,7 @@ function plausible(field: string, value: Leaf['value']): boolean {
   return typeof value !== 'boolean'
 }
 
-function assemble(
-  best: Map<string, { leaf: Leaf; score: number }>,
-  tags: Leaf[],
-  target: TargetEntity,
-): Mapped {
+function assemble(best: Map<string, Match>, tags: Leaf[], target: TargetEntity): Mapped {
   const fields: Record<string, unknown> = {}
   const sources: Record<string, string> = {}
   const address: Record<string, string> = {}

@@ -10,6 +10,8 @@ export interface Leaf {
   /** Where it is, to be shown: `data.fields[0].value`. */
   path: string
   value: string | number | boolean
+  /** Where it lies in a list of several objects: which list (the outermost), and which of its entries. */
+  entry?: { list: string; index: number } | undefined
 }
 
 /**
@@ -19,29 +21,34 @@ export interface Leaf {
 export function leaves(payload: unknown): Leaf[] {
   const titles = questionTitles(payload)
   const found: Leaf[] = []
-  walk(payload, '', '', [])
+  // A body that is a list: what its entries are called says nothing.
+  if (isObject(payload) && Array.isArray(payload.items) && Object.keys(payload).length === 1)
+    walk(payload.items, 'items', '', { context: [] })
+  else walk(payload, '', '', { context: [] })
   return found
 
-  function walk(value: unknown, path: string, name: string, context: string[]): void {
+  function walk(value: unknown, path: string, name: string, within: Pick<Leaf, 'context' | 'entry'>): void {
     const scalar = scalarOf(value)
     if (scalar !== undefined) {
-      if (scalar !== '') found.push({ name: normalise(name), context, path, value: scalar })
+      if (scalar !== '') found.push({ name: normalise(name), path, value: scalar, ...within })
       return
     }
     if (Array.isArray(value)) {
+      const several = value.length > 1 && value.every((member) => isObject(member) && !isAnswer(member, name))
       value.forEach((member, index) => {
-        walk(member, `${path}[${index}]`, name, context)
+        const entry = within.entry ?? (several ? { list: path, index } : undefined)
+        walk(member, `${path}[${index}]`, name, { ...within, entry })
       })
       return
     }
     if (!isObject(value)) return
-    const inner = name === '' ? context : [...context, normalise(name)]
+    const inner = name === '' ? within : { ...within, context: [...within.context, normalise(name)] }
     const { [TEXT]: text, ...attributes } = value
     if (text !== undefined) {
       // `<email type="work">` is named by its element, `<field name="Email">` by its attribute.
       const labels = LABELS.filter((label) => isText(attributes[label]))
       for (const label of [...labels.map((one) => String(attributes[one])), name])
-        walk(text, path, label, context)
+        walk(text, path, label, within)
       for (const [key, member] of Object.entries(attributes))
         if (!labels.includes(key)) walk(member, path ? `${path}.${key}` : key, key, inner)
       return
@@ -49,10 +56,14 @@ export function leaves(payload: unknown): Leaf[] {
     const answer = answerOf(value, titles, name)
     if (answer) {
       for (const label of answer.labels)
-        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, context)
+        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, within)
       return
     }
     for (const [key, member] of Object.entries(value)) walk(member, path ? `${path}.${key}` : key, key, inner)
+  }
+
+  function isAnswer(value: Record<string, unknown>, name: string): boolean {
+    return value[TEXT] !== undefined || answerOf(value, titles, name) !== undefined
   }
 }
 

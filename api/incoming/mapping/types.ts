@@ -8,4 +8,6 @@ export interface Mapped {
   note?: string
   /** Where each came from, for the log and for the test: target → path in the payload. */
   sources: Record<string, string>
+  /** What of the payload was left out, for the log and for the test. */
+  warnings?: string[]
 }

@@ -61,6 +61,23 @@ describe('what incoming webhooks take, and keep in their log', function () {
     assert.deepEqual([body.payload, body.mapped_data.sources.email], [xml, 'email'])
   })
 
+  it('of a list of several the first becomes a contact, and the log row says so', async () => {
+    const webhook = await test.createWebhook()
+    const list = [{ email: 'one@example.com' }, { email: 'two@example.com' }]
+    assert.equal((await test.send(webhook, list)).body.action, 'created')
+    await test.send(webhook, [{ email: 'one' }, { email: 'two' }])
+    assert.equal((await test.send(webhook, list.slice(0, 1))).body.action, 'updated')
+    const warning = 'items is a list of several records: only items[0] was taken'
+    assert.deepEqual(
+      (await test.logs(webhook)).map((entry) => [entry.status, entry.warnings]),
+      [
+        ['Success', []],
+        ['Failed', [warning]],
+        ['Success', [warning]],
+      ],
+    )
+  })
+
   it('a GitHub delivery that is sent again does nothing again', async () => {
     const webhook = await test.createWebhook({
       verification: { type: 'github' },

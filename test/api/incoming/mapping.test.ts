@@ -86,6 +86,64 @@ describe('automatic mapping', () => {
     )
   })
 
+  const read = (body: string, type = 'application/json') =>
+    mapAutomatically(parseBody(Buffer.from(body), type), 'Contact')
+
+  it('takes a list of one for that one', () => {
+    const { fields, sources, warnings } = read('[{"email":"ada@example.com"}]')
+    assert.deepEqual(
+      [fields, sources, warnings],
+      [{ email: ada.email }, { email: 'items[0].email' }, undefined],
+    )
+  })
+
+  for (const [body, type, path] of [
+    ['[{"name":"Ada","email":"ada@example.com"},{"email":"b@x.io","phone":"12345678"}]', 'json', 'items'],
+    [
+      '{"data":[{"name":"Ada","email":"ada@example.com"},{"email":"b@x.io","phone":"1234567"}]}',
+      'json',
+      'data',
+    ],
+    [
+      '<leads><lead><name>Ada</name><email k="1">ada@example.com</email></lead><lead><email>b@x.io</email><phone>1234567</phone></lead></leads>',
+      'xml',
+      'lead',
+    ],
+  ] as const)
+    it(`takes of several records the first, unmixed and with a warning: ${body}`, () => {
+      const { fields, warnings } = read(body, `application/${type}`)
+      assert.deepEqual(fields, { first_name: 'Ada', email: ada.email })
+      assert.deepEqual(warnings, [`${path} is a list of several records: only ${path}[0] was taken`])
+    })
+
+  it('does not take for several records the lists of one: answers, addresses, steps of a form', () => {
+    const { fields, warnings } = read(
+      JSON.stringify({
+        fields: [
+          { label: 'Name', value: 'Ada Lovelace' },
+          { label: 'Your name', value: 'Ada' },
+          { label: 'Phone', value: '+4420 7946 0000' },
+        ],
+        steps: [{ job_title: 'Countess' }, { email: ada.email }],
+        addresses: [{ city: 'London' }, { country: 'GB' }],
+        emails: [{ value: 'b@example.com' }, { value: 'c@example.com' }],
+      }),
+    )
+    assert.deepEqual(fields, {
+      ...ada,
+      phone: '+4420 7946 0000',
+      job_title: 'Countess',
+      address: { city: 'London', country: 'GB' },
+    })
+    assert.equal(warnings, undefined)
+  })
+
+  it('takes the first of several addresses of one person', () => {
+    for (const emails of [['ada@example.com', 'b@x.io'], [{ value: 'ada@example.com' }], 'ada@example.com'])
+      assert.equal(read(JSON.stringify({ emails })).fields.email, ada.email)
+    assert.equal(read('{"phones":["+442079460000"]}').fields.phone, '+442079460000')
+  })
+
   it('reads a WordPress form', () => {
     const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
     const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')
