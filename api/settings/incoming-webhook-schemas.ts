@@ -63,7 +63,10 @@ const values = {
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z
     .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
-    .meta({ description: 'The workflow’s inputs, each with a path: `payload.contact.email`, `record.id`.' }),
+    .meta({
+      description:
+        'The workflow’s inputs, each with a path: `payload.contact.email`, `record.id`. Those that it requires must be there when they are saved; if it changes later and cannot start, the log warns.',
+    }),
 }
 
 export const createBody = z

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { AppError, invalid } from '../../db/errors.ts'
+import { AppError } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
@@ -11,8 +11,6 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { seal } from '../../db/seal.ts'
-import type { Tenant } from '../../db/tenancy.ts'
-import { getWorkflow } from '../../db/workflows.ts'
 import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
@@ -29,6 +27,7 @@ import {
   webhookSchema,
   withSecret,
 } from './incoming-webhook-schemas.ts'
+import { assertWorkflow } from './incoming-webhook-workflow.ts'
 
 const tag = 'Incoming webhooks'
 
@@ -66,7 +65,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       const { secret: given, ...values } = request.body
       const made = given ?? newSecret()
       return request.tenant(async (tx) => {
-        await assertWorkflow(tx, values.workflow_id)
+        await assertWorkflow(tx, values)
         assertTargets(values)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, made))
         return { ...present(webhook, request), secret: made }
@@ -92,17 +91,22 @@ export const incomingWebhookRoutes: AppRoute[] = [
     id: 'updateIncomingWebhook',
     tag,
     summary: 'Change an incoming webhook',
-    description: 'Holds from the next request on.',
+    description:
+      'Holds from the next request on. Inputs go with the workflow: `workflow_id: null` empties them, another workflow is checked with those that are kept.',
     params,
     body: patchBody,
     example: { rate_limit: 120, ip_whitelist: ['192.0.2.0/24'] },
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
-        await assertWorkflow(tx, request.body.workflow_id)
-        const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, request.body)
+        const { body } = request
+        const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
+        const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         // The target and the rules may change apart from one another: what counts is what they are now.
         assertTargets(webhook)
+        // A workflow that has changed since must not keep anybody from renaming the webhook.
+        if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
+          await assertWorkflow(tx, webhook)
         return present(webhook, request)
       }),
   }),
@@ -187,16 +191,6 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
       request.tenant(async (tx) =>
         present(await updateIncomingWebhook(tx, request.params.webhook_id, { status }), request),
       ),
-  })
-}
-
-/** Throws validation_error for a workflow that is not there. */
-async function assertWorkflow(tx: Tenant, id: string | null | undefined): Promise<void> {
-  if (!id) return
-  await getWorkflow(tx, id).catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.type !== 'not_found') throw error
-    const loc = ['body', 'workflow_id']
-    throw invalid([{ loc, msg: 'there is no workflow with this id', type: 'not_found', input: id }])
   })
 }
 

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict'
-import { activate, createWorkflow, deactivate, deleteWorkflow } from '../../../db/workflows.ts'
+import {
+  activate,
+  createWorkflow,
+  deactivate,
+  deleteWorkflow,
+  getWorkflow,
+  updateWorkflow,
+} from '../../../db/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
 import { testActor } from '../../support/database.ts'
@@ -141,5 +148,57 @@ describe('the workflow of an incoming webhook', function () {
     ])
     const webhook = await test.createWebhook()
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { workflow_id }, 422)
+  })
+
+  it('must be startable with its inputs when they are saved, in the version that would run', async () => {
+    const workflow_id = await saved(true)
+    const issues = async (method: string, path: string, body: object) => {
+      const answer = await test.app(method, `/webhooks/incoming${path}`, body, 422)
+      return answer.body.detail.map(({ loc, type, hint }: { loc: string[]; type: string; hint: string }) => [
+        loc.slice(1).join('.'),
+        type,
+        hint,
+      ])
+    }
+    const missing = [
+      ...['workflow_inputs.email', 'missing', 'give it a path, such as payload.email or record.id'],
+    ]
+    const name = 'Form'
+    assert.deepEqual(await issues('POST', '', { name, workflow_id }), [missing])
+    assert.deepEqual(
+      await issues('POST', '', {
+        name,
+        workflow_id,
+        workflow_inputs: { emial: 'payload.e', zz: 'payload.x' },
+      }),
+      [
+        ['workflow_inputs.emial', 'unknown_input', 'did you mean email?'],
+        ['workflow_inputs.zz', 'unknown_input', 'its inputs are email'],
+        missing,
+      ],
+    )
+    const none = ['workflow_inputs', 'invalid_value', 'select one with workflow_id, or leave them out']
+    assert.deepEqual(await issues('POST', '', { name, workflow_inputs: { email: 'payload.e' } }), [none])
+
+    const { id } = await bound(workflow_id)
+    assert.deepEqual(await issues('PATCH', `/${id}`, { workflow_inputs: {} }), [missing])
+    const inputs = { name: { type: 'string', default: 'Ada', required: true } } as const
+    await test.db.tenant(test.api.organizationId, testActor, async (tx) => {
+      const definition = { ...greet, inputs }
+      const content = { spec: null, definition, plan: compile(definition) }
+      await updateWorkflow(tx, await getWorkflow(tx, workflow_id), { content })
+    })
+    const change = async (body: object) => (await test.app('PATCH', `/webhooks/incoming/${id}`, body)).body
+    await change({ workflow_id })
+    await test.db.tenant(test.api.organizationId, testActor, (tx) => activate(tx, workflow_id))
+    assert.equal((await change({ name: 'New' })).workflow_inputs.email, 'payload.person.email')
+    assert.deepEqual(await issues('PATCH', `/${id}`, { workflow_id }), [
+      ['workflow_inputs.email', 'unknown_input', 'its inputs are name'],
+    ])
+    await change({ workflow_inputs: {} })
+    assert.deepEqual((await change({ workflow_inputs: { name: 'record.id' } })).workflow_inputs, {
+      name: 'record.id',
+    })
+    assert.deepEqual((await change({ workflow_id: null })).workflow_inputs, {})
   })
 })
