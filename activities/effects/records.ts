@@ -4,7 +4,7 @@ import { type Filter, MAX_FILTERS, MAX_VALUES, parseFilter, sortable } from '../
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/kinds/index.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
-import { createSchema, updateSchema } from '../../db/records/schemas.ts'
+import { createSchema, updateSchema, upsertSchema } from '../../db/records/schemas.ts'
 import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
 import type { Tenant } from '../../db/tenancy.ts'
@@ -34,13 +34,12 @@ export function recordEffects(tx: Tenant): RecordEffects {
       if (!upsertKeys(entity).includes(by))
         throw new NodeError('invalid_request', `${entity} are found by ${upsertKeys(entity).join(', ')}.`)
       // An update changes only what was given, hence without the defaults of a create.
-      const { associations: _, ...given } = fields
       return upsertRecord(
         tx,
         entity,
         by,
         parse(createSchema(entity), fields),
-        parse(updateSchema(entity), given),
+        parse(upsertSchema(entity), fields),
       )
     },
     async delete(name, id) {

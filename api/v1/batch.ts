@@ -3,7 +3,7 @@ import { AppError, type Issue, invalid } from '../../db/errors.ts'
 import { batch, issuesAt, type Operation, type Result } from '../../db/records/batch.ts'
 import type { EntityName } from '../../db/records/kind.ts'
 import { entities, entityNames } from '../../db/records/kinds/index.ts'
-import { createSchema, recordSchema, updateSchema } from '../../db/records/schemas.ts'
+import { createSchema, recordSchema, updateSchema, upsertSchema } from '../../db/records/schemas.ts'
 import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/upsert.ts'
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -20,7 +20,8 @@ Each is answered at its place in \`results\` with the status that it would have 
 keep the others from being done. With \`atomic: true\` it does: then the whole batch is answered 422, \`error.param\`
 names the operation, \`detail\` says what is wrong with it, and nothing is written. An update or delete with a
 \`version\` is done only to that version of the record. An upsert updates the one record whose \`by\` has the value that
-\`data\` gives, or creates one; where several have it, it fails with 409 and the candidates.`
+\`data\` gives, or creates one; where several have it, it fails with 409 and the candidates. It takes \`associations\` as a
+create does; where it updates, the links that are not there yet are made.`
 
 /** Many writes to one kind in one request. */
 export const batchRoutes: Route[] = entityNames.map((entity) => {
@@ -93,7 +94,7 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
               .describe(
                 `The field to find a record by: ${keys.join(', ')}, or a unique custom_fields.<name>.`,
               ),
-            data: updateSchema(entity),
+            data: upsertSchema(entity),
           })
           .superRefine(({ by, data }, ctx) => {
             if (!isUpsertKey(entity, by) || upsertKey(by, data) !== undefined) return

@@ -4,6 +4,7 @@ import { requireVersion } from '../version.ts'
 import { lacksCurrency, organizationCurrency } from './currency.ts'
 import { holdRules, type Rules } from './custom-fields/rules.ts'
 import { claimUnique, uniqueTaken } from './custom-fields/unique.ts'
+import { updateAndLink } from './given-links.ts'
 import type { EntityName, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -12,7 +13,7 @@ import { change, creation, patched } from './prepare.ts'
 import { referenceIssues, referencesOf } from './references.ts'
 import type { RecordInput } from './schemas.ts'
 import { attempt, inSets, inWaves, type Outcome, pick } from './sets.ts'
-import { createRecord, updateRecord } from './store.ts'
+import { createRecord } from './store.ts'
 import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
 import { type Finder, finderBy, isOvertaken, LOOKS, severalMatch, upsertKey } from './upsert.ts'
 import type { Write } from './write.ts'
@@ -39,7 +40,7 @@ export async function createMany(tx: Tenant, entity: EntityName, inputs: RecordI
 
 export interface Update extends Pick<UpdateOptions, 'ifVersion'> {
   id: string
-  /** What `updateSchema` parsed. */
+  /** What `updateSchema` or `upsertSchema` parsed. */
   patch: RecordInput
 }
 
@@ -47,12 +48,12 @@ export interface Update extends Pick<UpdateOptions, 'ifVersion'> {
 export async function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): Promise<Outcome[]> {
   const kind = entities[entity]
   const one = async (tx: Tenant, { id, patch, ifVersion }: Update) => ({
-    record: await updateRecord(tx, entity, id, patch, { ifVersion }),
+    record: await updateAndLink(tx, entity, id, patch, { ifVersion }),
     created: false,
   })
   // Two of them could close a circle together.
   const own = referencesOf(kind, entity).map(([name]) => name)
-  const alone = ({ patch }: Update) => own.some((name) => patch[name] != null)
+  const alone = ({ patch }: Update) => patch.associations != null || own.some((name) => patch[name] != null)
   return inWaves(
     updates.map(({ id }) => id),
     (places) => inSets(tx, pick(updates, places), alone, (tx, set) => updateSet(tx, kind, set), one),
@@ -60,7 +61,7 @@ export async function updateMany(tx: Tenant, entity: EntityName, updates: Update
 }
 
 export interface Upsert {
-  /** What `updateSchema` parsed: what a record that is there gets. */
+  /** What `upsertSchema` parsed: what a record that is there gets. */
   patch: RecordInput
   /** What `createSchema` parsed, or what it refused, which matters only where there is none to update. */
   input: RecordInput | AppError

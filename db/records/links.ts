@@ -98,12 +98,13 @@ export interface LinkContent {
   created_at: string
 }
 
-/** Makes the link, or replaces its properties where some are given. */
+/** Makes the link, or replaces what it says, all of it or only the columns `replaced`, where something is given. */
 export async function upsertLink(
   tx: Tenant,
   from: End,
   to: End,
   given: Record<string, unknown>,
+  replaced: ('label' | 'properties')[] = ['label', 'properties'],
 ): Promise<LinkContent> {
   const { label, ...properties } = given
   const replaces = Object.keys(given).length > 0
@@ -116,7 +117,7 @@ export async function upsertLink(
     })
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
     // Without properties the row is only touched, so that it comes back.
-    .merge(replaces ? ['label', 'properties'] : ['a_id'])
+    .merge(replaces ? replaced : ['a_id'])
     .returning<LinkRow[]>(['label', 'properties', 'created_at'])
   return present(row!)
 }

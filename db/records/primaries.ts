@@ -49,7 +49,7 @@ const height = (entity: EntityName): number =>
   )
 
 /** Every kind before those that it refers to: so they are locked, for an update locks what it changes first. */
-const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
+export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
 
 /**
  * Locks what refers to a record that is about to be deleted, before it is locked for that: in the order of updates, so

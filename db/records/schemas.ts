@@ -22,6 +22,17 @@ const common = {
   custom_fields: customFields.nullable(),
 }
 
+const objectName = z
+  .enum([...entityNames, ...entityNames.map((entity) => entities[entity].object)])
+  .transform((name) => entityNamed(name) as EntityName)
+
+const associations = z
+  .array(
+    z.strictObject({ object: objectName, id: z.uuid().toLowerCase(), label: z.string().max(64).nullish() }),
+  )
+  .max(50)
+  .nullish()
+
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
 
 /** A field with a default can be null nowhere but in a request, where it means the default. */
@@ -46,17 +57,7 @@ function buildCreate(kind: Kind) {
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.default([]),
     custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
-    associations: z
-      .array(
-        z.strictObject({
-          object: objectName,
-          id: z.uuid().toLowerCase(),
-          label: z.string().max(64).nullish(),
-        }),
-      )
-      .max(50)
-      .nullish()
-      .describe('Records to link the new one with.'),
+    associations: associations.describe('Records to link the new one with.'),
   })
     .superRefine((input, ctx) => {
       const values = input as Record<string, unknown>
@@ -74,7 +75,16 @@ function buildCreate(kind: Kind) {
 }
 
 /** The body of PATCH: absent is unchanged, null is cleared, or back at its default. */
-function buildUpdate(kind: Kind) {
+const buildUpdate = (kind: Kind) => refined(kind, changes(kind))
+
+/** The data of an upsert, which changes what is there as PATCH does, and links it as POST does. */
+const buildUpsert = (kind: Kind) =>
+  refined(kind, {
+    ...changes(kind),
+    associations: associations.describe('Records to link it with; links that are there stay.'),
+  })
+
+function changes(kind: Kind): Record<string, z.ZodType> {
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields)) {
     if (field.readOnly) continue
@@ -82,7 +92,7 @@ function buildUpdate(kind: Kind) {
     else if (field.default !== undefined) shape[name] = withDefault(field).optional()
     else shape[name] = inputOf(field).nullable().optional()
   }
-  return refined(kind, {
+  return {
     ...shape,
     external_id: common.external_id.nullable().optional(),
     owner_id: common.owner_id.nullable().optional(),
@@ -90,12 +100,8 @@ function buildUpdate(kind: Kind) {
     custom_fields: common.custom_fields
       .optional()
       .describe('Merged key by key; null clears a key, or all of them.'),
-  })
+  }
 }
-
-const objectName = z
-  .enum([...entityNames, ...entityNames.map((entity) => entities[entity].object)])
-  .transform((name) => entityNamed(name) as EntityName)
 
 /**
  * Strict, but for the read-only names, which get an error of their own. An empty text clears what need not be there:
@@ -247,6 +253,7 @@ const capitalized = (word: string) => `${word[0]!.toUpperCase()}${word.slice(1)}
 
 const creates = byEntity(buildCreate, { suffix: 'Create' })
 const updates = byEntity(buildUpdate, { suffix: 'Update' })
+const upserts = byEntity(buildUpsert, { suffix: 'Upsert' })
 const records = byEntity(buildRecord)
 const listed = byEntity(buildListed, { prefix: 'Listed' })
 
@@ -254,5 +261,7 @@ export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>
   creates[entity] as z.ZodType<RecordInput>
 export const updateSchema = (entity: EntityName): z.ZodType<RecordInput> =>
   updates[entity] as z.ZodType<RecordInput>
+export const upsertSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  upserts[entity] as z.ZodType<RecordInput>
 export const recordSchema = (entity: EntityName) => records[entity]
 export const listedSchema = (entity: EntityName) => listed[entity]

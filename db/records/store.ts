@@ -1,10 +1,10 @@
 import type { Tenant } from '../tenancy.ts'
 import { requireVersion } from '../version.ts'
-import { type BornLink, filledBy, makeLinks, requireLinked } from './born-linked.ts'
 import { present, shownColumns } from './columns.ts'
 import { fillCurrency } from './currency.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { claimUnique, freeUnique, hasUnique } from './custom-fields/unique.ts'
+import { filledBy, makeLinks, requireLinked, splitLinks } from './given-links.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { linkPrimaries } from './links.ts'
@@ -36,9 +36,8 @@ export async function createRecord(
   { sole = false }: { sole?: boolean } = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
-  const { associations, ...given } = input
-  const links = (associations ?? []) as BornLink[]
-  const values: RecordInput = { ...given, ...filledBy(links, kind, given) }
+  const { links, fields } = splitLinks(input)
+  const values: RecordInput = { ...fields, ...filledBy(links, kind, fields) }
   // Sent together: neither waits for the answer to the other.
   const [rules] = await Promise.all([
     holdRules(tx, entity),

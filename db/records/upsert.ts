@@ -3,10 +3,11 @@ import { savepoint, type Tenant } from '../tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { readValue } from './custom-fields/types.ts'
 import { uniqueKey } from './custom-fields/unique.ts'
+import { updateAndLink } from './given-links.ts'
 import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
-import { createRecord, updateRecord } from './store.ts'
+import { createRecord } from './store.ts'
 
 const MAX_CANDIDATES = 100
 
@@ -130,7 +131,8 @@ export async function findByKey(
 }
 
 /**
- * Updates the record whose `by` has the input's value, or creates it. `input` is what `createSchema` parsed.
+ * Updates the record whose `by` has the input's value, or creates it. `input` is what `createSchema` parsed, `given`
+ * what `upsertSchema` did.
  * Throws `conflict` with the candidates where several match; what create and update throw.
  */
 export async function upsertRecord(
@@ -142,7 +144,6 @@ export async function upsertRecord(
 ): Promise<{ record: AgxRecord; created: boolean }> {
   const value = upsertKey(by, input)
   if (value === undefined) return { record: await createRecord(tx, entity, input), created: true }
-  const { associations: _, ...patch } = given
   for (let look = 1; ; look++) {
     const ids = await findByKey(tx, entity, by, value)
     if (ids.length > 1) throw severalMatch(entity, by, ids)
@@ -150,7 +151,7 @@ export async function upsertRecord(
     try {
       const record = created
         ? await savepoint(tx, (tx) => createRecord(tx, entity, input))
-        : await updateRecord(tx, entity, ids[0]!, patch)
+        : await updateAndLink(tx, entity, ids[0]!, given)
       return { record, created }
     } catch (error) {
       if (look === LOOKS || !isOvertaken(error, created)) throw error

@@ -202,6 +202,34 @@ describe('a batch', () => {
     await api.request('DELETE', '/v1/custom-fields/contacts/crm_id')
   })
 
+  it('links what an upsert makes or finds, and says what it cannot be linked with', async () => {
+    const { id } = await create('contacts', { first_name: 'Ada' })
+    const upsert = (object: string, body: string) => ({
+      op: 'upsert',
+      by: 'external_id',
+      data: { external_id: 'n', body, associations: [{ object, id, label: 'about' }] },
+    })
+    const operations = [
+      upsert('contacts', 'Hello'),
+      upsert('contact', 'Hello again'),
+      upsert('deal', 'Hello'),
+    ]
+    const { body } = await send('notes', { operations })
+    const [made, found, lost] = body.results
+    assert.deepEqual([made.status, found.status, found.id], [201, 200, made.id])
+    assert.deepEqual(
+      [lost.status, lost.detail[0].loc],
+      [422, ['body', 'operations', 2, 'data', 'associations', 0, 'id']],
+    )
+    const notes = (await api.request('GET', `/v1/objects/contacts/${id}/notes`)).body
+    assert.deepEqual(
+      notes.data.map((note: { body: string; association: object }) => [note.body, note.association]),
+      [['Hello again', { ...notes.data[0].association, label: 'about' }]],
+    )
+    const { key } = await createKey(db, api.organizationId, { scopes: ['notes:write'] })
+    assert.equal((await send('notes', { operations: [operations[1]] }, {}, key)).status, 403)
+  })
+
   it('upserts by a unique custom field, in whatever form its value comes', async () => {
     const definition = { name: 'badge', type: 'phone', label: 'Badge', unique: true }
     await api.request('POST', '/v1/custom-fields/contacts', { body: definition })

@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AppError } from '../../../db/errors.ts'
+import { listRelated } from '../../../db/records/associations.ts'
 import { upsertMany } from '../../../db/records/bulk.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import type { EntityName } from '../../../db/records/kind.ts'
-import { createSchema, type RecordInput, updateSchema } from '../../../db/records/schemas.ts'
+import { createSchema, type RecordInput, upsertSchema } from '../../../db/records/schemas.ts'
 import { deleteRecord } from '../../../db/records/store.ts'
 import { upsertRecord } from '../../../db/records/upsert.ts'
 import type { Tenant } from '../../../db/tenancy.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { recordsOf, type TestRecords } from '../../support/records.ts'
+import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('an upsert', () => {
   let db: TestDatabase
   let records: TestRecords
   const upsert = (entity: EntityName, by: string, fields: RecordInput) =>
     records.tenant((tx) =>
-      upsertRecord(tx, entity, by, createSchema(entity).parse(fields), updateSchema(entity).parse(fields)),
+      upsertRecord(tx, entity, by, createSchema(entity).parse(fields), upsertSchema(entity).parse(fields)),
     )
 
   const BY = ['email', 'external_id', 'custom_fields.badge']
@@ -29,12 +31,12 @@ describe('an upsert', () => {
         'contacts',
         by,
         createSchema('contacts').parse(fields),
-        updateSchema('contacts').parse(fields),
+        upsertSchema('contacts').parse(fields),
       ),
     many: async (tx: Tenant, by: string, fields: RecordInput) => {
       const of = {
         input: createSchema('contacts').parse(fields),
-        patch: updateSchema('contacts').parse(fields),
+        patch: upsertSchema('contacts').parse(fields),
       }
       const [outcome] = await upsertMany(tx, 'contacts', by, [of])
       if ('error' in outcome!) throw outcome.error
@@ -124,6 +126,77 @@ describe('an upsert', () => {
         )
       assert.equal((await records.list('contacts')).total, 2)
     })
+
+  for (const how of ['one', 'many'] as const)
+    it(`links what it creates, and what it updates (${how})`, async () => {
+      const acme = await records.create('companies', { name: 'Acme' })
+      const other = await records.create('companies', { name: 'Other' })
+      const deal = await records.create('deals', { name: 'Engine' })
+      const upsert = (associations: object[]) =>
+        records.tenant((tx) =>
+          ways[how](tx, 'external_id', { first_name: 'Ada', external_id: 'a', associations }),
+        )
+      const made = await upsert([])
+      const found = await upsert([
+        { object: 'company', id: acme.id, label: 'employer' },
+        { object: 'companies', id: other.id },
+        { object: 'deal', id: deal.id },
+      ])
+      assert.deepEqual(
+        [found.created, found.record.id, found.record.version, found.record.company_id],
+        [false, made.record.id, 2, acme.id],
+      )
+      assert.equal((await records.get('deals', deal.id)).contact_id, made.record.id)
+      await records.link('contacts', made.record.id, 'companies', acme.id, { label: 'board', since: 2020 })
+      const again = await upsert([
+        { object: 'company', id: other.id },
+        { object: 'company', id: acme.id, label: 'employer' },
+      ])
+      assert.deepEqual([again.record.version, again.record.company_id], [2, acme.id])
+      const { data } = await records.tenant((tx) =>
+        listRelated(tx, 'contacts', made.record.id, 'companies', everything),
+      )
+      assert.deepEqual(
+        new Map(data.map(({ id, association: { label, properties } }) => [id, [label, properties]])),
+        new Map([
+          [acme.id, ['employer', { since: 2020 }]],
+          [other.id, [null, {}]],
+        ]),
+      )
+    })
+
+  for (const how of ['one', 'many'] as const)
+    it(`says which record it cannot be linked with, and changes nothing (${how})`, async () => {
+      const { id } = await records.create('contacts', { first_name: 'Ada', external_id: 'a' })
+      const deal = await records.create('deals', { name: 'Engine' })
+      await records.delete('deals', deal.id)
+      for (const [wrong, type] of [
+        [{ object: 'deal', id: deal.id }, 'not_found'],
+        [{ object: 'contact', id }, 'self_reference'],
+      ] as const)
+        await assert.rejects(
+          records.tenant((tx) =>
+            ways[how](tx, 'external_id', { external_id: 'a', first_name: 'Bob', associations: [wrong] }),
+          ),
+          (error: AppError) => {
+            const [issue] = error.details.issues ?? []
+            assert.deepEqual([issue?.loc, issue?.type], [['body', 'associations', 0, 'id'], type])
+            return true
+          },
+        )
+      assert.equal((await records.get('contacts', id)).version, 1)
+    })
+
+  it('makes no company its own grandparent', async () => {
+    const top = await records.create('companies', { name: 'Top', external_id: 'top' })
+    const sub = await records.create('companies', { name: 'Sub', parent_company_id: top.id })
+    const { record } = await upsert('companies', 'external_id', {
+      name: 'Top',
+      external_id: 'top',
+      associations: [{ object: 'company', id: sub.id }],
+    })
+    assert.deepEqual([record.id, record.parent_company_id], [top.id, null])
+  })
 
   it('creates what somebody deletes while it is looked for', async () => {
     for (const how of ['one', 'many'] as const) {
