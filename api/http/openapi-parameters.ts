@@ -86,10 +86,11 @@ function queryParameters(schema: Json): Parameter[] {
 }
 
 /** Members of an object are sent in brackets, `amount[gte]=5`; where it can be nothing else, by their own names. */
-function styleOf({ type, anyOf }: Json): Pick<Parameter, 'style' | 'explode'> {
+function styleOf({ type, anyOf, $ref }: Json): Pick<Parameter, 'style' | 'explode'> {
   if (type === 'object') return { style: 'form', explode: true }
   const takesObject =
-    Array.isArray(anyOf) && anyOf.some((one: Json) => '$ref' in one || one.type === 'object')
+    $ref !== undefined ||
+    (Array.isArray(anyOf) && anyOf.some((one: Json) => '$ref' in one || one.type === 'object'))
   return takesObject ? { style: 'deepObject', explode: true } : {}
 }
 

@@ -19,12 +19,22 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
     fields.map(([name, { type, description, values }]) => {
       // Said, not checked here: choices are read without regard to case.
       const value = values ? z.string().meta({ enum: [...values] }) : z.string()
-      const shape = z.union([value, z.array(value), operatorShapes[type]!])
+      const operators = operatorShapes[type]!
+      const shape = operatorsOf(kind, name).includes('eq')
+        ? z.union([value, z.array(value), operators])
+        : refusedLater(operators)
       return [name, shape.optional().describe(`Filter: ${description}`)]
     }),
   )
   return { ...native, custom_fields: customFilters }
 }
+
+/**
+ * Said, not checked here: of a value without an operator `parseFilter` says what to write instead. Without an argument
+ * zod asks for a default to put into the document, which there is none of.
+ */
+const refusedLater = (shape: z.ZodObject) =>
+  shape.catch((given?: { input: unknown }) => given?.input as Record<string, unknown>)
 
 /** Said, not checked here either: no parameter has this name, but each member is one, under the member's own name. */
 const customFilters = z
@@ -50,7 +60,7 @@ export const WHOLE_DAYS =
   'Among times a date alone is the whole day, in UTC: `lte`, `between` and no operator include all of it, `gt` begins after it.'
 
 /** One for each type of field, whose fields share it: `MoneyFilter`. */
-const operatorShapes: Record<string, z.ZodType> = Object.fromEntries(
+const operatorShapes: Record<string, z.ZodObject> = Object.fromEntries(
   [...Object.entries(fieldTypes), ['tags', { operators: TAG_OPERATORS }] as const].map(
     ([type, { operators }]) => [
       type,

@@ -150,7 +150,9 @@ describe('/openapi.json and /docs', () => {
           if (operators.length === 0 || name === 'custom_fields') continue
           // biome-ignore lint/suspicious/noExplicitAny: JSON
           const { style, schema } = filters.get(name) as any
-          const { $ref } = schema.anyOf.find((one: object) => '$ref' in one)
+          const alone = schema.anyOf?.some((one: Json) => one.type === 'string') ?? false
+          assert.equal(alone, operators.includes('eq'), name)
+          const { $ref } = (schema.anyOf ?? [schema]).find((one: object) => '$ref' in one)
           const shape = body.components.schemas[$ref.split('/').at(-1)]
           assert.deepEqual([style, Object.keys(shape.properties)], ['deepObject', operators], name)
           if (values) assert.deepEqual(schema.anyOf[0].enum, values)
