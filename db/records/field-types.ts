@@ -5,7 +5,9 @@ import {
   DECIMAL,
   isCurrency,
   isDay,
+  isDomain,
   isStorable,
+  MONEY,
   toDomain,
   toE164,
   toMoney,
@@ -118,10 +120,11 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .overwrite(toDomain)
         .max(253)
-        .regex(
-          /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/,
-          'must be a domain such as example.com',
-        ),
+        // Not as a pattern, which the document would hold against an address, whose host is taken.
+        .refine(isDomain, {
+          error: 'must be a domain such as example.com',
+          params: { type: 'invalid_format' },
+        }),
   },
   integer: {
     input: (field) =>
@@ -138,7 +141,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     searched: whole,
   },
   money: {
-    input: () => z.union([z.string(), z.number()], DECIMAL).transform(toMoney),
+    input: () =>
+      z.union([z.string(), z.number()], DECIMAL).meta({ pattern: MONEY.source }).transform(toMoney),
     operators: ORDERED,
     sql: 'numeric',
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
@@ -151,9 +155,10 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     input: () =>
       z
         .string()
+        // As it is written, for the document says so by the pattern.
+        .regex(/^\s*[A-Za-z]{3}\s*$/, 'must be an ISO 4217 code such as USD')
         .trim()
         .toUpperCase()
-        .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as USD')
         .refine(isCurrency, 'is no currency of ISO 4217'),
   },
   timezone: {

@@ -69,9 +69,10 @@ function buildCreate(kind: Kind) {
           params: { type: 'missing' },
         })
     })
-    .describe(
-      `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} must be there.` : ''}`,
-    )
+    .meta({
+      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} must be there.` : ''}`,
+      ...(atLeastOneOf ? { anyOf: atLeastOneOf.map((name) => ({ required: [name] })) } : {}),
+    })
 }
 
 /** The body of PATCH: absent is unchanged, null is cleared, or back at its default. */

@@ -3,8 +3,10 @@ import { z } from 'zod'
 
 /** How single values are read: what is accepted, and the one form in which it is kept. */
 
-const MAX_MONEY_DIGITS = 16
-export const DECIMAL = `must be a decimal such as "1250.00", of at most ${MAX_MONEY_DIGITS} digits before the point and 8 behind it`
+export const DECIMAL =
+  'must be a decimal such as "1250.00", of at most 16 digits before the point and 8 behind it'
+/** Money as it may be written as text. */
+export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 /** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
@@ -42,6 +44,9 @@ export function toE164(value: string, country?: CountryCode): string {
 export const withScheme = (value: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?([/?#]|$)/u.test(value) ? `https://${value}` : value
 
+export const isDomain = (text: string): boolean =>
+  /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/.test(text)
+
 /** The host of an address, without `www.`; what is no address stays as it is. */
 export function toDomain(value: string): string {
   if (value.includes('@')) return value
@@ -67,10 +72,9 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
     })
     return z.NEVER
   }
-  const written = typeof value === 'number' ? withoutExponent(String(value)) : value.trim()
-  const match = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(written)
-  const whole = match?.[2]?.replace(/^0+(?=\d)/, '')
-  if (!match || !whole || whole.length > MAX_MONEY_DIGITS) {
+  const written = typeof value === 'number' ? withoutExponent(String(value)) : value
+  const match = MONEY.exec(written)
+  if (!match) {
     ctx.addIssue({
       code: 'custom',
       message: DECIMAL,
@@ -78,9 +82,10 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
     })
     return z.NEVER
   }
-  const places = (match[3] ?? '').replace(/0+$/, '').padEnd(2, '0')
+  const [, minus, whole, fraction = ''] = match
+  const places = fraction.replace(/0+$/, '').padEnd(2, '0')
   // PostgreSQL has no negative zero.
-  const sign = /[1-9]/.test(whole + places) ? match[1] : ''
+  const sign = /[1-9]/.test(whole + places) ? minus : ''
   return `${sign}${whole}.${places}`
 }
 

@@ -7,7 +7,7 @@ export const company: Kind = {
   upsertKeys: ['domain'],
   fields: {
     name: { type: 'text', required: true, description: 'The name it is known by.' },
-    domain: { type: 'domain', description: 'Its domain name, without scheme or path.' },
+    domain: { type: 'domain', description: 'Its domain name; of a web address the host, without www.' },
     website: { type: 'url', description: 'A web address.' },
     phone: { type: 'phone', description: 'Kept as E.164 where it parses and has no extension.' },
     email: { type: 'email', description: 'Compared without regard to case.' },

@@ -138,6 +138,31 @@ describe('/openapi.json and /docs', () => {
     }
   })
 
+  it('describes the bodies that are taken, and none that are not', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const $defs = JSON.parse(
+      JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+    )
+    for (const [entity, name, given, isTaken] of [
+      ['deals', 'DealCreate', { name: 'x', currency: 'usd' }, true],
+      ['deals', 'DealCreate', { name: 'x', currency: 'dollar' }, false],
+      ['deals', 'DealCreate', { name: 'x', amount: ' -0012.5 ' }, true],
+      ['deals', 'DealCreate', { name: 'x', amount: 12.5 }, true],
+      ['deals', 'DealCreate', { name: 'x', amount: null }, true],
+      ['deals', 'DealCreate', { name: 'x', amount: '1,5' }, false],
+      ['deals', 'DealCreate', { name: 'x', amount: '12345678901234567' }, false],
+      ['companies', 'CompanyCreate', { name: 'x', domain: 'https://www.acme.example/about' }, true],
+    ] as const) {
+      const described = z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs }).safeParse(given).success
+      const taken = createSchema(entity).safeParse(given).success
+      assert.deepEqual([described, taken], [isTaken, isTaken], JSON.stringify(given))
+    }
+    assert.deepEqual(
+      body.components.schemas.ContactCreate.anyOf.map(({ required }: Json) => required),
+      ['email', 'phone', 'first_name', 'last_name'].map((name) => [name]),
+    )
+  })
+
   it('lists the filters of each field with its operators', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     for (const entity of entityNames)
