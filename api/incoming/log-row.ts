@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewLog } from '../../db/incoming/logs.ts'
 import type { Verification } from '../../db/incoming/types.ts'
+import { firstCharacters } from '../../db/records/values.ts'
 
 /** Of a payload whose sender has proved itself, and of one that may be anybody's. Characters. */
 const MAX_PAYLOAD = 65_536
@@ -17,11 +18,11 @@ export function describeRequest(request: {
 }): Pick<NewLog, 'headers' | 'payload' | 'payload_truncated' | 'payload_size'> {
   const { bytes, verified } = request
   const text = bytes?.toString('utf8').replaceAll('\0', '\uFFFD') ?? null
-  const limit = verified ? MAX_PAYLOAD : MAX_UNVERIFIED
+  const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
   return {
     headers: maskSecrets(request.headers, request.verification),
-    payload: text?.slice(0, limit) ?? null,
-    payload_truncated: (text?.length ?? 0) > limit,
+    payload: kept,
+    payload_truncated: kept !== text,
     payload_size: bytes?.length ?? Number(request.headers['content-length'] ?? 0),
   }
 }

@@ -87,16 +87,8 @@ async function findOrCreateCompany(tx: Tenant, name: string): Promise<string> {
 }
 
 async function addNote(tx: Tenant, entity: EntityName, id: string, text: string): Promise<void> {
-  // The cut may go through a pair of surrogates.
-  const body = text
-    .trim()
-    .slice(0, entities.notes.fields.body!.max)
-    .replace(/\p{Surrogate}$/u, '')
-  await createRecord(
-    tx,
-    'notes',
-    createSchema('notes').parse({ body, associations: [{ object: entity, id }] }),
-  )
+  const note = { body: text, associations: [{ object: entity, id }] }
+  await createRecord(tx, 'notes', createSchema('notes').parse(note))
 }
 
 /** The store gives records of every kind; each has an id. */

@@ -14,6 +14,17 @@ export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(
 
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
+/** The first so many characters, as zod and PostgreSQL count them; to JavaScript's `length` an emoji is two. */
+export function firstCharacters(text: string, count: number): string {
+  if (text.length <= count) return text
+  let [end, left] = [0, count]
+  for (const character of text) {
+    if (left-- === 0) break
+    end += character.length
+  }
+  return text.slice(0, end)
+}
+
 /**
  * Whether a text is probably an address; quickly, however long it is: each part is without what ends it, or a MiB that
  * somebody sends would take its square.

@@ -6,8 +6,8 @@ import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
 
-/** More than any field takes; a replacement cannot make it grow without end. Characters. */
-const MAX_TEXT = 65_537
+/** More than any field takes, of emoji too; a replacement cannot make it grow without end. In units of UTF-16. */
+const MAX_TEXT = 2 * 65_537
 
 const ADDRESS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 

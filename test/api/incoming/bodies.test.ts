@@ -134,16 +134,16 @@ describe('what incoming webhooks take, and keep in their log', function () {
 
   it('the log keeps only the head of what an unproven sender sent', async () => {
     const webhook = await test.createWebhook()
-    const long = { email: 'ada@example.com', text: 'x'.repeat(100_000) }
+    const long = { email: 'ada@example.com', text: '\u{1f600}'.repeat(100_000) }
     const detailAfter = async (secret: string) => {
       await test.send({ ...webhook, secret }, long)
       const [entry] = await test.logs(webhook)
       return (await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)).body
     }
     const unproven = await detailAfter('wrong')
-    assert.deepEqual([unproven.payload.length, unproven.payload_truncated], [2_048, true])
+    assert.deepEqual([[...unproven.payload].length, unproven.payload_truncated], [2_048, true])
     const proven = await detailAfter(webhook.secret)
-    assert.deepEqual([proven.payload.length, proven.payload_truncated], [65_536, true])
-    assert.equal(proven.payload_size, JSON.stringify(long).length)
+    assert.deepEqual([[...proven.payload].length, proven.payload_truncated], [65_536, true])
+    assert.equal(proven.payload_size, Buffer.byteLength(JSON.stringify(long)))
   })
 })

@@ -143,8 +143,10 @@ describe('deduplication of incoming webhooks', function () {
     const deduplication = { action: 'Skip', by: 'email' }
     const webhook = await test.createWebhook({ field_mapping, deduplication })
     const mail = 'writer@example.com'
-    const long = `${'x'.repeat(65_535)}\u{1f600}`
-    const { body } = await test.send(webhook, { mail, text: long })
+    const long = '\u{1f600}'.repeat(65_536)
+    const { body } = await test.send(webhook, { mail, text: `${long}xy` })
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual(entry.warnings, ['the note is longer than 65536 characters: the rest was left out'])
     await test.send(webhook, { mail, text: 'Again' })
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { deduplication: { action: 'Update' } })
     await test.send(webhook, { mail, text: 'And again' })
@@ -152,8 +154,18 @@ describe('deduplication of incoming webhooks', function () {
     const notes = await test.api.request('GET', `/v1/objects/contacts/${body.record_id}/notes`)
     assert.deepEqual(
       notes.body.data.map((note: { body: string }) => note.body),
-      ['And again', 'x'.repeat(65_535)],
+      ['And again', long],
     )
+  })
+
+  it('cuts nothing from a message that a note can hold', async () => {
+    const webhook = await test.createWebhook()
+    const message = '\u{1f600}'.repeat(40_000)
+    const { body } = await test.send(webhook, { email: 'long@example.com', message })
+    const notes = await test.api.request('GET', `/v1/objects/contacts/${body.record_id}/notes`)
+    assert.equal(notes.body.data[0].body, message)
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual(entry.warnings, [])
   })
 
   it('finds a company by its email too', async () => {
