@@ -36,14 +36,17 @@ export const receiverOperation = {
     { name: 'webhook_id', in: 'path' as const, required: true, schema: { type: 'string', format: 'uuid' } },
   ],
   requestBody: {
+    description:
+      'JSON and XML by any of their names are taken, `application/vnd.api+json` and `application/atom+xml` among them. Of a list of several records automatic mapping takes the first, with a warning in the log. An XML element is named below the root; attributes are taken as elements within it.',
     required: true,
     content: {
       'application/json': {
-        schema: { type: 'object' },
+        schema: { type: ['object', 'array'] },
         example: { first_name: 'Ann', email: 'ann@example.com', company: 'Acme' },
       },
       'application/x-www-form-urlencoded': { schema: { type: 'object' } },
       'application/xml': { schema: { type: 'object' } },
+      'text/xml': { schema: { type: 'object' } },
     },
   },
   responses: {

@@ -35,7 +35,7 @@ export interface Operation {
   security: Json[]
   /** Those that others have, too, are references. */
   parameters: (Parameter | Reference)[]
-  requestBody?: { required: boolean; content: Json }
+  requestBody?: { description?: string; required: boolean; content: Json }
   responses: Record<string, Json>
 }
 

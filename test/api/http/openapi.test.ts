@@ -117,6 +117,18 @@ describe('/openapi.json and /docs', () => {
     assert.ok('ETag' in body.paths['/v1/workflows/{workflow_id}'].get.responses['200'].headers)
   })
 
+  it('names every type that the receiver of webhooks takes', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const { content, description } = body.paths['/webhooks/incoming/{webhook_id}'].post.requestBody
+    assert.deepEqual(Object.keys(content), [
+      'application/json',
+      'application/x-www-form-urlencoded',
+      'application/xml',
+      'text/xml',
+    ])
+    assert.match(description, /\+json.*\+xml/)
+  })
+
   it("names each kind's shapes, and shows an example of each", async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
