@@ -1,4 +1,4 @@
-import { normalise } from '../../../db/records/synonyms.ts'
+import { normalise, SUBJECT_WORDS } from '../../../db/records/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
 
 /** One value of a payload with the name that its sender gave it. */
@@ -53,7 +53,7 @@ export function leaves(payload: unknown): Leaf[] {
         if (!labels.includes(key)) walk(member, path ? `${path}.${key}` : key, key, inner)
       return
     }
-    const answer = answerOf(value, titles, name)
+    const answer = path === '' ? undefined : answerOf(value, titles, name)
     if (answer) {
       for (const label of answer.labels)
         walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, within)
@@ -81,12 +81,22 @@ function answerOf(object: Record<string, unknown>, titles: Map<string, string>, 
   }
   const member = VALUES.find((name) => object[name] !== undefined)
   if (!member || Object.keys(object).length > 12) return undefined
+  if (isRecord(object, key)) return undefined
   const named = LABELS.map((name) => object[name]).filter(isText)
   // HubSpot's `email: {value}` and Elementor's `fields[email][value]` are named by where they are.
   const labels = [...named, ...(/^\d*$/.test(key) ? [] : [key])]
   const holdsValue = scalarOf(object[member]) !== undefined || Array.isArray(object[member])
   return holdsValue && labels.length > 0 ? { member, value: object[member], labels } : undefined
 }
+
+/** A `deal` or a `contact` with a name of its own; where that name is `Deal`, it is a question again. */
+function isRecord({ name, title }: Record<string, unknown>, key: string): boolean {
+  const own = [name, title].filter(isText)
+  const is = normalise(key)
+  return RECORD_WORDS.has(is) && own.length > 0 && own.every((one) => normalise(one) !== is)
+}
+
+const RECORD_WORDS = new Set(Object.values(SUBJECT_WORDS).flatMap((words) => [...words]))
 
 /** Typeform's answers name their question by id; the titles are in the form's definition. */
 function questionTitles(payload: unknown): Map<string, string> {

@@ -144,6 +144,25 @@ describe('automatic mapping', () => {
     assert.equal(read('{"phones":["+442079460000"]}').fields.phone, '+442079460000')
   })
 
+  it('takes a record with a text or a value for a record, not for an answer', () => {
+    const flat = read('{"name":"Ada Lovelace","email":"ada@example.com","text":"Hello"}')
+    assert.deepEqual(flat.fields, ada)
+    const engine = { name: 'Engine', amount: '1000' }
+    for (const payload of [{ title: 'Engine', value: 1000 }, { deal: { title: 'Engine', value: 1000 } }])
+      assert.deepEqual(mapAutomatically(payload, 'Deal').fields, engine)
+  })
+
+  it('reads answers in a list of their own, and answers named by where they are', () => {
+    const list = [
+      { name: 'Full name', value: 'Ada Lovelace' },
+      { name: 'Email', value: 'ada@example.com' },
+    ]
+    assert.deepEqual(read(JSON.stringify(list)).fields, ada)
+    const company = { id: 'company', title: 'Company', value: 'Engines' }
+    assert.equal(read(JSON.stringify({ fields: { company } })).company_name, 'Engines')
+    assert.equal(read('{"properties":{"company":{"value":"Engines"}}}').company_name, 'Engines')
+  })
+
   it('reads a WordPress form', () => {
     const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
     const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')
