@@ -1,15 +1,17 @@
 import { connect } from '../../db/connect.ts'
 import { createRun } from '../../db/runs.ts'
 import type { Actor } from '../../db/tenancy.ts'
+import { findByName } from '../../db/workflows.ts'
 import { startWorker } from '../support/worker.ts'
 import { startFloor } from './floor-temporal.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
  * The floor of the run bench, in a process of its own: a hand-written workflow with one local activity that sends the
- * SQL of one run. Arguments: database, Temporal, organization, workflow, version, contact.
+ * SQL of one run by name, from the look-up of the workflow to the end of the run; neither authentication nor the queue.
+ * Arguments: database, Temporal, organization, workflow, contact.
  */
-const [url, address, organizationId, workflowId, version, contactId] = process.argv.slice(2) as string[]
+const [url, address, organizationId, workflowId, contactId] = process.argv.slice(2) as string[]
 process.env.TEST_TEMPORAL_ADDRESS = address!
 const db = connect({ url: url! })
 const actor: Actor = { type: 'system', id: null }
@@ -20,8 +22,8 @@ const LEASED = new Date(Date.now() + 60_000)
 const statements: Statement[] = []
 const recorded = recording(db, statements)
 const worker = await startWorker(recorded)
-const workflow = { id: workflowId!, version: Number(version), name: 'Bench' }
 const run = await recorded.tenant(organizationId!, actor, async (tx) => {
+  const workflow = await findByName(tx, 'Bench')
   const id = await createRun(tx, {
     workflow,
     trigger: { type: 'api' },

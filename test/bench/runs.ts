@@ -45,7 +45,7 @@ export async function benchRuns(stack: TestStack): Promise<void> {
     return (await answer.json()) as T
   }
   const contact = await post<{ id: string }>('/v1/objects/contacts', { first_name: 'Bench' })
-  const workflow = await post<{ workflow_id: string; version: number }>('/v1/workflows', { spec: SPEC })
+  const workflow = await post<{ workflow_id: string }>('/v1/workflows', { spec: SPEC })
   const body = JSON.stringify({ name: 'Bench', inputs: { contact_id: contact.id }, confirm: true })
   const shot = {
     method: 'POST',
@@ -58,7 +58,6 @@ export async function benchRuns(stack: TestStack): Promise<void> {
     stack.temporalAddress,
     organizationId,
     workflow.workflow_id,
-    String(workflow.version),
     contact.id,
   ])
   // Until both have been compiled.
