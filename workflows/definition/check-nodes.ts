@@ -4,7 +4,7 @@ import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
 import { checkConfig, saidOf } from './config.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
-import type { Lowered } from './lower.ts'
+import { failing, type Lowered } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import { cronProblems, isTimezone } from './schedule.ts'
 import type { Definition, EffectClass, NodeSpec } from './types.ts'
@@ -66,12 +66,13 @@ function effectOf(node: NodeSpec): EffectClass | undefined {
 /** Edges, reachability and circles. */
 export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const leadNowhere = new Set(ends)
   const problems: Problem[] = []
   for (const edge of [...definition.edges, ...ends]) {
     const where = { path: edgePath(edge), node_id: edge.from }
     const source = nodes.get(edge.from)
     for (const id of [edge.from, edge.to])
-      if (!nodes.has(id) && !ends.includes(edge))
+      if (!nodes.has(id) && !leadNowhere.has(edge))
         problems.push({
           code: 'missing_target',
           message: `there is no node ${id.slice(0, 100)}`,
@@ -114,11 +115,11 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
 
 /** What works, and is likely not meant. */
 export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
-  const failing = new Set(definition.edges.filter(({ handle }) => handle === 'error').map(({ from }) => from))
+  const caught = failing(definition.edges)
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
     const effect = effectOf(node)
-    const handled = node.retry || node.on_error || failing.has(node.id)
+    const handled = node.retry || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
     if (effect === 'external' && !handled)
       problems.push({

@@ -25,13 +25,14 @@ export function lowerSpec(spec: Spec): Lowered {
   const written = [...places.keys()]
   const edges = written.filter(({ to }) => to !== 'end')
   const ends = written.filter(({ to }) => to === 'end')
-  const leads = (id: string, all: Edge[]) => all.some(({ from, handle }) => from === id && handle === 'error')
+  const caught = failing(edges)
+  const ended = failing(ends)
   return {
     definition: {
       ...common(spec),
       nodes: ids.map((id) => {
         const node = spec.nodes[id]!
-        const settled = leads(id, ends) && !leads(id, edges) ? ({ on_error: 'end' } as const) : {}
+        const settled = ended.has(id) && !caught.has(id) ? ({ on_error: 'end' } as const) : {}
         return nodeSpec(id, { ...settled, ...given(node) })
       }),
       edges,
@@ -41,6 +42,10 @@ export function lowerSpec(spec: Spec): Lowered {
     edgePath: (edge) => places.get(edge) ?? pointer('nodes', edge.from),
   }
 }
+
+/** The nodes whose error handle these edges leave by. */
+export const failing = (edges: Edge[]): ReadonlySet<string> =>
+  new Set(edges.filter(({ handle }) => handle === 'error').map(({ from }) => from))
 
 /** The members that both forms share. */
 export function common(
