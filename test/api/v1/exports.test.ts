@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict'
-import { startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('exports, before they run', () => {
-  let db: TestDatabase
-  let api: TestApi
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api?.close()
-    await db?.drop()
-  })
+  const suite = withApi()
 
   const create = (query: object) =>
-    api.request('POST', '/v1/exports', { body: { entity: 'contacts', query } })
+    suite.api.request('POST', '/v1/exports', { body: { entity: 'contacts', query } })
 
   it('take numbers, true and false as the text that a list takes', async () => {
     const query = { do_not_contact: false, 'version[gte]': 2, 'version[lte]': [5, '6'], q: 'ada' }
