@@ -1,4 +1,5 @@
 import { NodeError } from '../workflows/nodes/define.ts'
+import { toStorable } from '../workflows/storable-text.ts'
 
 /** Of one value, as JSON. */
 const MAX_BYTES = 1024 * 1024
@@ -38,10 +39,8 @@ export function storable<T>(value: T): T {
 const isBad = (json: string) => /\\u0000|\\ud[89a-f]/i.test(json)
 
 function replaceBad(part: unknown): unknown {
-  if (typeof part === 'string') return text(part)
+  if (typeof part === 'string') return toStorable(part)
   if (Array.isArray(part)) return part.map(replaceBad)
   if (typeof part !== 'object' || part === null) return part
-  return Object.fromEntries(Object.entries(part).map(([key, item]) => [text(key), replaceBad(item)]))
+  return Object.fromEntries(Object.entries(part).map(([key, item]) => [toStorable(key), replaceBad(item)]))
 }
-
-const text = (part: string) => part.replaceAll(/\p{Surrogate}/gu, '\uFFFD').replaceAll('\0', '\uFFFD')

@@ -1,3 +1,5 @@
+import { toStorable } from '../workflows/storable-text.ts'
+
 /**
  * What can go wrong, as one closed union. Every room throws `AppError`; `api/http/errors.ts` is the one place
  * that turns it into a status and the error envelope.
@@ -89,7 +91,7 @@ export function invalid(issues: Issue[]): AppError {
  * also kept in places that hold no NUL.
  */
 const nameOf = ([part, ...path]: Issue['loc']): string =>
-  (path.length > 0 ? path.join('.') : String(part)).replace(/[\0\p{Surrogate}]/gu, '\ufffd').slice(0, 100)
+  toStorable(path.length > 0 ? path.join('.') : String(part)).slice(0, 100)
 
 export const conflict = (message: string, details: ErrorDetails = {}) =>
   new AppError('conflict', message, details)

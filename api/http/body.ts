@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { AppError, type Issue } from '../../db/errors.ts'
+import { isStorable } from '../../workflows/storable-text.ts'
 import { jsonErrorIndex } from './json-position.ts'
 
 export const MAX_BODY = 1024 * 1024
@@ -79,20 +80,18 @@ function position(text: string): string {
   return ` at line ${before.length}, column ${before.at(-1)!.length + 1}`
 }
 
-/** Text that PostgreSQL cannot hold (NUL) or that is no text (half a surrogate pair). */
-const NOT_TEXT = /\0|\p{Surrogate}/u
-/** What JSON text must contain for its value to hold such text, or a key that reaches for a prototype. */
+/** What JSON text must contain for its value to hold text that cannot be stored, or a key that reaches for a prototype. */
 const SUSPECT = /\\u(0000|d[89a-f])|__proto__|\\u005f/i
 
 /** Issues of text and keys that no schema should have to think of; `part` is `body` or `query`. */
 export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   if (typeof value === 'string')
-    return NOT_TEXT.test(value)
-      ? [{ loc, msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }]
-      : []
+    return isStorable(value)
+      ? []
+      : [{ loc, msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>
-    key === '__proto__' || NOT_TEXT.test(key)
+    key === '__proto__' || !isStorable(key)
       ? [{ loc: [...loc, key], msg: 'this key is not allowed', type: 'invalid_key' }]
       : unsafeText(member, [...loc, Array.isArray(value) ? Number(key) : key]),
   )

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import qs from 'qs'
 import { AppError } from '../../db/errors.ts'
+import { toStorable } from '../../workflows/storable-text.ts'
 
 export type Payload = Record<string, unknown>
 
@@ -166,20 +167,18 @@ function elementOf(value: unknown): unknown {
 }
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
-/** PostgreSQL's text holds neither NUL nor half a surrogate pair. */
-const NOT_TEXT = /\0|\p{Surrogate}/gu
 
 /** A copy that is safe to keep and to walk. Throws invalid_request where it is too large or names a prototype. */
 function clean(value: unknown, depth: number, budget: { left: number }): unknown {
   if (budget.left-- <= 0) throw new AppError('invalid_request', `the body has more than ${MAX_VALUES} values`)
-  if (typeof value === 'string') return value.replace(NOT_TEXT, '\uFFFD')
+  if (typeof value === 'string') return toStorable(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) throw new AppError('invalid_request', `the body nests deeper than ${MAX_DEPTH} levels`)
   if (Array.isArray(value)) return value.map((member) => clean(member, depth - 1, budget))
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (FORBIDDEN.has(name)) throw new AppError('invalid_request', `the name ${name} is not allowed`)
-      return [name.replace(NOT_TEXT, '\uFFFD'), clean(member, depth - 1, budget)]
+      return [toStorable(name), clean(member, depth - 1, budget)]
     }),
   )
 }

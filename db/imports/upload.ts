@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { toStorable } from '../../workflows/storable-text.ts'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
 import { undefused } from '../csv/read-cell.ts'
@@ -110,7 +111,7 @@ async function readFile(
     header,
     samples: header.map((_, index) =>
       // Half a character, where it is cut, is as little for PostgreSQL as NUL.
-      samples.map((cells) => (cells[index] ?? '').slice(0, 100).replace(/[\0\p{Surrogate}]/gu, '\ufffd')),
+      samples.map((cells) => toStorable((cells[index] ?? '').slice(0, 100))),
     ),
     start,
   }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
+import { isStorable } from '../../workflows/storable-text.ts'
 import type { Field, FieldType } from './kind.ts'
 import {
   DECIMAL,
   isCurrency,
   isDay,
   isDomain,
-  isStorable,
   MONEY,
   toDomain,
   toE164,

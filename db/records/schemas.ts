@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { didYouMean } from '../../workflows/definition/errors.ts'
+import { isStorable } from '../../workflows/storable-text.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
 import { fieldTypes } from './field-types.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
 import { entities, entityNamed, entityNames } from './kinds/index.ts'
-import { isStorable } from './values.ts'
 
 const MAX_TAGS = 100
 

@@ -9,9 +9,6 @@ export const DECIMAL =
 export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
-/** What PostgreSQL can store: its text has no NUL, its JSON no half of a surrogate pair. */
-export const isStorable = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
-
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
 /** The first so many characters, as zod and PostgreSQL count them; to JavaScript's `length` an emoji is two. */

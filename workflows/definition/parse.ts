@@ -9,6 +9,7 @@ import {
   type ParsedNode,
   parseDocument,
 } from 'yaml'
+import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
 
 /** Of a YAML spec, in UTF-8. */
@@ -36,8 +37,6 @@ export interface ParsedYaml {
 
 /** What the tags of YAML's core schema name is what JSON has too; the others would be lost on the way. */
 const JSON_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
-/** Text that PostgreSQL cannot hold (NUL) or that is no text (half a surrogate pair); YAML can escape both. */
-const NOT_TEXT = /\0|\p{Surrogate}/u
 
 /** Parses one YAML document of what JSON has, without aliases. Never throws; with problems, `value` may be incomplete. */
 export function parseYaml(text: string): ParsedYaml {
@@ -117,7 +116,7 @@ function read(node: ParsedNode | null, path: string, reading: Reading, key?: num
   return isScalar(node) ? readScalar(node.value, path, reading) : null
 }
 
-/** YAML knows more values than JSON, and more than a database keeps. */
+/** YAML knows more values than JSON, and, by its escapes, texts that a database does not keep. */
 function readScalar(value: unknown, path: string, reading: Reading): unknown {
   const refuse = (message: string, hint: string) => {
     reading.problems.push({ code: 'yaml_value', message, path, hint })
@@ -129,7 +128,7 @@ function readScalar(value: unknown, path: string, reading: Reading): unknown {
       return refuse('this number has more digits than are kept', 'put it in quotes')
     return value
   }
-  if (typeof value === 'string' && NOT_TEXT.test(value))
+  if (typeof value === 'string' && !isStorable(value))
     return refuse('this text contains NUL or half a surrogate pair', 'leave the escape out')
   return typeof value === 'string' || typeof value === 'boolean' ? value : null
 }
@@ -147,7 +146,7 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
     const double = entries.has(name)
     const value = read(pair.value, inner, reading, pair.key.range?.[0])
     // `__proto__` would get lost in any code that copies objects.
-    if (name === '__proto__' || NOT_TEXT.test(name))
+    if (name === '__proto__' || !isStorable(name))
       reading.problems.push({
         code: 'yaml_value',
         message: 'this key is not allowed',

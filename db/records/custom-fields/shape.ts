@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { isStorable } from '../../../workflows/storable-text.ts'
 import type { Issue } from '../../errors.ts'
-import { isStorable } from '../values.ts'
 
 /** Names that are query parameters of lists, and can therefore not be fields. */
 export const CONTROLS = [
