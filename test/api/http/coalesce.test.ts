@@ -31,6 +31,8 @@ describe('questions that share a statement', () => {
     const second = ask(2)
     await new Promise((resolve) => setImmediate(resolve))
     const others = [ask(2), ask(3)]
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(asked, [[1], [2]])
     answer = plain
     open()
     assert.deepEqual(await Promise.all([first, second, ...others]), [10, 20, 20, 30])
