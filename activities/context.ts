@@ -1,5 +1,5 @@
-import type { RunNode, RunState } from '../db/run-state.ts'
-import type { Tenant } from '../db/tenancy.ts'
+import type { Tenant } from '../db/postgres/tenancy.ts'
+import type { RunNode, RunState } from '../db/runs/state.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
 import type { HttpRequest, HttpResponse, NodeContext, RecordEffects } from '../workflows/nodes/define.ts'
 import { NodeError } from '../workflows/nodes/define.ts'

@@ -1,6 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
-import type { Database } from '../db/connect.ts'
 import {
   type AttemptResult,
   beginAttempt,
@@ -11,8 +10,9 @@ import {
   noteEndpointHealth,
 } from '../db/outgoing/attempts.ts'
 import { takeRetrySlot, wakeDueRetries } from '../db/outgoing/slots.ts'
+import type { Database } from '../db/postgres/connect.ts'
+import type { Actor, Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
-import type { Actor, Tenant } from '../db/tenancy.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import type { HttpClient } from './effects/http.ts'

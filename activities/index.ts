@@ -1,5 +1,5 @@
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
+import type { Database } from '../db/postgres/connect.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { Http, RecordsOf } from './context.ts'

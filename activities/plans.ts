@@ -1,5 +1,5 @@
-import type { Tenant } from '../db/tenancy.ts'
-import { getPlan } from '../db/workflows.ts'
+import type { Tenant } from '../db/postgres/tenancy.ts'
+import { getPlan } from '../db/workflows/workflows.ts'
 import type { Plan } from '../workflows/definition/types.ts'
 
 const MAX_PLANS = 500

@@ -1,5 +1,5 @@
-import type { NewEvent } from '../db/events.ts'
-import type { RunError, RunNode, RunState } from '../db/run-state.ts'
+import type { NewEvent } from '../db/events/outbox.ts'
+import type { RunError, RunNode, RunState } from '../db/runs/state.ts'
 import type { Plan, PlanNode } from '../workflows/definition/types.ts'
 import { render } from '../workflows/expressions/liquid.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from '../workflows/interpret/step.ts'

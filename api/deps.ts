@@ -1,5 +1,5 @@
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
+import type { Database } from '../db/postgres/connect.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
 

@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
-import { isMigrated } from '../db/migrate.ts'
+import { isMigrated } from '../db/postgres/migrate.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { isKey } from './access/keys.ts'
 import { isCidr } from './egress.ts'
-import { isKey } from './keys.ts'
 
 const HIGHEST_PORT = 65_535
 

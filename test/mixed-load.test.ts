@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { connect, type Database } from '../db/connect.ts'
+import { connect, type Database } from '../db/postgres/connect.ts'
 import { until } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 

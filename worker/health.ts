@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import { ConfigError } from '../db/config.ts'
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
-import { isMigrated } from '../db/migrate.ts'
+import type { Database } from '../db/postgres/connect.ts'
+import { isMigrated } from '../db/postgres/migrate.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHED_MS = 2_000

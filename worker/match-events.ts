@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { chargeDeliveries } from '../db/outgoing/quota.ts'
-import { transaction } from '../db/transaction.ts'
+import { transaction } from '../db/postgres/transaction.ts'
 import type { Queue } from './relay.ts'
 
 const BATCH = 500

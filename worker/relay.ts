@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
-import { Listener } from '../db/notify.ts'
-import type { Channel } from '../db/tenancy.ts'
+import type { Database } from '../db/postgres/connect.ts'
+import { Listener } from '../db/postgres/notify.ts'
+import type { Channel } from '../db/postgres/tenancy.ts'
 
 /**
  * Rows that are their own outbox: born queued, started by the relay and by nobody else. `db` sees all organizations.

@@ -1,10 +1,10 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
 import { endDelivery } from '../db/outgoing/attempts.ts'
 import { releaseDeliveries } from '../db/outgoing/hold.ts'
 import { releaseForQuota } from '../db/outgoing/quota.ts'
-import type { Actor } from '../db/tenancy.ts'
+import type { Database } from '../db/postgres/connect.ts'
+import type { Actor } from '../db/postgres/tenancy.ts'
 import { deliveryWorkflowId } from './queues/deliveries.ts'
 
 const BATCH = 200

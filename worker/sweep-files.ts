@@ -1,6 +1,6 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
-import type { Database } from '../db/connect.ts'
 import type { Logger } from '../db/log.ts'
+import type { Database } from '../db/postgres/connect.ts'
 import { FILE_SORTS, type FileRow, type FileSort, fileWorkflowId } from './queues/files.ts'
 
 const BATCH = 200

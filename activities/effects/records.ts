@@ -1,13 +1,19 @@
 import type { z } from 'zod'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
-import { type Filter, MAX_FILTERS, MAX_VALUES, parseFilter, sortable } from '../../db/records/filters.ts'
-import type { EntityName } from '../../db/records/kind.ts'
-import { entities, entityNames, isEntity } from '../../db/records/kinds/index.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
-import { createSchema, updateSchema, upsertSchema } from '../../db/records/schemas.ts'
+import {
+  type Filter,
+  MAX_FILTERS,
+  MAX_VALUES,
+  parseFilter,
+  sortable,
+} from '../../db/records/model/filters.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
+import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
 import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
-import type { Tenant } from '../../db/tenancy.ts'
 import { NodeError, type RecordEffects, type RecordFields } from '../../workflows/nodes/define.ts'
 
 const DEFAULT_LIMIT = 50

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Knex } from 'knex'
+import { type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { AppError } from '../../db/errors.ts'
-import { type KeyHolder, noteKeyUse } from '../../db/keys.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
 import type { KeyLookups } from './key-lookups.ts'

@@ -1,6 +1,6 @@
 import type Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
-import type { Actor, Tenant } from '../../db/tenancy.ts'
+import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { AppError, invalid } from '../../db/errors.ts'
 import {
   claimIdempotencyKey,
   type IdempotentRequest,
   type StoredAnswer,
   storeAnswer,
-} from '../../db/idempotency.ts'
-import type { Tenant } from '../../db/tenancy.ts'
+} from '../../db/access/idempotency.ts'
+import { AppError, invalid } from '../../db/errors.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { findKeyHolder, type KeyHolder } from '../../db/keys.ts'
+import { findKeyHolder, type KeyHolder } from '../../db/access/keys.ts'
 
 type Finding = Promise<KeyHolder | undefined>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
-import type { Page } from '../../db/page.ts'
+import type { Page } from '../../db/lists/page.ts'
 
 /** The controls that every list has, and the one envelope that every list answers in. */
 

@@ -1,4 +1,4 @@
-import { entities, entityNames } from '../../db/records/kinds/index.ts'
+import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 
 /** What the operations of a tag are about. Throws for one that nobody has described. */
 export function describeTag(name: string): string {

@@ -1,6 +1,6 @@
 import type Koa from 'koa'
+import type { LimitWindows, Taken } from '../../db/access/limits.ts'
 import { AppError } from '../../db/errors.ts'
-import type { LimitWindows, Taken } from '../../db/limits.ts'
 import type { KeyCaller } from './auth.ts'
 
 /** Requests a minute, of one key and of its organization. */

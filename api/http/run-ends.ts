@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { getRunEnds, type RunKey } from '../../db/run-views.ts'
+import { getRunEnds, type RunKey } from '../../db/runs/views.ts'
 import { coalesce } from './coalesce.ts'
 
 const POLL_MS = 1_000

@@ -1,7 +1,7 @@
+import { allows, type Scope } from '../../db/access/scopes.ts'
 import { AppError } from '../../db/errors.ts'
-import { allows, type Scope } from '../../db/scopes.ts'
 
-export { allows, SCOPES, type Scope } from '../../db/scopes.ts'
+export { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 
 /** Who is calling: a key (on /v1) or a session (on /app). */
 export interface Caller {

@@ -1,5 +1,5 @@
 import { ENTITY_OF, type TargetEntity } from '../../db/incoming/types.ts'
-import { createSchema } from '../../db/records/schemas.ts'
+import { createSchema } from '../../db/records/model/schemas.ts'
 import { type Checked, check } from '../http/validate.ts'
 import type { Mapped } from './mapping/types.ts'
 

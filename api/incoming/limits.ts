@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
+import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.ts'
 import { PLAN_LIMITS } from '../../db/incoming/plans.ts'
 import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
-import { takeFromWindow, usedOfWindow, windowAt } from '../../db/limits.ts'
 import { Refusal, secondsUntil } from './answer.ts'
 
 const MINUTE = 60

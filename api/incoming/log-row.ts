@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewLog } from '../../db/incoming/logs.ts'
 import type { Verification } from '../../db/incoming/types.ts'
-import { firstCharacters } from '../../db/records/values.ts'
+import { firstCharacters } from '../../db/records/model/values.ts'
 
 /** Of a payload whose sender has proved itself, and of one that may be anybody's. Characters. */
 const MAX_PAYLOAD = 65_536

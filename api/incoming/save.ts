@@ -1,14 +1,14 @@
 import { findOldestCompany } from '../../db/incoming/dedupe.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { holdRules } from '../../db/records/custom-fields/rules.ts'
-import type { EntityName } from '../../db/records/kind.ts'
-import { entities } from '../../db/records/kinds/index.ts'
-import { createSchema } from '../../db/records/schemas.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import { entities } from '../../db/records/model/kinds/index.ts'
+import { createSchema } from '../../db/records/model/schemas.ts'
 import { createRecord, updateRecord } from '../../db/records/store.ts'
 import { lockRecords } from '../../db/records/update.ts'
 import { findByKey } from '../../db/records/upsert.ts'
-import type { Tenant } from '../../db/tenancy.ts'
 import type { Mapped } from './mapping/types.ts'
 
 export interface Saved {

@@ -9,7 +9,7 @@ import {
   testDelivery,
 } from '../../db/outgoing/deliveries.ts'
 import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
-import type { Tenant } from '../../db/tenancy.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { EVENTS, exampleEvent } from '../../workflows/events.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'

@@ -1,7 +1,7 @@
 import { AppError, type Issue, invalid } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
-import type { Tenant } from '../../db/tenancy.ts'
-import { findById, type Runnable } from '../../db/workflows.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { findById, type Runnable } from '../../db/workflows/workflows.ts'
 import { didYouMean } from '../../workflows/definition/errors.ts'
 
 type Selection = Pick<IncomingWebhook, 'workflow_id' | 'workflow_inputs'>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from '../../db/keys.ts'
+import { createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from '../../db/access/keys.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { getOrganization, type Organization, updateOrganization } from '../../db/organization.ts'
-import { isCurrency } from '../../db/records/values.ts'
+import { getOrganization, type Organization, updateOrganization } from '../../db/access/organization.ts'
+import { isCurrency } from '../../db/records/model/values.ts'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 

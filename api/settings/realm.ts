@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type Koa from 'koa'
+import { findSession, type Session } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
-import { findSession, type Session } from '../../db/users.ts'
 import type { AppDeps } from '../deps.ts'
 import type { Realm } from '../http/gateway.ts'
 import type { AppRoute, Role } from '../http/route.ts'

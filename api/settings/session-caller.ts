@@ -1,4 +1,4 @@
-import type { Session } from '../../db/users.ts'
+import type { Session } from '../../db/access/users.ts'
 import type { Caller } from '../http/scopes.ts'
 
 /** A caller by session. */

@@ -5,11 +5,11 @@ import {
   type DefinitionInput,
   type DefinitionPatch,
 } from '../../db/records/custom-fields/definitions.ts'
-import { fieldName, storable } from '../../db/records/custom-fields/shape.ts'
-import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/custom-fields/types.ts'
-import type { EntityName } from '../../db/records/kind.ts'
-import { entityNames } from '../../db/records/kinds/index.ts'
-import { refuseOthers } from '../../db/records/schemas.ts'
+import { fieldName, storable } from '../../db/records/model/custom-fields/shape.ts'
+import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/model/custom-fields/types.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
+import { refuseOthers } from '../../db/records/model/schemas.ts'
 
 /** What clients write and read of the definitions of custom fields. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor, queryHash } from '../../db/cursor.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
 import {
   createDefinition,
   deleteDefinition,
@@ -9,8 +9,8 @@ import {
   type NamedDefinition,
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
-import type { EntityName } from '../../db/records/kind.ts'
-import { entityNames } from '../../db/records/kinds/index.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { recordExample } from '../../db/records/examples.ts'
-import type { KindEvent } from '../../db/records/kind.ts'
-import { entities, entityNames } from '../../db/records/kinds/index.ts'
-import { recordSchema } from '../../db/records/schemas.ts'
+import { recordExample } from '../../db/records/model/examples.ts'
+import type { KindEvent } from '../../db/records/model/kind.ts'
+import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
+import { recordSchema } from '../../db/records/model/schemas.ts'
 import type { CatalogueEvent } from '../../workflows/events.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Page } from '../../db/page.ts'
+import type { Page } from '../../db/lists/page.ts'
 import { type CatalogueEvent, EVENTS } from '../../workflows/events.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'

@@ -10,7 +10,7 @@ import {
   type Selection,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
-import { entityNames } from '../../db/records/kinds/index.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes, type Scope } from '../http/scopes.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { commonFields } from '../../db/records/common-fields.ts'
-import { fieldTypes, type Operator } from '../../db/records/field-types.ts'
-import { operatorsOf, TAG_OPERATORS } from '../../db/records/filters.ts'
-import type { Field, Kind } from '../../db/records/kind.ts'
+import { commonFields } from '../../db/records/model/common-fields.ts'
+import { fieldTypes, type Operator } from '../../db/records/model/field-types.ts'
+import { operatorsOf, TAG_OPERATORS } from '../../db/records/model/filters.ts'
+import type { Field, Kind } from '../../db/records/model/kind.ts'
 
 /**
  * The filters of a list: a parameter by the name of each field, which takes a value or, in brackets, an operator:

@@ -3,7 +3,7 @@ import { DELIMITERS } from '../../db/csv/delimiter.ts'
 import { ENCODINGS } from '../../db/csv/encoding.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
 import { MAX_COLUMNS } from '../../db/imports/upload.ts'
-import { entityNames } from '../../db/records/kinds/index.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
 
 /** Imports as they are asked for and as they are shown. */
 

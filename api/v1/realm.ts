@@ -1,5 +1,5 @@
-import { LimitWindows } from '../../db/limits.ts'
-import { entityNames } from '../../db/records/kinds/index.ts'
+import { LimitWindows } from '../../db/access/limits.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
 import type { AppDeps } from '../deps.ts'
 import { authenticateKey, type KeyCaller } from '../http/auth.ts'
 import type { Realm } from '../http/gateway.ts'

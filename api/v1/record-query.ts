@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { triedByType } from '../../db/records/custom-fields/query.ts'
+import type { ListQuery } from '../../db/records/list.ts'
 import {
   type Filter,
   MAX_FILTERS,
@@ -9,12 +11,10 @@ import {
   sortable,
   sortNames,
   unknownHint,
-} from '../../db/records/filters.ts'
-import type { EntityName, Kind } from '../../db/records/kind.ts'
-import { entities, entityNames } from '../../db/records/kinds/index.ts'
-import type { ListQuery } from '../../db/records/list.ts'
-import { recordSchema } from '../../db/records/schemas.ts'
-import type { Tenant } from '../../db/tenancy.ts'
+} from '../../db/records/model/filters.ts'
+import type { EntityName, Kind } from '../../db/records/model/kind.ts'
+import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
+import { recordSchema } from '../../db/records/model/schemas.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
 import { filterShapes } from './filter-shapes.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cancelRun } from '../../db/runs/runs.ts'
 import {
   durationOf,
   getRun,
@@ -7,8 +8,7 @@ import {
   type RunDetails,
   type RunNodeView,
   type RunSummary,
-} from '../../db/run-views.ts'
-import { cancelRun } from '../../db/runs.ts'
+} from '../../db/runs/views.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf } from './run-links.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listMembers } from '../../db/members.ts'
+import { listMembers } from '../../db/access/members.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 

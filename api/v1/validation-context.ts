@@ -1,5 +1,5 @@
-import { commonFields, READ_ONLY } from '../../db/records/common-fields.ts'
-import { entities } from '../../db/records/kinds/index.ts'
+import { commonFields, READ_ONLY } from '../../db/records/model/common-fields.ts'
+import { entities } from '../../db/records/model/kinds/index.ts'
 import type { ValidationContext } from '../../workflows/definition/validate.ts'
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))

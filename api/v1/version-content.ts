@@ -1,5 +1,5 @@
 import { AppError } from '../../db/errors.ts'
-import type { VersionContent } from '../../db/workflows.ts'
+import type { VersionContent } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import { MAX_SPEC_BYTES } from '../../workflows/definition/parse.ts'
 import type { Finding } from '../../workflows/definition/types.ts'

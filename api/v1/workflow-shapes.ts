@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Workflow, WorkflowSummary } from '../../db/workflows.ts'
+import type { Workflow, WorkflowSummary } from '../../db/workflows/workflows.ts'
 
 /** How workflows and findings look on the wire. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listWorkflows } from '../../db/workflow-list.ts'
+import { listWorkflows } from '../../db/workflows/list.ts'
 import {
   activate,
   createWorkflow,
@@ -8,7 +8,7 @@ import {
   getWorkflow,
   lockWorkflow,
   updateWorkflow,
-} from '../../db/workflows.ts'
+} from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { ifMatch } from '../http/if-match.ts'

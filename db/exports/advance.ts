@@ -1,7 +1,7 @@
 import { BYTE_ORDER_MARK, csvLines } from '../csv/write-cell.ts'
 import { AppError } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { listRecords } from '../records/list.ts'
-import type { Tenant } from '../tenancy.ts'
 import { cellsOf, exportColumns } from './columns.ts'
 import { changeExport, type ExportRow, lockExport } from './exports.ts'
 

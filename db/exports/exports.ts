@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, type Issue, invalid, notFound } from '../errors.ts'
-import { type IdPage, pageById } from '../id-list.ts'
-import type { Page } from '../page.ts'
-import type { EntityName } from '../records/kind.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
-import type { Actor, Tenant } from '../tenancy.ts'
+import type { EntityName } from '../records/model/kind.ts'
 
 export type ExportStatus = 'queued' | 'running' | 'completed' | 'failed' | 'expired'
 

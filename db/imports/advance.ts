@@ -1,6 +1,6 @@
 import type { CsvRow } from '../csv/rows.ts'
 import type { AppError } from '../errors.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { changeImport, type ImportRow, lockImport } from './imports.ts'
 import { columnsOf } from './read-row.ts'
 import { targetsFor } from './targets.ts'

@@ -1,6 +1,6 @@
 import { undefused } from '../csv/read-cell.ts'
 import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { isFilled, type RowIssue } from './read-row.ts'
 

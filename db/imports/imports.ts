@@ -2,10 +2,10 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Encoding } from '../csv/encoding.ts'
 import type { Place } from '../csv/rows.ts'
 import { notFound } from '../errors.ts'
-import { type IdPage, pageById } from '../id-list.ts'
-import type { Page } from '../page.ts'
-import type { EntityName } from '../records/kind.ts'
-import type { Actor, Tenant } from '../tenancy.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Actor, Tenant } from '../postgres/tenancy.ts'
+import type { EntityName } from '../records/model/kind.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to leave it out. */
 export type Mapping = Record<string, string | null>

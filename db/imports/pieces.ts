@@ -1,4 +1,4 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
  * Files of imports, in UTF-8: pieces of one size, so that the piece of a byte is known without looking. Larger ones

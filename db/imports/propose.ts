@@ -1,8 +1,8 @@
 import { ENTITY_OF } from '../incoming/types.ts'
-import { READ_ONLY } from '../records/common-fields.ts'
-import type { EntityName, Field } from '../records/kind.ts'
-import { entities } from '../records/kinds/index.ts'
-import { normalise, SYNONYMS } from '../records/synonyms.ts'
+import { READ_ONLY } from '../records/model/common-fields.ts'
+import type { EntityName, Field } from '../records/model/kind.ts'
+import { entities } from '../records/model/kinds/index.ts'
+import { normalise, SYNONYMS } from '../records/model/synonyms.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 

@@ -1,7 +1,7 @@
 import { CellProblem, readCell, readList, undefused } from '../csv/read-cell.ts'
 import { eachOnce, type Issue } from '../errors.ts'
-import type { RecordInput } from '../records/schemas.ts'
-import { splitName } from '../records/split-name.ts'
+import type { RecordInput } from '../records/model/schemas.ts'
+import { splitName } from '../records/model/split-name.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 

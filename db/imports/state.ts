@@ -1,6 +1,6 @@
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
-import { entities } from '../records/kinds/index.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { entities } from '../records/model/kinds/index.ts'
 import { changeImport, type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
 import { type Targets, targetOf, targetsFor } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'

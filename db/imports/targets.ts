@@ -1,9 +1,9 @@
 import type { CellType } from '../csv/read-cell.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from '../records/custom-fields/rules.ts'
-import type { CustomFieldType, Definition } from '../records/custom-fields/types.ts'
-import type { EntityName, Field, FieldType } from '../records/kind.ts'
-import { entities } from '../records/kinds/index.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { CustomFieldType, Definition } from '../records/model/custom-fields/types.ts'
+import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
+import { entities } from '../records/model/kinds/index.ts'
 
 /** What a column of a file can become. */
 export interface Target {

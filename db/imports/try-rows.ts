@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { CsvRow } from '../csv/rows.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from '../records/custom-fields/rules.ts'
 import { uniqueKey } from '../records/custom-fields/unique.ts'
-import type { AgxRecord } from '../records/schemas.ts'
+import type { AgxRecord } from '../records/model/schemas.ts'
 import { upsertKey } from '../records/upsert.ts'
-import { savepoint, type Tenant } from '../tenancy.ts'
 import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
 

@@ -1,4 +1,4 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
  * The id of the oldest company of this name, whatever its case. Holds the name until the transaction ends, so that of

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { notFound } from '../errors.ts'
-import { type IdPage, pageById } from '../id-list.ts'
-import type { Page } from '../page.ts'
-import type { Tenant } from '../tenancy.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 export type LogStatus = 'Success' | 'Failed' | 'Blocked'
 export type LogAction = 'Created' | 'Updated' | 'Skipped'

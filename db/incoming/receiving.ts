@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import type { Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
 

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
-import { type IdPage, pageById } from '../id-list.ts'
-import type { Page } from '../page.ts'
-import type { Tenant } from '../tenancy.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { assertPlanAllows, PLAN_LIMITS, type Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
 

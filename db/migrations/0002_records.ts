@@ -76,7 +76,7 @@ async function recordTable(knex: Knex, table: string, columns: string): Promise<
       updated_by jsonb not null,
       deleted_at timestamptz(3),
       -- all that q finds, lower-cased and without accents, words separated by single spaces, one in front;
-      -- see db/records/search-text.ts
+      -- see db/records/model/search-text.ts
       search_text text not null,
       primary key (organization_id, id)
     );

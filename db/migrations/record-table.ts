@@ -18,7 +18,7 @@ export async function recordTable(knex: Knex, table: string, columns: string): P
       created_by jsonb not null,
       updated_by jsonb not null,
       deleted_at timestamptz(3),
-      -- see db/records/search-text.ts
+      -- see db/records/model/search-text.ts
       search_text text not null,
       primary key (organization_id, id)
     );

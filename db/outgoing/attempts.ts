@@ -1,4 +1,4 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { holdDeliveries } from './hold.ts'
 
 /** The row is the truth: a workflow that finds it held, ended or released again without it ends. */

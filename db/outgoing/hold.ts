@@ -1,4 +1,4 @@
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { chargeDeliveries } from './quota.ts'
 
 /**

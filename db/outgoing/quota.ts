@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import { takeFromWindow, usedOfWindow } from '../access/limits.ts'
 import type { Plan } from '../incoming/plans.ts'
-import { takeFromWindow, usedOfWindow } from '../limits.ts'
 import { OUTGOING_LIMITS } from './plans.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { lockClaims } from '../queue-lock.ts'
-import type { Tenant } from '../tenancy.ts'
+import { lockClaims } from '../postgres/queue-lock.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
  * The slots of an endpoint, `concurrency` of them: a delivery holds one while an attempt of it is made, or is about to

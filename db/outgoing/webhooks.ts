@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
-import { type IdPage, pageById } from '../id-list.ts'
 import type { Plan } from '../incoming/plans.ts'
-import type { Page } from '../page.ts'
-import type { Tenant } from '../tenancy.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { holdDeliveries, releaseDeliveries } from './hold.ts'
 import { OUTGOING_LIMITS } from './plans.ts'
 

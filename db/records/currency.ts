@@ -1,5 +1,5 @@
-import type { Tenant } from '../tenancy.ts'
-import type { Kind } from './kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { Kind } from './model/kind.ts'
 
 /** Money without a currency is in the organization's: fills it in, in `values`, where one is missing. */
 export async function fillCurrency(tx: Tenant, kind: Kind, values: Record<string, unknown>): Promise<void> {

@@ -1,13 +1,13 @@
 import { type Issue, invalid } from '../errors.ts'
-import type { Tenant } from '../tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
-import type { EntityName, Kind } from './kind.ts'
-import { entities } from './kinds/index.ts'
 import { type End, upsertLink } from './links.ts'
 import { recordNotFound } from './merged.ts'
+import type { EntityName, Kind } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { fillReference, referringFirst } from './primaries.ts'
 import { closesCircle, heldStill, referencesOf } from './references.ts'
-import type { AgxRecord, RecordInput } from './schemas.ts'
 import { lockRecords, type UpdateOptions, updateRecord } from './update.ts'
 
 /** The `associations` of a create or an upsert: records that it is linked with in the same change. */

@@ -1,9 +1,9 @@
-import { decodeCursor, encodeCursor, queryHash } from '../cursor.ts'
-import type { Page } from '../page.ts'
-import type { Actor, Tenant } from '../tenancy.ts'
-import type { EntityName } from './kind.ts'
-import { entities } from './kinds/index.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
+import type { Page } from '../lists/page.ts'
+import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
+import type { EntityName } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
 import type { Write } from './write.ts'
 
 /** One change of a record, or of one that was merged into it: then `record_id` is that one's. */

@@ -1,5 +1,5 @@
-import type { Tenant } from '../tenancy.ts'
-import type { EntityName, Kind } from './kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { EntityName, Kind } from './model/kind.ts'
 import { referencesOf } from './references.ts'
 import type { Write } from './write.ts'
 

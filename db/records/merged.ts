@@ -1,6 +1,6 @@
 import { AppError, notFound } from '../errors.ts'
-import type { Tenant } from '../tenancy.ts'
-import type { EntityName, Kind } from './kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { EntityName, Kind } from './model/kind.ts'
 
 /** Records that are in another now: their ids point to it for good. */
 

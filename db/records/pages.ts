@@ -1,9 +1,9 @@
-import type { Position } from '../cursor.ts'
-import { PLANNED_ANEW } from '../dialect.ts'
-import type { Tenant } from '../tenancy.ts'
-import { shownColumns } from './columns.ts'
-import type { Fragment, SortKey } from './filters.ts'
-import type { Kind } from './kind.ts'
+import type { Position } from '../lists/cursor.ts'
+import { PLANNED_ANEW } from '../postgres/dialect.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { shownColumns } from './model/columns.ts'
+import type { Fragment, SortKey } from './model/filters.ts'
+import type { Kind } from './model/kind.ts'
 
 /** A page that is looked for: which records, in which order, from where on. */
 export interface Listing {

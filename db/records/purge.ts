@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { entityNames } from './kinds/index.ts'
+import { entityNames } from './model/kinds/index.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /** Of each kind, so many at once: the sweep comes every minute. */

@@ -1,9 +1,9 @@
+import { membersAmong } from '../access/members.ts'
 import { type Issue, invalid } from '../errors.ts'
-import { membersAmong } from '../members.ts'
-import type { Tenant } from '../tenancy.ts'
-import { type EntityName, type Field, type Kind, withArticle } from './kind.ts'
-import { entities } from './kinds/index.ts'
-import type { AgxRecord } from './schemas.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { type EntityName, type Field, type Kind, withArticle } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import type { AgxRecord } from './model/schemas.ts'
 
 type ReferenceField = Field & { to: EntityName }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
-import { savepoint, type Tenant } from '../tenancy.ts'
-import type { AgxRecord } from './schemas.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import type { AgxRecord } from './model/schemas.ts'
 
 /** How many things are done together although each may fail alone. */
 

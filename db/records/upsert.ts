@@ -1,12 +1,12 @@
 import { AppError, conflict, invalid } from '../errors.ts'
-import { savepoint, type Tenant } from '../tenancy.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
-import { readValue } from './custom-fields/types.ts'
 import { uniqueKey } from './custom-fields/unique.ts'
 import { updateAndLink } from './given-links.ts'
-import type { EntityName } from './kind.ts'
-import { entities } from './kinds/index.ts'
-import type { AgxRecord, RecordInput } from './schemas.ts'
+import { readValue } from './model/custom-fields/types.ts'
+import type { EntityName } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { createRecord } from './store.ts'
 
 const MAX_CANDIDATES = 100

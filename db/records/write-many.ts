@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Tenant } from '../tenancy.ts'
-import { searchTextOf, writableColumns } from './columns.ts'
-import type { Kind } from './kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { searchTextOf, writableColumns } from './model/columns.ts'
+import type { Kind } from './model/kind.ts'
 import { eventsOf, type Write } from './write.ts'
 
 /** Characters of JSON in one statement: more of them at once would hold up whatever else the process does. */

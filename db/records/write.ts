@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Tenant } from '../tenancy.ts'
-import { searchTextOf, toColumn, writableColumns } from './columns.ts'
-import type { Kind } from './kind.ts'
-import type { AgxRecord } from './schemas.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { searchTextOf, toColumn, writableColumns } from './model/columns.ts'
+import type { Kind } from './model/kind.ts'
+import type { AgxRecord } from './model/schemas.ts'
 
 export interface Write {
   action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'

@@ -4,8 +4,8 @@ import { chmodSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort, startPostgres } from '../../db/embedded.ts'
-import { migrate } from '../../db/migrate.ts'
+import { freePort, startPostgres } from '../../db/postgres/embedded/server.ts'
+import { migrate } from '../../db/postgres/migrate.ts'
 import { reaper } from '../support/reaper.ts'
 
 export interface ApiProcess {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { connect } from '../../db/connect.ts'
+import { connect } from '../../db/postgres/connect.ts'
 import type { TestApi } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
 import type { TestStack } from '../support/stack.ts'

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import type { Database } from '../../db/connect.ts'
-import { PLANNED_ANEW } from '../../db/dialect.ts'
-import type { Tenant } from '../../db/tenancy.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+import { PLANNED_ANEW } from '../../db/postgres/dialect.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 
 /** A statement as the code under measurement sent it. */
 export interface Statement {

@@ -1,4 +1,4 @@
-import { connect } from '../../db/connect.ts'
+import { connect } from '../../db/postgres/connect.ts'
 import { type ApiProcess, startApi } from './api-process.ts'
 import { benchBatch } from './batch.ts'
 import { startChild } from './child.ts'

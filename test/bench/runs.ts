@@ -1,4 +1,4 @@
-import { connect } from '../../db/connect.ts'
+import { connect } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { type LoadResult, load } from './load.ts'

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/connect.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 
 /** Gives the demo organization limits that no bench meets; the limits stay on. @returns its id. */
 export async function liftLimits(db: Database): Promise<string> {

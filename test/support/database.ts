@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { connect, type Database } from '../../db/connect.ts'
-import { migrate } from '../../db/migrate.ts'
-import type { Actor } from '../../db/tenancy.ts'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import { migrate } from '../../db/postgres/migrate.ts'
+import type { Actor } from '../../db/postgres/tenancy.ts'
 
 /**
  * A database of the calling test file's own, cloned from a migrated template: real PostgreSQL, ready in tens of

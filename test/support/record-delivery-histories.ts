@@ -3,7 +3,7 @@
  * `node --import tsx test/support/record-delivery-histories.ts`. What is stored is never recorded over.
  */
 import { existsSync } from 'node:fs'
-import { insertEvents } from '../../db/events.ts'
+import { insertEvents } from '../../db/events/outbox.ts'
 import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'

@@ -1,5 +1,5 @@
-import type { Database } from '../../db/connect.ts'
-import { createUser, type MemberRole } from '../../db/users.ts'
+import { createUser, type MemberRole } from '../../db/access/users.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import type { Answer, TestApi } from './api.ts'
 
 export type App = (method: string, path: string, body?: unknown) => Promise<Answer>

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../db/embedded.ts'
+import { freePort } from '../../db/postgres/embedded/server.ts'
 import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { insertEvents } from '../../db/events.ts'
+import { insertEvents } from '../../db/events/outbox.ts'
 import { beginAttempt } from '../../db/outgoing/attempts.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'

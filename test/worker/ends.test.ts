@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import pg from 'pg'
-import { cancelRun } from '../../db/runs.ts'
+import { cancelRun } from '../../db/runs/runs.ts'
 import { type RunRow, runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
 import { createOrganization, testActor } from '../support/database.ts'
@@ -75,7 +75,7 @@ describe('ends of runs', () => {
     const first = await queueRun(suite.db, suite.organizationId, lane)
     await untilRun(suite.db, first, ['running'])
     const { workflow_id } = await suite.db.system('runs').where({ id: first }).first()
-    const { createRun } = await import('../../db/runs.ts')
+    const { createRun } = await import('../../db/runs/runs.ts')
     const second = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: 1, name: 'Test' },

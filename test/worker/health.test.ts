@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { NativeConnection, type Worker } from '@temporalio/worker'
-import { freePort } from '../../db/embedded.ts'
+import { freePort } from '../../db/postgres/embedded/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startWorker, type TestWorker, testLog } from '../support/worker.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect } from '../../db/connect.ts'
+import { connect } from '../../db/postgres/connect.ts'
 import type { TestApi } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
 import { until } from '../support/journey.ts'

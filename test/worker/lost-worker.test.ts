@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { freePort } from '../../db/embedded.ts'
+import { freePort } from '../../db/postgres/embedded/server.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Http } from '../../activities/context.ts'
-import { cancelRun } from '../../db/runs.ts'
+import { cancelRun } from '../../db/runs/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
@@ -183,7 +183,7 @@ describe('runs that wait', () => {
       .system('runs')
       .where({ id: first })
       .first()
-    const { createRun } = await import('../../db/runs.ts')
+    const { createRun } = await import('../../db/runs/runs.ts')
     const second = await db.tenant(organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: workflow_version, name: workflow_name },

@@ -1,4 +1,4 @@
-import type { Bootstrapped } from '../../db/bootstrap.ts'
+import type { Bootstrapped } from '../../db/access/bootstrap.ts'
 
 export interface BoxContents {
   apiUrl: string

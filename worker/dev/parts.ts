@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type EmbeddedPostgres, startPostgres } from '../../db/embedded.ts'
+import { type EmbeddedPostgres, startPostgres } from '../../db/postgres/embedded/server.ts'
 import { type Child, type Part, startChild } from './child.ts'
 import type { StartConfig } from './config.ts'
 import type { ProcessRecord } from './leftovers.ts'

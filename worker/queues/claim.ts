@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { tryLockClaims } from '../../db/queue-lock.ts'
-import { transaction } from '../../db/transaction.ts'
+import { tryLockClaims } from '../../db/postgres/queue-lock.ts'
+import { transaction } from '../../db/postgres/transaction.ts'
 
 /**
  * Claims rows of a queue by `sql`, one relay at a time, so that limits of what may run at once hold exactly. Where

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
-import type { Actor } from '../../db/tenancy.ts'
+import type { Actor } from '../../db/postgres/tenancy.ts'
 import type { FileInput } from '../../workflows/files.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'

@@ -1,13 +1,13 @@
 import type { TargetEntity } from '../../../db/incoming/types.ts'
-import { splitName } from '../../../db/records/split-name.ts'
+import { splitName } from '../../../db/records/model/split-name.ts'
 import {
   COMPANY_WORDS,
   PERSON_WORDS,
   STRANGERS,
   SUBJECT_WORDS,
   SYNONYMS,
-} from '../../../db/records/synonyms.ts'
-import { looksLikeEmail } from '../../../db/records/values.ts'
+} from '../../../db/records/model/synonyms.ts'
+import { looksLikeEmail } from '../../../db/records/model/values.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { belongsToCompany, fieldOf } from './targets.ts'
 import type { Mapped } from './types.ts'

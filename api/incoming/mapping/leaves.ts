@@ -1,4 +1,4 @@
-import { normalise, SUBJECT_WORDS } from '../../../db/records/synonyms.ts'
+import { normalise, SUBJECT_WORDS } from '../../../db/records/model/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
 
 /** One value of a payload with the name that its sender gave it. */

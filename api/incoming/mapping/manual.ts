@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
 import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
-import { fieldName } from '../../../db/records/custom-fields/shape.ts'
+import { fieldName } from '../../../db/records/model/custom-fields/shape.ts'
 import { textAt, valueAt } from './path.ts'
 import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'

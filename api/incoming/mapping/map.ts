@@ -1,6 +1,6 @@
 import type { IncomingWebhook } from '../../../db/incoming/types.ts'
-import { note as notes } from '../../../db/records/kinds/note.ts'
-import { firstCharacters } from '../../../db/records/values.ts'
+import { note as notes } from '../../../db/records/model/kinds/note.ts'
+import { firstCharacters } from '../../../db/records/model/values.ts'
 import { mapAutomatically } from './automatic.ts'
 import { mapManually } from './manual.ts'
 import type { Mapped } from './types.ts'

@@ -1,6 +1,6 @@
 import { ENTITY_OF, type TargetEntity } from '../../../db/incoming/types.ts'
-import type { Field } from '../../../db/records/kind.ts'
-import { entities } from '../../../db/records/kinds/index.ts'
+import type { Field } from '../../../db/records/model/kind.ts'
+import { entities } from '../../../db/records/model/kinds/index.ts'
 
 /** The target's field of this name. */
 export function fieldOf(name: string, target: TargetEntity): Field | undefined {

@@ -1,12 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict, type Issue, invalid, notFound } from '../../errors.ts'
-import type { Tenant } from '../../tenancy.ts'
-import { requireVersion } from '../../version.ts'
-import type { EntityName } from '../kind.ts'
+import { requireVersion } from '../../lists/version.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { tooMuch } from '../model/custom-fields/shape.ts'
+import {
+  type CustomFieldType,
+  customTypes,
+  type Definition,
+  readValue,
+  UNIQUE_TYPES,
+} from '../model/custom-fields/types.ts'
+import type { EntityName } from '../model/kind.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { holdRules, type Rules, readDefinitions } from './rules.ts'
-import { tooMuch } from './shape.ts'
-import { type CustomFieldType, customTypes, type Definition, readValue, UNIQUE_TYPES } from './types.ts'
 
 /**
  * The definitions of a kind's custom fields. Who changes one has all writers of the kind's custom fields wait, so that

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../errors.ts'
-import type { Tenant } from '../../tenancy.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
 import { updateMany } from '../bulk.ts'
-import type { EntityName } from '../kind.ts'
-import { entities } from '../kinds/index.ts'
-import { customTypes, type Definition, readValue } from './types.ts'
+import { customTypes, type Definition, readValue } from '../model/custom-fields/types.ts'
+import type { EntityName } from '../model/kind.ts'
+import { entities } from '../model/kinds/index.ts'
 import { takeValues, uniqueKey } from './unique.ts'
 
 /**

@@ -1,9 +1,14 @@
 import { type Issue, invalid } from '../../errors.ts'
-import type { Tenant } from '../../tenancy.ts'
-import { asKept, CUSTOM, type Filter } from '../filters.ts'
-import type { EntityName } from '../kind.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import {
+  type CustomFieldType,
+  customTypes,
+  type Definition,
+  readValue,
+} from '../model/custom-fields/types.ts'
+import { asKept, CUSTOM, type Filter } from '../model/filters.ts'
+import type { EntityName } from '../model/kind.ts'
 import { readDefinitions } from './rules.ts'
-import { type CustomFieldType, customTypes, type Definition, readValue } from './types.ts'
 
 /** What a list is asked for, as far as custom fields may be in it. */
 interface Asked {

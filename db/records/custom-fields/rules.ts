@@ -1,6 +1,6 @@
-import type { Tenant } from '../../tenancy.ts'
-import type { EntityName } from '../kind.ts'
-import type { Definition } from './types.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import type { Definition } from '../model/custom-fields/types.ts'
+import type { EntityName } from '../model/kind.ts'
 
 /** What the custom fields of a kind must be. */
 export interface Rules {

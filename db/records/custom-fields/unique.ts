@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type AppError, conflict } from '../../errors.ts'
-import type { Tenant } from '../../tenancy.ts'
-import type { EntityName, Kind } from '../kind.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import type { EntityName, Kind } from '../model/kind.ts'
 import type { Write } from '../write.ts'
 import type { Rules } from './rules.ts'
 

@@ -5,9 +5,9 @@ import { Exchange } from '../../../api/http/exchange.ts'
 import { runOnce } from '../../../api/http/idempotency.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
-import type { Database } from '../../../db/connect.ts'
 import { conflict } from '../../../db/errors.ts'
 import { createLogger } from '../../../db/log.ts'
+import type { Database } from '../../../db/postgres/connect.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 describe('an Idempotency-Key that two requests share', () => {

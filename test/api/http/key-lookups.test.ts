@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { KeyLookups } from '../../../api/http/key-lookups.ts'
-import { createKey, revokeKey } from '../../../db/keys.ts'
+import { createKey, revokeKey } from '../../../db/access/keys.ts'
 import {
   createOrganization,
   createTestDatabase,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
-import { describeKind } from '../../../db/records/describe.ts'
-import { entities, entityNames } from '../../../db/records/kinds/index.ts'
-import { createSchema, recordSchema } from '../../../db/records/schemas.ts'
+import { describeKind } from '../../../db/records/model/describe.ts'
+import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
+import { createSchema, recordSchema } from '../../../db/records/model/schemas.ts'
 import { withApi } from '../../support/with-api.ts'
 
 describe('/openapi.json and /docs', () => {

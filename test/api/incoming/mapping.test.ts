@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { mapAutomatically } from '../../../api/incoming/mapping/automatic.ts'
 import { parseBody } from '../../../api/incoming/parse-body.ts'
-import { splitName } from '../../../db/records/split-name.ts'
+import { splitName } from '../../../db/records/model/split-name.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
 const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'Contact')

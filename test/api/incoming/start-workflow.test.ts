@@ -6,7 +6,7 @@ import {
   deleteWorkflow,
   getWorkflow,
   updateWorkflow,
-} from '../../../db/workflows.ts'
+} from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
 import { testActor } from '../../support/database.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { insertEvents } from '../../../db/events.ts'
+import { insertEvents } from '../../../db/events/outbox.ts'
 import { releaseForQuota } from '../../../db/outgoing/quota.ts'
 import { matchEvents } from '../../../worker/match-events.ts'
 import { startApi, type TestApi } from '../../support/api.ts'

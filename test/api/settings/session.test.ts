@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createUser } from '../../../db/users.ts'
+import { createUser } from '../../../db/access/users.ts'
 import { type RequestOptions, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 

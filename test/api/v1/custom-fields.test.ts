@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Issue } from '../../../db/errors.ts'
-import { CUSTOM_FIELD_TYPES } from '../../../db/records/custom-fields/types.ts'
+import { CUSTOM_FIELD_TYPES } from '../../../db/records/model/custom-fields/types.ts'
 import { type Answer, createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 

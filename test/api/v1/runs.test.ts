@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { createRun } from '../../../db/runs.ts'
-import { createWorkflow } from '../../../db/workflows.ts'
+import { createRun } from '../../../db/runs/runs.ts'
+import { createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
 import { startApi, type TestApi } from '../../support/api.ts'

@@ -4,7 +4,7 @@ import { purgeExports } from '../../../db/exports/purge.ts'
 import { createImport, getImport } from '../../../db/imports/imports.ts'
 import { purgeImports } from '../../../db/imports/purge.ts'
 import { receiveFile } from '../../../db/imports/upload.ts'
-import type { Tenant } from '../../../db/tenancy.ts'
+import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import {
   createOrganization,
   createTestDatabase,

@@ -14,8 +14,8 @@ import {
   CUSTOM_FIELD_TYPES,
   type CustomFieldType,
   readValue,
-} from '../../../db/records/custom-fields/types.ts'
-import { createSchema, type RecordInput } from '../../../db/records/schemas.ts'
+} from '../../../db/records/model/custom-fields/types.ts'
+import { createSchema, type RecordInput } from '../../../db/records/model/schemas.ts'
 import { createRecord } from '../../../db/records/store.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'

@@ -7,10 +7,10 @@ import {
   deleteDefinition,
   updateDefinition,
 } from '../../../db/records/custom-fields/definitions.ts'
-import { type CustomFieldType, customTypes } from '../../../db/records/custom-fields/types.ts'
-import type { Operator } from '../../../db/records/field-types.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
-import type { RecordInput } from '../../../db/records/schemas.ts'
+import { type CustomFieldType, customTypes } from '../../../db/records/model/custom-fields/types.ts'
+import type { Operator } from '../../../db/records/model/field-types.ts'
+import type { RecordInput } from '../../../db/records/model/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { comparable, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { entities, entityNames } from '../../../db/records/kinds/index.ts'
+import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
 import { findByKey } from '../../../db/records/upsert.ts'
 import {
   createMember,

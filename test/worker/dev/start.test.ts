@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../../../db/embedded.ts'
-import { processIdentity } from '../../../db/process.ts'
+import { processIdentity } from '../../../db/postgres/embedded/process.ts'
+import { freePort } from '../../../db/postgres/embedded/server.ts'
 import { type ProcessName, spawnSupervisor, startStack, type TestStack } from '../../support/stack.ts'
 
 const PARTS: ProcessName[] = ['supervisor', 'api', 'worker', 'temporal', 'postgres']

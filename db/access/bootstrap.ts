@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import type { z } from 'zod'
+import type { bootstrapSettings } from '../config.ts'
+import { connect } from '../postgres/connect.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { createKey } from './keys.ts'
+import { SCOPES } from './scopes.ts'
+import { createUser } from './users.ts'
+
+export type BootstrapOptions = z.output<typeof bootstrapSettings>
+
+/** What a first start made; the secrets are in it and nowhere else. */
+export interface Bootstrapped {
+  email: string
+  password: string
+  apiKey: string
+}
+
+/**
+ * Gives a database without any organization its first one, with an owner and a key that may do everything.
+ * What the options leave open is made up.
+ * @returns undefined when there is an organization already.
+ */
+export async function bootstrap(url: string, options: BootstrapOptions): Promise<Bootstrapped | undefined> {
+  const db = connect({ url, poolSize: 2, applicationName: 'agx bootstrap' })
+  try {
+    return await db.system.transaction(async (trx) => {
+      await trx.raw("select pg_advisory_xact_lock(hashtext('agx bootstrap'))")
+      if (await trx('organizations').first('id')) return undefined
+      const organizationId = uuidv7()
+      await trx('organizations').insert({ id: organizationId, name: 'Demo', plan: 'enterprise' })
+      const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
+      const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
+      await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })
+      const tx: Tenant = { trx, organizationId, actor: { type: 'system', id: null }, last() {}, wake() {} }
+      const secret = options.BOOTSTRAP_API_KEY ? { secret: options.BOOTSTRAP_API_KEY } : {}
+      const { key } = await createKey(tx, { name: 'Demo key', scopes: SCOPES, ...secret })
+      return { email, password, apiKey: key }
+    })
+  } finally {
+    await db.close()
+  }
+}

@@ -1,0 +1,229 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import { AppError, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/**
+ * API keys: `agx_` + 40 random base62 characters + 6 of their CRC32, so that a typo, and a secret scanner's find, is
+ * told from a key without a look-up. Only SHA-256 of a key is kept: the secret has more than 200 bits, so a slow hash
+ * would add nothing but latency.
+ */
+const PREFIX = 'agx_'
+const RANDOM_LENGTH = 40
+const CHECKSUM_LENGTH = 6
+const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** As the settings show it; the secret itself only ever appears in `KeyWithSecret`. */
+export interface Key {
+  id: string
+  object: 'key'
+  name: string
+  /** The first characters, enough to recognise it by. */
+  prefix: string
+  scopes: string[]
+  ip_allowlist: string[]
+  expires_at: Date | null
+  revoked_at: Date | null
+  last_used_at: Date | null
+  created_at: Date
+}
+
+export interface KeyWithSecret extends Key {
+  key: string
+}
+
+const COLUMNS = [
+  'id',
+  'name',
+  'prefix',
+  'scopes',
+  'ip_allowlist',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+  'created_at',
+]
+
+/** Makes a key, whose secret is in the answer and nowhere else. A given `secret` must have the form of a key. */
+export async function createKey(
+  tx: Tenant,
+  values: {
+    name: string
+    scopes: readonly string[]
+    expires_at?: Date | null
+    ip_allowlist?: string[]
+    secret?: string
+  },
+): Promise<KeyWithSecret> {
+  const key = values.secret ?? generateKey()
+  if (!isKey(key))
+    throw new AppError(
+      'invalid_request',
+      'an API key is agx_, 40 letters or digits, and 6 of their checksum; this is none',
+    )
+  const [row] = await tx
+    .trx('api_keys')
+    .insert({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      name: values.name,
+      prefix: visiblePrefix(key),
+      hash: hashKey(key),
+      scopes: values.scopes,
+      ip_allowlist: values.ip_allowlist ?? [],
+      expires_at: values.expires_at ?? null,
+      created_by: tx.actor.type === 'user' ? tx.actor.id : null,
+    })
+    .returning(COLUMNS)
+  return { ...toKey(row), key }
+}
+
+/** Newest first, revoked ones included. */
+export async function listKeys(tx: Tenant, page: IdPage): Promise<Page<Key>> {
+  const rows = tx.trx('api_keys').where({ organization_id: tx.organizationId }).select(COLUMNS)
+  const found = await pageById<Parameters<typeof toKey>[0]>(rows, page, { of: 'keys' })
+  return { ...found, data: found.data.map(toKey) }
+}
+
+/** Throws not_found. */
+export async function getKey(tx: Tenant, id: string): Promise<Key> {
+  const row = await tx.trx('api_keys').where({ organization_id: tx.organizationId, id }).first(COLUMNS)
+  if (!row) throw notFound('key')
+  return toKey(row)
+}
+
+/** Changes what a key may do, from its next request on. Throws not_found. */
+export async function updateKey(
+  tx: Tenant,
+  id: string,
+  patch: {
+    name?: string | undefined
+    scopes?: readonly string[] | undefined
+    ip_allowlist?: string[] | undefined
+    expires_at?: Date | null | undefined
+  },
+): Promise<Key> {
+  if (Object.values(patch).every((value) => value === undefined)) return getKey(tx, id)
+  const [row] = await tx
+    .trx('api_keys')
+    .where({ organization_id: tx.organizationId, id })
+    .update(patch)
+    .returning(COLUMNS)
+  if (!row) throw notFound('key')
+  return toKey(row)
+}
+
+/**
+ * Gives the key a new secret. The one it replaces ends after `overlapHours` (0 to 24; 0 is at once), and so does any
+ * older one still in its own overlap. Throws not_found, or conflict if the key is revoked.
+ */
+export async function rotateKey(tx: Tenant, id: string, overlapHours: number): Promise<KeyWithSecret> {
+  const key = generateKey()
+  const [row] = await tx
+    .trx('api_keys')
+    .where({ organization_id: tx.organizationId, id, revoked_at: null })
+    .update({
+      previous_hash: overlapHours > 0 ? tx.trx.ref('hash') : null,
+      previous_expires_at:
+        overlapHours > 0 ? tx.trx.raw('now() + make_interval(hours => ?)', [overlapHours]) : null,
+      hash: hashKey(key),
+      prefix: visiblePrefix(key),
+    })
+    .returning(COLUMNS)
+  if (row) return { ...toKey(row), key }
+  await getKey(tx, id)
+  throw new AppError('conflict', 'a revoked key cannot be rotated: create a new one')
+}
+
+/** Ends a key and every secret of it, from this moment on; doing it again changes nothing. Throws not_found. */
+export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
+  const [row] = await tx
+    .trx('api_keys')
+    .where({ organization_id: tx.organizationId, id })
+    .update({
+      revoked_at: tx.trx.raw('coalesce(revoked_at, now())'),
+      previous_hash: null,
+      previous_expires_at: null,
+    })
+    .returning(COLUMNS)
+  if (!row) throw notFound('key')
+  return toKey(row)
+}
+
+/** What a request's key leads to: the key and its organization, in one look-up. */
+export interface KeyHolder {
+  id: string
+  name: string
+  scopes: string[]
+  ip_allowlist: string[]
+  /** Whether its use should be noted (at most once a minute). */
+  note_use: boolean
+  organization_id: string
+  organization_name: string
+  plan: 'free' | 'professional' | 'enterprise'
+  settings: { currency?: string; timezone?: string }
+  limits: { requests_per_minute?: number; requests_per_minute_per_key?: number }
+}
+
+/**
+ * Finds who holds a key, by its hash, at every request, so that revocation is immediate.
+ * @returns undefined for what is no key, and for an unknown, revoked or expired one.
+ */
+export async function findKeyHolder(system: Knex, key: string): Promise<KeyHolder | undefined> {
+  if (!isKey(key)) return undefined
+  const hash = hashKey(key)
+  const { rows } = await system.raw<{ rows: KeyHolder[] }>(FIND_HOLDER, [hash, hash])
+  return rows[0]
+}
+
+const FIND_HOLDER = `
+  select k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
+    k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
+    o.name as organization_name, o.plan, o.settings, o.limits
+  from api_keys k join organizations o on o.id = k.organization_id
+  where (k.hash = ? or k.previous_hash = ? and k.previous_expires_at > now())
+    and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+
+export async function noteKeyUse(system: Knex, holder: KeyHolder): Promise<void> {
+  await system.raw(
+    `update api_keys set last_used_at = now() where organization_id = ? and id = ?
+     and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    [holder.organization_id, holder.id],
+  )
+}
+
+/** Whether a text has the form of a key, checksum included. */
+export function isKey(text: string): boolean {
+  if (!PATTERN.test(text)) return false
+  const random = text.slice(PREFIX.length, -CHECKSUM_LENGTH)
+  return text.endsWith(checksum(random))
+}
+
+export function generateKey(): string {
+  let random = ''
+  while (random.length < RANDOM_LENGTH)
+    for (const byte of randomBytes(RANDOM_LENGTH)) {
+      // 248 is the largest multiple of 62 below 256: bytes above it would make some characters likelier.
+      if (byte < 248 && random.length < RANDOM_LENGTH) random += BASE62[byte % 62]
+    }
+  return PREFIX + random + checksum(random)
+}
+
+function checksum(random: string): string {
+  let rest = crc32(random)
+  let text = ''
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    text = BASE62[rest % 62] + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+const hashKey = (key: string) => createHash('sha256').update(key).digest()
+const visiblePrefix = (key: string) => key.slice(0, PREFIX.length + 6)
+const toKey = (row: Omit<Key, 'object'>): Key => ({ object: 'key', ...row })

@@ -1,0 +1,47 @@
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** What an organization chooses for itself; what it has not chosen is as `DEFAULTS` has it. */
+export interface OrganizationSettings {
+  /** ISO 4217; of money that comes without one. */
+  currency: string
+  /** IANA name; workflows read it as `org.timezone`. */
+  timezone: string
+  /** How long logs of webhooks, events and deliveries are kept. */
+  log_retention_days: number
+  /** Whether a custom field without a definition is refused. */
+  strict_custom_fields: boolean
+}
+
+export interface Organization extends OrganizationSettings {
+  id: string
+  name: string
+  plan: 'free' | 'professional' | 'enterprise'
+  created_at: Date
+}
+
+const DEFAULTS: OrganizationSettings = {
+  currency: 'USD',
+  timezone: 'UTC',
+  log_retention_days: 30,
+  strict_custom_fields: false,
+}
+
+export async function getOrganization(tx: Tenant): Promise<Organization> {
+  const { settings, ...organization } = await tx
+    .trx('organizations')
+    .where({ id: tx.organizationId })
+    .first('id', 'name', 'plan', 'created_at', 'settings')
+  return { ...organization, ...DEFAULTS, ...settings }
+}
+
+/** Changes what is given. */
+export async function updateOrganization(
+  tx: Tenant,
+  { name, ...settings }: { [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined },
+): Promise<Organization> {
+  await tx.trx.raw(
+    'update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb) where id = ?',
+    [name ?? null, JSON.stringify(settings), tx.organizationId],
+  )
+  return getOrganization(tx)
+}

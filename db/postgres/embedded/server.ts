@@ -1,0 +1,181 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import { ConfigError } from '../../config.ts'
+import { initialise } from './initdb.ts'
+import { type Install, install } from './install.ts'
+import { freeLockFile, lockFile, runningServer, type Server } from './lock.ts'
+import { processIdentity, waitForExit } from './process.ts'
+
+export interface EmbeddedOptions {
+  /** Holds the cluster (`postgres/`), and its port and password (`postgres.json`). Exists already. */
+  dataDir: string
+  logFile: string
+  /** A fixed port. By default one that is free is chosen once, and kept as long as it stays free. */
+  port?: number | undefined
+  /** For tests: nothing survives the machine's crash, many connections. */
+  fast?: boolean
+}
+
+export interface EmbeddedPostgres {
+  url: string
+  port: number
+  /** Where the cluster really is: elsewhere, when PostgreSQL's user cannot reach `dataDir`. */
+  folder: string
+  /** Whether it was still running, left by a start that was killed. */
+  adopted: boolean
+  running(): boolean
+  /** Ends sessions and stops the server, after a checkpoint. */
+  stop(): Promise<void>
+}
+
+/** Starts the PostgreSQL of this data folder, made on first use, or adopts the one that still runs on it. */
+export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const programs = install(join(options.dataDir, 'postgres'))
+  const known = readSettings(options.dataDir)
+  const settings = known ?? makeSettings(options.dataDir)
+  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION')))
+    await initialise(programs, settings.password)
+
+  let server = runningServer(programs.dataDir)
+  // It may be ending, by a signal of before.
+  const adopted = server !== undefined && (await waitUntilReady(programs.dataDir, server))
+  if (!server || !adopted) {
+    const port = await freePort(options.port ?? settings.port)
+    if (options.port !== undefined && options.port !== port)
+      throw new ConfigError(
+        `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
+      )
+    writeSettings(options.dataDir, { ...settings, port })
+    server = await launch(programs, port, options)
+  }
+  const { pid, identity } = server
+  const port = Number(lockFile(programs.dataDir)[3])
+  const url = `postgres://postgres:${settings.password}@127.0.0.1:${port}/agx`
+  await ensureDatabase(url)
+  return {
+    url,
+    port,
+    folder: programs.dataDir,
+    adopted,
+    running: () => processIdentity(pid) === identity,
+    async stop() {
+      if (processIdentity(pid) !== identity) return
+      process.kill(pid, 'SIGINT')
+      if (!(await waitForExit(pid, identity, 10_000))) process.kill(pid, 'SIGQUIT')
+    },
+  }
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on: `wanted` if that is free. */
+export function freePort(wanted = 0): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error) => (wanted ? resolve(freePort()) : reject(error)))
+    server.listen(wanted, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+interface Settings {
+  password: string
+  port?: number
+}
+
+function readSettings(dataDir: string): Settings | undefined {
+  const file = join(dataDir, 'postgres.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Settings) : undefined
+}
+
+function makeSettings(dataDir: string): Settings {
+  if (existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
+    throw new Error(
+      `DATA_DIR ${dataDir} holds a database but no postgres.json with its password: restore that file`,
+    )
+  const settings = { password: randomBytes(24).toString('base64url') }
+  writeSettings(dataDir, settings)
+  return settings
+}
+
+function writeSettings(dataDir: string, settings: Settings): void {
+  writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })
+}
+
+function spawnServer({ postgres, dataDir, runAs }: Install, port: number, options: EmbeddedOptions): Server {
+  const flags = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    ...(options.fast && {
+      fsync: 'off',
+      full_page_writes: 'off',
+      synchronous_commit: 'off',
+      max_connections: 300,
+    }),
+  }
+  const log = openSync(options.logFile, 'a')
+  try {
+    const child = spawn(
+      postgres,
+      ['-D', dataDir, '-p', String(port), ...Object.entries(flags).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
+      // A process group of its own, so that a terminal's Ctrl-C reaches us first and it last.
+      { ...runAs, cwd: '/', detached: true, stdio: ['ignore', log, log] },
+    )
+    const identity = child.pid && processIdentity(child.pid)
+    if (!child.pid || !identity) throw new Error(`PostgreSQL did not start: ${postgres} cannot be run`)
+    child.unref()
+    return { pid: child.pid, identity }
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** Starts the server and waits until it answers; where sessions of a killed one still end, as soon as they have. */
+async function launch(programs: Install, port: number, options: EmbeddedOptions): Promise<Server> {
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    freeLockFile(programs.dataDir)
+    const before = existsSync(options.logFile) ? statSync(options.logFile).size : 0
+    const server = spawnServer(programs, port, options)
+    if (await waitUntilReady(programs.dataDir, server)) return server
+    const log = readFileSync(options.logFile).subarray(before).toString()
+    const waits = log.includes('pre-existing shared memory block') && Date.now() < deadline
+    if (!waits) throw new Error(`PostgreSQL did not start: ${problemIn(log) ?? `see ${options.logFile}`}`)
+    await setTimeout(100)
+  }
+}
+
+/** False when the server ends instead, or does not get ready in a minute. */
+async function waitUntilReady(dataDir: string, { pid, identity }: Server): Promise<boolean> {
+  const deadline = Date.now() + 60_000
+  while (processIdentity(pid) === identity && Date.now() < deadline) {
+    const lines = lockFile(dataDir)
+    if (lines[0] === String(pid) && lines[7]?.trim() === 'ready') return true
+    await setTimeout(20)
+  }
+  return false
+}
+
+/** The last thing the server complained of; that sessions of a killed one end is not its complaint. */
+const problemIn = (log: string): string | undefined =>
+  log
+    .split('\n')
+    .findLast(
+      (line) => /FATAL|ERROR|LOG: {2}could not/.test(line) && !line.includes('unexpected postmaster exit'),
+    )
+
+async function ensureDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url.replace(/agx$/, 'postgres') })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = 'agx'")
+    if (!rowCount) await client.query('create database agx')
+  } finally {
+    await client.end()
+  }
+}

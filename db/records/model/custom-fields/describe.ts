@@ -1,0 +1,28 @@
+import type { NamedDefinition } from '../../custom-fields/definitions.ts'
+import type { Operator } from '../field-types.ts'
+import { type CustomFieldType, customTypes } from './types.ts'
+
+/** What a client or an agent has to know of a defined custom field, beside the kind's own. */
+export interface CustomFieldDescription {
+  /** The key in `custom_fields`; as filter and sort field `custom_fields.<name>`. */
+  name: string
+  type: CustomFieldType
+  label: string
+  description: string | null
+  required: boolean
+  unique: boolean
+  options: string[] | null
+  default: unknown
+  searchable: boolean
+  sortable: boolean
+  operators: Operator[]
+}
+
+export function describeCustomField(definition: NamedDefinition): CustomFieldDescription {
+  const { name, type, label, description, required, unique, options } = definition
+  const { sortable, operators, searchable } = customTypes[type]
+  return {
+    ...{ name, type, label, description, required, unique, options, default: definition.default },
+    ...{ searchable, sortable, operators },
+  }
+}

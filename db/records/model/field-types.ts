@@ -1,0 +1,220 @@
+import { z } from 'zod'
+import { isTimezone } from '../../../workflows/definition/schedule.ts'
+import { isStorable } from '../../../workflows/storable-text.ts'
+import type { Field, FieldType } from './kind.ts'
+import {
+  DECIMAL,
+  isCurrency,
+  isDay,
+  isDomain,
+  MONEY,
+  toDomain,
+  toE164,
+  toMoney,
+  toStoredTimestamp,
+  toTimestamp,
+  withScheme,
+} from './values.ts'
+
+export type Operator =
+  | 'eq'
+  | 'ne'
+  | 'gt'
+  | 'gte'
+  | 'lt'
+  | 'lte'
+  | 'between'
+  | 'in'
+  | 'nin'
+  | 'contains'
+  | 'starts_with'
+  | 'is_null'
+  | 'has'
+
+const EQUALITY: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
+const ORDERED: Operator[] = [...EQUALITY, 'gt', 'gte', 'lt', 'lte', 'between']
+const TEXT: Operator[] = [...ORDERED, 'contains', 'starts_with']
+
+/** Everything that differs between types of field. */
+interface TypeOf {
+  /** What a client may write; parsing normalises. */
+  input: (field: Field) => z.ZodType
+  operators: Operator[]
+  /** The column's type in SQL, which filter values and cursors are cast to. */
+  sql: string
+  /** Parses a filter value; undefined where it is not one of the type. */
+  filterValue: (text: string) => string | undefined
+  /** What a filter value must look like, for the error. */
+  expects: string
+  sortable: boolean
+  /** What free-text search finds of a value; absent where it finds nothing. */
+  searched?: (value: unknown) => unknown
+}
+
+const whole = (value: unknown) => value
+
+const trimmed = (field: Field) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(field.max ?? 255)
+
+const text: TypeOf = {
+  input: trimmed,
+  operators: TEXT,
+  sql: 'text',
+  filterValue: (value) => (isStorable(value) ? value : undefined),
+  expects: 'a text',
+  sortable: true,
+  searched: whole,
+}
+
+const day = z.iso
+  .date('must be a date that exists, such as 2026-01-31')
+  .refine(isDay, 'must be a day of the years 0001 to 9999')
+const instant = z.union(
+  [z.iso.datetime({ offset: true }), z.iso.date()],
+  'must be a date or a time that exists, with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+)
+
+const id: TypeOf = {
+  input: () => z.uuid().toLowerCase(),
+  operators: EQUALITY,
+  sql: 'uuid',
+  filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
+  expects: 'an id',
+  sortable: true,
+}
+
+export const fieldTypes: Record<FieldType, TypeOf> = {
+  text,
+  email: { ...text, input: () => z.string().trim().max(254).pipe(z.email()) },
+  phone: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(64)
+        .transform((value) => toE164(value)),
+    // No number begins with a space, which is what a URL makes of a + that was not encoded.
+    filterValue: (value) => text.filterValue(value.replace(/^ (?=\d)/, '+')),
+  },
+  url: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .overwrite(withScheme)
+        .max(2_048)
+        .pipe(z.url({ protocol: /^https?$/, error: 'must be an http or https address' })),
+  },
+  domain: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .overwrite(toDomain)
+        .max(253)
+        // Not as a pattern, which the document would hold against an address, whose host is taken.
+        .refine(isDomain, {
+          error: 'must be a domain such as example.com',
+          params: { type: 'invalid_format' },
+        }),
+  },
+  integer: {
+    input: (field) =>
+      z
+        .int()
+        .min(0)
+        .max(field.max ?? 2_147_483_647),
+    operators: ORDERED,
+    sql: 'integer',
+    filterValue: (value) =>
+      /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
+    expects: 'a whole number, at most 2147483647',
+    sortable: true,
+    searched: whole,
+  },
+  money: {
+    input: () =>
+      z.union([z.string(), z.number()], DECIMAL).meta({ pattern: MONEY.source }).transform(toMoney),
+    operators: ORDERED,
+    sql: 'numeric',
+    filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
+    expects: 'a decimal such as 1250.00',
+    sortable: true,
+    searched: whole,
+  },
+  currency: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        // As it is written, for the document says so by the pattern.
+        .regex(/^\s*[A-Za-z]{3}\s*$/, 'must be an ISO 4217 code such as USD')
+        .trim()
+        .toUpperCase()
+        .refine(isCurrency, 'is no currency of ISO 4217'),
+  },
+  timezone: {
+    ...text,
+    input: () => z.string().trim().max(64).refine(isTimezone, 'must be an IANA name such as Europe/Zurich'),
+  },
+  boolean: {
+    input: () => z.boolean(),
+    operators: ['eq', 'ne', 'is_null'],
+    sql: 'boolean',
+    filterValue: (value) => (value === 'true' || value === 'false' ? value : undefined),
+    expects: 'true or false',
+    sortable: true,
+  },
+  date: {
+    input: () => day,
+    operators: ORDERED,
+    sql: 'date',
+    filterValue: (value) => (day.safeParse(value).success ? value : undefined),
+    expects: 'a date such as 2026-01-31',
+    sortable: true,
+    searched: whole,
+  },
+  datetime: {
+    input: () => instant.transform(toStoredTimestamp),
+    operators: ORDERED,
+    sql: 'timestamptz',
+    // A bare date stays one, for it is the whole day.
+    filterValue: (value) =>
+      day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
+    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
+    sortable: true,
+    // Of hours, minutes and seconds nobody knows what they belong to.
+    searched: (value) => String(value).slice(0, 10),
+  },
+  enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
+  id,
+  reference: id,
+  user: id,
+  address: {
+    input: () => {
+      const part = z.string().trim().max(255).nullable().optional()
+      return z.strictObject({
+        line1: part,
+        line2: part,
+        city: part,
+        state: part,
+        postal_code: part,
+        country: part,
+      })
+    },
+    operators: ['is_null'],
+    sql: 'jsonb',
+    filterValue: () => undefined,
+    expects: 'is_null',
+    sortable: false,
+    searched: whole,
+  },
+}

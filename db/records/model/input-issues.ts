@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import type { Issue } from '../../errors.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { holdRules, type Rules } from '../custom-fields/rules.ts'
+import { referenceIssues, referencesOf, userFields } from '../references.ts'
+import { findRecord } from '../store.ts'
+import { MAX_FIELDS } from './custom-fields/shape.ts'
+import { changesAmong, preparedCustomFields, readCustomFields } from './custom-fields/values.ts'
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import type { AgxRecord } from './schemas.ts'
+
+const id = z.uuid().toLowerCase()
+
+const asObject = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+
+/**
+ * What only the database can say of a record that a client wants to create or to change: custom fields that are not as
+ * they are defined, references to nothing. It is asked where something else is wrong with the input, which may
+ * therefore be anything, so that everything is told at once. `changes`: the id of the record that would be changed;
+ * undefined for a new one.
+ */
+export async function inputIssues(
+  tx: Tenant,
+  entity: EntityName,
+  input: unknown,
+  { changes, mayLink }: { changes?: string | undefined; mayLink: (to: EntityName) => boolean },
+): Promise<Issue[]> {
+  const given = asObject(input)
+  if (!given) return []
+  const kind = entities[entity]
+  const fields = asObject(given.custom_fields ?? {})
+  const rules = await holdRules(tx, entity)
+  // That they are too many has been said.
+  const readable = fields && Object.keys(fields).length <= MAX_FIELDS
+  const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
+  const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
+  const names = [...userFields(kind), ...references.map(([name]) => name)]
+  const ids = names.flatMap((name) => {
+    const read = id.safeParse(given[name])
+    return read.success ? [[name, read.data]] : []
+  })
+  const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord
+  const ofReferences = await referenceIssues(tx, kind, [{ record }])
+  return [...ofFields, ...(ofReferences.get(record.id) ?? [])]
+}
+
+async function fieldIssues(
+  tx: Tenant,
+  entity: EntityName,
+  rules: Rules,
+  fields: Record<string, unknown>,
+  changes: string | undefined,
+): Promise<Issue[]> {
+  if (changes === undefined) return preparedCustomFields(rules, fields).issues
+  const record = await findRecord(tx, entity, changes)
+  return readCustomFields(rules, changesAmong(record?.custom_fields, fields)).issues
+}

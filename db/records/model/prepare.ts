@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util'
+import { v7 as uuidv7 } from 'uuid'
+import { invalid } from '../../errors.ts'
+import type { Actor } from '../../postgres/tenancy.ts'
+import type { Rules } from '../custom-fields/rules.ts'
+import type { Write } from '../write.ts'
+import { writableColumns } from './columns.ts'
+import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
+import type { Kind } from './kind.ts'
+import type { AgxRecord, RecordInput } from './schemas.ts'
+
+/** What a create or an update will write, worked out in memory: the same for one record and for many. */
+
+/**
+ * `given`: what `createSchema` parsed, without associations and with the currency filled in. Throws `validation_error`
+ * for custom fields that are not as the rules say.
+ */
+export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Rules): Write {
+  const now = new Date().toISOString()
+  const values = { ...given, ...kind.derive?.({ next: given, before: undefined, given, now, actor }) }
+  const record = {
+    object: kind.object,
+    id: uuidv7(),
+    ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
+    custom_fields: newCustomFields(rules, values.custom_fields),
+    tags: values.tags ?? [],
+    version: 1,
+    created_at: now,
+    updated_at: now,
+    created_by: actor,
+    updated_by: actor,
+  } as AgxRecord
+  const changes = Object.fromEntries(
+    writableColumns(kind)
+      .filter((column) => !isEmpty(record[column]))
+      .map((column) => [column, { from: null, to: record[column] }]),
+  )
+  return { action: 'created', record, changes }
+}
+
+/**
+ * The record's values with what `updateSchema` parsed put over them: null clears, custom fields merge key by key.
+ * `rules`: undefined where the patch has no custom fields. Throws `validation_error`.
+ */
+export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | undefined): RecordInput {
+  const next: RecordInput = { ...before, ...patch }
+  if (rules) next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
+  return next
+}
+
+/** A change with the old values of the fields that it changes, of which there is at least one. */
+export type Change = Write & { previous: Record<string, unknown> }
+
+/**
+ * `given`: what `updateSchema` parsed; `merged`: what `patched` made of `before` with it, with the currency filled in.
+ * @returns undefined where nothing changes. Throws `validation_error` where a field that must be there would go.
+ */
+export function change(
+  actor: Actor,
+  kind: Kind,
+  before: AgxRecord,
+  given: RecordInput,
+  merged: RecordInput,
+): Change | undefined {
+  const now = new Date().toISOString()
+  const next = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
+  const changed = writableColumns(kind).filter(
+    (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
+  )
+  if (changed.length === 0) return undefined
+  if (kind.atLeastOneOf && !kind.atLeastOneOf.some((name) => next[name] != null))
+    throw invalid([
+      {
+        loc: ['body', kind.atLeastOneOf[0]!],
+        msg: `at least one of ${kind.atLeastOneOf.join(', ')} is required`,
+        type: 'missing',
+      },
+    ])
+  const record = {
+    ...before,
+    ...Object.fromEntries(changed.map((column) => [column, next[column] ?? null])),
+    version: before.version + 1,
+    updated_at: now,
+    updated_by: actor,
+  } as AgxRecord
+  return {
+    action: 'updated',
+    record,
+    previous: Object.fromEntries(changed.map((column) => [column, before[column]])),
+    changes: Object.fromEntries(
+      changed.map((column) => [column, { from: before[column], to: record[column] }]),
+    ),
+  }
+}
+
+/** Whether a field says nothing: null, or a list or an object without anything in it. */
+export const isEmpty = (value: unknown): boolean =>
+  value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)

@@ -1,0 +1,101 @@
+import { v7 as uuidv7 } from 'uuid'
+import { notFound } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+export type RunStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost'
+
+/** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
+export interface RunTrigger {
+  type: 'api' | 'webhook' | 'event' | 'schedule' | 'node_test'
+  [member: string]: unknown
+}
+
+export interface NewRun {
+  workflow: { id: string; version: number; name: string }
+  trigger: RunTrigger
+  /** As checked by `checkInputs`. */
+  inputs: Record<string, unknown>
+  /** The record that the run is about, for the lists of runs and the Temporal UI. */
+  record_id?: string
+}
+
+/**
+ * Writes a run into the queue: the relay starts it as soon as the transaction has committed and a slot is free.
+ * @returns the run's id. Throws `not_found` for a version that does not exist.
+ */
+export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
+  const id = uuidv7()
+  const { rowCount } = await tx.trx.raw(
+    `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, inputs, record_id,
+                       concurrency, starts_with)
+     select :organizationId, :id, v.workflow_id, v.version, :name, :trigger, :inputs, :recordId,
+            (v.plan #>> '{settings,concurrency}')::integer,
+            v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title'
+     from workflow_versions v
+     where v.organization_id = :organizationId and v.workflow_id = :workflowId and v.version = :version`,
+    {
+      organizationId: tx.organizationId,
+      id,
+      name: run.workflow.name,
+      trigger: JSON.stringify(run.trigger),
+      inputs: JSON.stringify(run.inputs),
+      recordId: run.record_id ?? null,
+      workflowId: run.workflow.id,
+      version: run.workflow.version,
+    },
+  )
+  if (rowCount === 0) throw notFound('workflow version')
+  tx.wake('agx_runs')
+  return id
+}
+
+/** Writes the test of one node into the same queue. `inputs` are sample outputs of upstream nodes. @returns its id. */
+export async function createNodeTest(
+  tx: Tenant,
+  test: {
+    node: { node_type: string; title: string; config: Record<string, unknown> }
+    inputs: Record<string, unknown>
+  },
+): Promise<string> {
+  const id = uuidv7()
+  await tx.trx('runs').insert({
+    organization_id: tx.organizationId,
+    id,
+    kind: 'node_test',
+    workflow_name: `Test of ${test.node.node_type}`,
+    trigger: JSON.stringify({ type: 'node_test' }),
+    inputs: JSON.stringify(test.inputs),
+    node: JSON.stringify(test.node),
+    starts_with: test.node.title,
+  })
+  tx.wake('agx_runs')
+  return id
+}
+
+/**
+ * Asks for a run's cancellation. One that has not started ends at once; a running one when Temporal has told it;
+ * one that has ended stays as it is. @returns its status now. Throws `not_found`.
+ */
+export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `update runs set
+       cancel_requested_at = coalesce(cancel_requested_at, now()),
+       -- one that a relay is starting at this moment counts as running
+       status = case when status = 'queued' and start_attempts = 0 then 'cancelled' else status end,
+       ended_at = case when status = 'queued' and start_attempts = 0 then now() end,
+       updated_at = now()
+     where organization_id = ? and id = ? and kind = 'run' and status in ('queued', 'running')
+     returning status`,
+    [tx.organizationId, id],
+  )
+  const status = rows[0]?.status
+  if (status === 'cancelled') tx.wake('agx_run_ended', id)
+  else if (status) tx.wake('agx_cancels')
+  if (status) return status
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id, kind: 'run' })
+    .first<{ status: RunStatus } | undefined>('status')
+  if (!run) throw notFound('run')
+  return run.status
+}

@@ -1,0 +1,156 @@
+import type { Knex } from 'knex'
+import { notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { RunStatus, RunTrigger } from './runs.ts'
+import type { RunError } from './state.ts'
+
+/** A run as lists show it: without what went in and came out. */
+export interface RunSummary {
+  id: string
+  workflow_id: string
+  workflow_version: number
+  workflow_name: string
+  status: RunStatus
+  trigger: RunTrigger
+  record_id: string | null
+  stuck_reason: string | null
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+}
+
+export interface RunDetails extends RunSummary {
+  inputs: Record<string, unknown>
+  outputs: Record<string, unknown> | null
+  error: RunError | null
+  cancel_requested_at: Date | null
+}
+
+export interface RunNodeView {
+  node_id: string
+  node_type: string
+  title: string
+  status: string
+  attempt: number
+  input: unknown
+  output: unknown
+  handle: string | null
+  error: RunError | null
+  wait_until: Date | null
+  started_at: Date
+  ended_at: Date | null
+}
+
+const SUMMARY = [
+  ...['id', 'workflow_id', 'workflow_version', 'workflow_name', 'status', 'trigger', 'record_id'],
+  ...['stuck_reason', 'created_at', 'started_at', 'ended_at'],
+]
+
+/** Throws `not_found`. */
+export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
+  const run = await ofKind(tx, 'run')
+    .andWhere({ id })
+    .first<RunDetails | undefined>(...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at')
+  if (!run) throw notFound('run')
+  return run
+}
+
+export interface RunKey {
+  organizationId: string
+  id: string
+}
+
+export type RunEnd = Pick<RunDetails, 'status' | 'outputs' | 'error'>
+
+/**
+ * How runs of any organizations ended, by id; those that have not are missing. One statement without a transaction,
+ * for many wait for their ends at once: hence as the system role.
+ */
+export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<string, RunEnd>> {
+  const { rows } = await system.raw<{ rows: (RunEnd & { id: string })[] }>(
+    `select r.id, r.status, r.outputs, r.error
+     from unnest(:organizationIds::uuid[], :ids::uuid[]) as asked (organization_id, id)
+     join runs r on r.organization_id = asked.organization_id and r.id = asked.id
+     where r.ended_at is not null`,
+    { organizationIds: runs.map((run) => run.organizationId), ids: runs.map((run) => run.id) },
+  )
+  return new Map(rows.map(({ id, ...end }) => [id, end]))
+}
+
+/** In the order in which they were reached. */
+export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
+  return tx
+    .trx('run_nodes')
+    .where({ organization_id: tx.organizationId, run_id: runId })
+    .orderBy('position')
+    .select<RunNodeView[]>(
+      ...['node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
+      ...['wait_until', 'started_at', 'ended_at'],
+    )
+}
+
+/** From the start of a run or a node to its end, in milliseconds; null as long as either is to come. */
+export const durationOf = ({ started_at, ended_at }: { started_at: Date | null; ended_at: Date | null }) =>
+  started_at && ended_at ? ended_at.getTime() - started_at.getTime() : null
+
+/** What a tested node told while it ran. `time` is ISO 8601. */
+export type TestLog = { time: string; message: string }[]
+
+/** How a node test went: its one node, or why there is none, and its log. Undefined while it is under way. */
+export async function getNodeTest(
+  tx: Tenant,
+  id: string,
+): Promise<{ node?: RunNodeView; error?: RunError | null; log: TestLog } | undefined> {
+  const test = await ofKind(tx, 'node_test')
+    .andWhere({ id })
+    .first<Pick<RunDetails, 'status' | 'error'> & { outputs: { log: TestLog } | null }>(
+      ...['status', 'error', 'outputs'],
+    )
+  if (!test || test.status === 'queued' || test.status === 'running') return undefined
+  const log = test.outputs?.log ?? []
+  const [node] = await getRunNodes(tx, id)
+  if (node) return { node, error: node.error, log }
+  return { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` }, log }
+}
+
+export interface RunFilter {
+  workflow_id?: string | undefined
+  status?: string | undefined
+  record_id?: string | undefined
+}
+
+/** The newest first, or the oldest. */
+export function listRuns(
+  tx: Tenant,
+  filter: RunFilter,
+  page: IdPage,
+  { order, count }: { order: 'asc' | 'desc'; count: 'exact' | 'estimated' | 'none' },
+): Promise<Page<RunSummary>> {
+  const rows = filtered(tx, filter).select(SUMMARY)
+  const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
+  if (count === 'exact') return pageById(rows, page, { of, order })
+  return pageById(rows, page, { of, order, count: count === 'none' ? null : () => countSome(tx, filter) })
+}
+
+const COUNTED = 10_000
+
+/** Exact up to 10,000. */
+async function countSome(tx: Tenant, filter: RunFilter): Promise<{ total: number; is_estimate: boolean }> {
+  const some = filtered(tx, filter)
+    .limit(COUNTED + 1)
+    .select('id')
+    .as('some')
+  const [row] = await tx.trx.from(some).count({ total: '*' })
+  const total = Number(row?.total ?? 0)
+  return { total: Math.min(total, COUNTED), is_estimate: total > COUNTED }
+}
+
+const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>
+  tx.trx('runs').where({ organization_id: tx.organizationId, kind })
+
+function filtered(tx: Tenant, filter: RunFilter) {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  return ofKind(tx, 'run').andWhere(Object.fromEntries(given))
+}

@@ -1,0 +1,35 @@
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
+
+export interface WorkflowFilter {
+  /** true: active; false: everything else, drafts included. */
+  active?: boolean | undefined
+  status?: WorkflowStatus | undefined
+  /** Exactly. */
+  name?: string | undefined
+  /** Occurs in name or description, whatever its case. */
+  q?: string | undefined
+}
+
+export type WorkflowQuery = WorkflowFilter & IdPage
+
+/** One page, newest first. Throws `invalid_request` for a cursor of another query. */
+export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
+  const { active, status, name, q } = query
+  const rows = matching(tx, query).select(...SUMMARY, trigger(tx))
+  return pageById(rows, query, { of: ['workflows', active, status, name, q] })
+}
+
+function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {
+  const query = workflows(tx)
+  if (active !== undefined) query.whereRaw(`w.status ${active ? '=' : '<>'} 'active'`)
+  if (status !== undefined) query.where('w.status', status)
+  if (name !== undefined) query.where('w.name', name)
+  if (q) {
+    const pattern = `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`
+    query.whereRaw("(w.name ilike ? or coalesce(w.description, '') ilike ?)", [pattern, pattern])
+  }
+  return query
+}

@@ -1,0 +1,234 @@
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import type { Definition, Plan, Trigger } from '../../workflows/definition/types.ts'
+import { AppError, notFound } from '../errors.ts'
+import { requireVersion } from '../lists/version.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+export type WorkflowStatus = 'DRAFT' | 'active' | 'inactive'
+
+/** A workflow as lists show it. */
+export interface WorkflowSummary {
+  id: string
+  name: string
+  description: string | null
+  status: WorkflowStatus
+  /** The newest. */
+  version: number
+  /** The one that triggers start; null while it is not active. */
+  active_version: number | null
+  /** Of the newest version. */
+  trigger: Trigger
+  created_at: Date
+  updated_at: Date
+}
+
+/** A workflow with the newest version's text (null where it was saved as a raw definition) and definition. */
+export interface Workflow extends WorkflowSummary {
+  spec: string | null
+  definition: Definition
+}
+
+/** What one save stores, besides the name. */
+export interface VersionContent {
+  spec: string | null
+  definition: Definition
+  plan: Plan
+}
+
+const SUMMARY = [
+  ...['w.id', 'w.name', 'w.description', 'w.status', 'w.version', 'w.active_version'],
+  ...['w.created_at', 'w.updated_at'],
+]
+
+/** Saves a new workflow as a draft, version 1. */
+export async function createWorkflow(
+  tx: Tenant,
+  workflow: VersionContent & { name: string; description: string | null },
+): Promise<Workflow> {
+  const id = uuidv7()
+  await tx.trx('workflows').insert({
+    organization_id: tx.organizationId,
+    id,
+    name: workflow.name,
+    description: workflow.description,
+  })
+  await insertVersion(tx, id, 1, workflow)
+  return getWorkflow(tx, id)
+}
+
+/** Throws `not_found`. */
+export async function getWorkflow(tx: Tenant, id: string): Promise<Workflow> {
+  const row = await workflows(tx)
+    .where('w.id', id)
+    .first<Workflow | undefined>(...SUMMARY, 'v.spec', 'v.definition', trigger(tx))
+  if (!row) throw notFound('workflow')
+  return row
+}
+
+/** Reads it and holds its row for a change in the same transaction. Throws `not_found`, `version_conflict`. */
+export async function lockWorkflow(
+  tx: Tenant,
+  id: string,
+  accepted: readonly number[] | undefined,
+): Promise<Workflow> {
+  await tx.trx('workflows').where({ organization_id: tx.organizationId, id }).forUpdate().first('id')
+  const row = await getWorkflow(tx, id)
+  requireVersion('workflow', row.version, accepted)
+  return row
+}
+
+/**
+ * Changes what is given and differs of a workflow that is locked; `content` makes the next version.
+ * The active version stays what it is until the next activation.
+ */
+export async function updateWorkflow(
+  tx: Tenant,
+  before: Workflow,
+  changes: { name?: string; description?: string | null; content?: VersionContent },
+): Promise<Workflow> {
+  const { id } = before
+  const { content, name = before.name, description = before.description } = changes
+  if (!content && name === before.name && description === before.description) return before
+  const version = before.version + (content ? 1 : 0)
+  await tx
+    .trx('workflows')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ name, description, version, updated_at: tx.trx.fn.now() })
+  if (content) await insertVersion(tx, id, version, content)
+  return getWorkflow(tx, id)
+}
+
+/** Hides it everywhere; runs that are under way end as they would have. Throws `not_found`. @returns the time. */
+export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
+  const [row] = await tx
+    .trx('workflows')
+    .where({ organization_id: tx.organizationId, id, deleted_at: null })
+    .update({ deleted_at: tx.trx.fn.now(), status: 'inactive', active_version: null })
+    .returning<{ deleted_at: Date }[]>('deleted_at')
+  if (!row) throw notFound('workflow')
+  return row.deleted_at
+}
+
+/** Triggers start the newest version from now on. Throws `not_found`. */
+export const activate = (tx: Tenant, id: string) =>
+  setStatus(tx, id, { status: 'active', active_version: tx.trx.raw('version') })
+
+/** Triggers start nothing from now on; a draft stays a draft. Throws `not_found`. */
+export const deactivate = (tx: Tenant, id: string) =>
+  setStatus(tx, id, {
+    status: tx.trx.raw("case status when 'DRAFT' then 'DRAFT' else 'inactive' end"),
+    active_version: null,
+  })
+
+/** One version of a workflow, ready to run: the active one where there is one, else the newest. */
+export interface Runnable {
+  id: string
+  name: string
+  status: WorkflowStatus
+  version: number
+  plan: Plan
+}
+
+/**
+ * The one workflow of exactly this name. Throws `not_found`, or `ambiguous_name` with the candidates
+ * (`{workflow_id, name, status, created_at}`).
+ */
+export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
+  const rows = await runnables(tx)
+    .where('w.name', name)
+    .orderBy('w.created_at')
+    .limit(20)
+    .select<(Runnable & { created_at: Date })[]>(...RUNNABLE, 'w.created_at')
+  const [only, ...others] = rows
+  if (!only) throw notFound('workflow', `there is no workflow named exactly ${JSON.stringify(name)}`)
+  if (others.length > 0)
+    throw new AppError('ambiguous_name', `${rows.length} workflows have this name`, {
+      hint: 'rename all but one, or run it by its id',
+      candidates: rows.map(({ id, status, created_at }) => ({ workflow_id: id, name, status, created_at })),
+    })
+  return only
+}
+
+/** The workflow of this id, in the version given if one is. Throws `not_found`, for the workflow or the version. */
+export async function findById(tx: Tenant, id: string, version?: number): Promise<Runnable> {
+  const found = await runnables(tx, version)
+    .where('w.id', id)
+    .first<Runnable | undefined>(...RUNNABLE)
+  if (found) return found
+  await getWorkflow(tx, id)
+  throw notFound('workflow version')
+}
+
+const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.plan']
+
+const runnables = (tx: Tenant, version?: number): Knex.QueryBuilder =>
+  tx
+    .trx('workflows as w')
+    .join('workflow_versions as v', (on) =>
+      on
+        .on('v.organization_id', 'w.organization_id')
+        .andOn('v.workflow_id', 'w.id')
+        .andOn(
+          'v.version',
+          version === undefined
+            ? tx.trx.raw('coalesce(w.active_version, w.version)')
+            : tx.trx.raw('?', [version]),
+        ),
+    )
+    .where({ 'w.organization_id': tx.organizationId, 'w.deleted_at': null })
+
+/** The plan of one version, of deleted workflows too, for their runs. Throws `not_found`. */
+export async function getPlan(
+  tx: Tenant,
+  workflowId: string,
+  version: number,
+): Promise<{ plan: Plan; name: string }> {
+  const row = await tx
+    .trx('workflow_versions as v')
+    .join('workflows as w', (on) =>
+      on.on('w.organization_id', 'v.organization_id').andOn('w.id', 'v.workflow_id'),
+    )
+    .where({ 'v.organization_id': tx.organizationId, 'v.workflow_id': workflowId, 'v.version': version })
+    .first<{ plan: Plan; name: string } | undefined>('v.plan', 'w.name')
+  if (!row) throw notFound('workflow version')
+  return row
+}
+
+/** Living workflows of the organization, each with its newest version. */
+export function workflows(tx: Tenant): Knex.QueryBuilder {
+  return tx
+    .trx('workflows as w')
+    .join('workflow_versions as v', (on) =>
+      on
+        .on('v.organization_id', 'w.organization_id')
+        .andOn('v.workflow_id', 'w.id')
+        .andOn('v.version', 'w.version'),
+    )
+    .where({ 'w.organization_id': tx.organizationId, 'w.deleted_at': null })
+}
+
+export const trigger = (tx: Tenant) => tx.trx.raw("v.definition -> 'trigger' as trigger")
+
+export { SUMMARY }
+
+async function insertVersion(tx: Tenant, id: string, version: number, content: VersionContent) {
+  await tx.trx('workflow_versions').insert({
+    organization_id: tx.organizationId,
+    workflow_id: id,
+    version,
+    spec: content.spec,
+    definition: JSON.stringify(content.definition),
+    plan: JSON.stringify(content.plan),
+    created_by: JSON.stringify(tx.actor),
+  })
+}
+
+async function setStatus(tx: Tenant, id: string, columns: Record<string, unknown>): Promise<Workflow> {
+  const changed = await tx
+    .trx('workflows')
+    .where({ organization_id: tx.organizationId, id, deleted_at: null })
+    .update({ ...columns, updated_at: tx.trx.fn.now() })
+  if (changed === 0) throw notFound('workflow')
+  return getWorkflow(tx, id)
+}

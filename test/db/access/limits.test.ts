@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { LimitWindows, takeFromWindow, windowAt } from '../../../db/access/limits.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+describe('limits', () => {
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+  })
+  after(() => db.drop())
+
+  const rule = (subject: string, limit: number) => ({ organizationId, subject, limit, period: 3_600 })
+
+  it('grant what is left of a window and no more', async () => {
+    const take = (amount: number) => takeFromWindow(db.system, rule('part', 10), amount)
+    assert.equal((await take(7)).granted, 7)
+    assert.equal((await take(7)).granted, 3)
+    assert.equal((await take(1)).granted, 0)
+  })
+
+  it('are exact in one process, however many ask at once', async () => {
+    const windows = new LimitWindows(db.system)
+    const answers = await Promise.all(Array.from({ length: 300 }, () => windows.take(rule('one', 200))))
+    assert.equal(answers.filter(({ allowed }) => allowed).length, 200)
+  })
+
+  it('hold across processes', async () => {
+    const processes = [1, 2, 3].map(() => new LimitWindows(db.system))
+    const answers = await Promise.all(
+      Array.from({ length: 900 }, (_, i) => processes[i % 3]!.take(rule('many', 500))),
+    )
+    const allowed = answers.filter((answer) => answer.allowed).length
+    assert.ok(allowed <= 500 && allowed >= 480, String(allowed))
+  })
+
+  it('count months in UTC', () => {
+    const { start, end } = windowAt('month', Date.UTC(2026, 11, 31, 23, 59))
+    assert.deepEqual(
+      [new Date(start).toISOString(), new Date(end).toISOString()],
+      ['2026-12-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'],
+    )
+  })
+})

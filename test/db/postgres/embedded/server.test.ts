@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type EmbeddedPostgres, startPostgres } from '../../../../db/postgres/embedded/server.ts'
+import { temporaryFolder } from '../../../support/folder.ts'
+import { reaper } from '../../../support/reaper.ts'
+
+describe('the PostgreSQL of a data folder', () => {
+  let dataDir: string
+  let server: EmbeddedPostgres
+  let stranger: ChildProcess
+  const start = () => startPostgres({ dataDir, logFile: join(dataDir, 'postgres.log'), fast: true })
+  const lockFile = () => join(server.folder, 'postmaster.pid')
+  const kill = () => process.kill(Number(readFileSync(lockFile(), 'utf8').split('\n')[0]), 'SIGKILL')
+
+  before(async () => {
+    dataDir = temporaryFolder()
+    stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
+    server = await start()
+  })
+
+  after(async () => {
+    stranger.kill()
+    await reaper(
+      `kill -QUIT $(head -n 1 '${lockFile()}'); sleep 0.2; rm -rf '${server.folder}' '${dataDir}'`,
+    )()
+  })
+
+  it('starts after kill -9, once the sessions that outlive it have ended', async () => {
+    const session = new pg.Client({ connectionString: server.url })
+    session.on('error', () => {})
+    await session.connect()
+    // It computes, so it does not notice that its server is gone before it wants to answer.
+    const busy = session.query('select count(*) from generate_series(1, 6000000)').catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    kill()
+    server = await start()
+    assert.equal(server.adopted, false)
+    assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /shared memory block .* still in use/)
+    await busy
+  })
+
+  it('starts when the server of before is about to end', async () => {
+    const session = new pg.Client({ connectionString: server.url })
+    session.on('error', () => {})
+    await session.connect()
+    // A smart shutdown waits for the session.
+    process.kill(Number(readFileSync(lockFile(), 'utf8').split('\n')[0]), 'SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const [next] = await Promise.all([
+      start(),
+      new Promise((r) => setTimeout(r, 300)).then(() => session.end()),
+    ])
+    server = next
+    assert.equal(server.adopted, false)
+  })
+
+  it('starts when the lock file names a process of somebody else, or is empty', async () => {
+    for (const rewrite of [(lock: string) => lock.replace(/^\d+/, String(stranger.pid)), () => '']) {
+      const lock = readFileSync(lockFile(), 'utf8')
+      kill()
+      writeFileSync(lockFile(), rewrite(lock))
+      server = await start()
+      assert.equal(server.adopted, false)
+    }
+  })
+})

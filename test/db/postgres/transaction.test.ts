@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { v7 as uuidv7 } from 'uuid'
+import { savepoint } from '../../../db/postgres/tenancy.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+
+describe('transactions of one organization', () => {
+  let db: TestDatabase
+  let organization: string
+  before(async () => {
+    db = await createTestDatabase()
+    organization = await createOrganization(db)
+  })
+  after(() => db.drop())
+
+  const insert = (trx: Knex, name: string) =>
+    trx('events').insert({ organization_id: organization, id: uuidv7(), name, data: '{}' })
+  const count = async (name: string) => (await db.system('events').where({ name })).length
+
+  it('keep all or nothing', async () => {
+    await db.tenant(organization, testActor, ({ trx }) => insert(trx, 'test.kept'))
+    await assert.rejects(
+      db.tenant(organization, testActor, async ({ trx }) => {
+        await insert(trx, 'test.lost')
+        throw new Error('after it')
+      }),
+      /after it/,
+    )
+    assert.deepEqual([await count('test.kept'), await count('test.lost')], [1, 0])
+  })
+
+  it('are done again when they waited for each other', async () => {
+    const [one, two] = [uuidv7(), uuidv7()]
+    const attempts: string[] = []
+    let both: () => void
+    const met = new Promise<void>((resolve) => {
+      both = resolve
+    })
+    // Each takes a lock, and then the other's.
+    const take = (first: string, second: string) =>
+      db.tenant(organization, testActor, async ({ trx, wake }) => {
+        attempts.push(first)
+        await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [first])
+        if (attempts.length === 2) both()
+        await met
+        await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [second])
+        await insert(trx, 'test.deadlock')
+        wake('agx_events')
+      })
+    await Promise.all([take(one, two), take(two, one)])
+    assert.deepEqual([attempts.length, await count('test.deadlock')], [3, 2])
+  })
+
+  it('show one organization its own rows, many at once', async () => {
+    const others = await Promise.all(Array.from({ length: 20 }, () => createOrganization(db)))
+    const seen = await Promise.all(
+      others.map((id) => db.tenant(id, testActor, ({ trx }) => trx('organizations').select('id'))),
+    )
+    assert.deepEqual(
+      seen,
+      others.map((id) => [{ id }]),
+    )
+  })
+
+  it('undo a savepoint alone', async () => {
+    await db.tenant(organization, testActor, async (tx) => {
+      await insert(tx.trx, 'test.around')
+      await assert.rejects(
+        savepoint(tx, async ({ trx }) => {
+          await insert(trx, 'test.undone')
+          await trx.raw('select 1 / 0')
+        }),
+        /division by zero/,
+      )
+    })
+    assert.deepEqual([await count('test.around'), await count('test.undone')], [1, 0])
+  })
+
+  it('are no success when a statement had failed, even if nobody looked', async () => {
+    await assert.rejects(
+      db.tenant(organization, testActor, async ({ trx }) => {
+        await insert(trx, 'test.dropped')
+        await trx.raw('select 1 / 0').catch(() => {})
+      }),
+      /rolled back/,
+    )
+    assert.equal(await count('test.dropped'), 0)
+  })
+
+  it('commit with the statement that is said to be the last one, and take no other', async () => {
+    const { rowCount } = await db.tenant(organization, testActor, (tx) => {
+      tx.last()
+      return tx.trx.raw(
+        "insert into events (organization_id, id, name, data) values (?, ?, 'test.last', '{}')",
+        [organization, uuidv7()],
+      )
+    })
+    assert.deepEqual([rowCount, await count('test.last')], [1, 1])
+    await assert.rejects(
+      db.tenant(organization, testActor, async (tx) => {
+        tx.last()
+        await tx.trx.raw('select 1 / 0')
+      }),
+      /division by zero/,
+    )
+    await assert.rejects(
+      db.tenant(organization, testActor, async (tx) => {
+        tx.last()
+        await tx.trx.raw('select 1')
+        await insert(tx.trx, 'test.more')
+      }),
+      /has ended/,
+    )
+    assert.equal(await count('test.more'), 0)
+  })
+
+  it('take no statement after their end', async () => {
+    const trx = await db.tenant(organization, testActor, async (tx) => ({ late: tx.trx }))
+    await assert.rejects(Promise.resolve(insert(trx.late, 'test.late')), /has ended/)
+    assert.equal(await count('test.late'), 0)
+  })
+
+  it('fail when their connection is lost, and the next one goes on', async () => {
+    // The roles of the pools may end nobody.
+    const owner = new pg.Client({ connectionString: db.url })
+    await owner.connect()
+    await assert.rejects(
+      db.tenant(organization, testActor, async ({ trx }) => {
+        await insert(trx, 'test.cut')
+        const { rows } = await trx.raw('select pg_backend_pid() as pid')
+        await owner.query('select pg_terminate_backend($1)', [rows[0].pid])
+        await insert(trx, 'test.cut')
+      }),
+      /terminat|not queryable|EPIPE|ECONNRESET/,
+    )
+    await owner.end()
+    await db.tenant(organization, testActor, ({ trx }) => insert(trx, 'test.next'))
+    assert.deepEqual([await count('test.cut'), await count('test.next')], [0, 1])
+  })
+})
