@@ -1,6 +1,6 @@
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import type { RunNode, RunState } from '../db/runs/state.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
+import type { RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import type { HttpRequest, HttpResponse, NodeContext, RecordEffects } from '../workflows/nodes/define.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 

@@ -1,5 +1,5 @@
 import type { NewEvent } from '../db/events/outbox.ts'
-import type { RunError, RunState } from '../db/runs/state.ts'
+import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 
 /** The event of a run's start or end; its data is the run as the API shows it, without the nodes. */
 export function runEvent(

@@ -1,7 +1,7 @@
 import type { NewEvent } from '../db/events/outbox.ts'
-import type { RunError, RunNode, RunState } from '../db/runs/state.ts'
 import type { Plan, PlanNode } from '../workflows/definition/types.ts'
 import { render } from '../workflows/expressions/liquid.ts'
+import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from '../workflows/interpret/step.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'

@@ -1,7 +1,7 @@
 import { runEvent } from '../activities/run-event.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import type { RunError, RunState } from '../db/runs/state.ts'
+import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../workflows/protocol.ts'
 
 /** Records the end of a run, locked by `lockRun`, that will never record it itself, and raises its event. */

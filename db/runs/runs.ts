@@ -1,14 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
+import type { RunStatus, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-
-export type RunStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost'
-
-/** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
-export interface RunTrigger {
-  type: 'api' | 'webhook' | 'event' | 'schedule' | 'node_test'
-  [member: string]: unknown
-}
 
 export interface NewRun {
   workflow: { id: string; version: number; name: string }

@@ -1,55 +1,7 @@
-import type { NodeStatus } from '../../workflows/interpret/step.ts'
+import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus, SegmentAnswer } from '../../workflows/protocol.ts'
 import { eventRows, type NewEvent } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { RunStatus, RunTrigger } from './runs.ts'
-
-/** What a segment begins with: the run, its nodes so far and, if it was done before, its answer. */
-export interface RunState {
-  run: {
-    id: string
-    kind: 'run' | 'node_test'
-    workflow_id: string | null
-    workflow_version: number | null
-    workflow_name: string
-    status: RunStatus
-    trigger: RunTrigger
-    inputs: Record<string, unknown>
-    node: { node_type: string; title: string; config: Record<string, unknown> } | null
-    temporal_run_id: string | null
-    created_at: string
-    started_at: string | null
-  }
-  organization: { id: string; name: string; currency: string; timezone: string }
-  nodes: RunNode[]
-  answer: SegmentAnswer | null
-}
-
-export interface RunError {
-  code: string
-  message: string
-  node_id?: string
-  details?: Record<string, unknown>
-}
-
-/** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
-export interface RunNode {
-  node_id: string
-  node_type: string
-  title: string
-  status: NodeStatus
-  attempt: number
-  input: unknown
-  output: unknown
-  handle: string | null
-  error: RunError | null
-  wait_until: string | null
-  segment: number
-  settled_segment: number | null
-  position: number
-  started_at: string
-  ended_at: string | null
-}
 
 /** Loads a run in one round trip and holds its row until the transaction ends. Undefined when there is none. */
 export async function lockRun(

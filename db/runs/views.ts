@@ -1,10 +1,9 @@
 import type { Knex } from 'knex'
+import type { RunError, RunStatus, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { RunStatus, RunTrigger } from './runs.ts'
-import type { RunError } from './state.ts'
 
 /** A run as lists show it: without what went in and came out. */
 export interface RunSummary {

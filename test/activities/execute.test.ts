@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { pino } from 'pino'
 import { contextOf } from '../../activities/context.ts'
 import { execute } from '../../activities/execute.ts'
-import type { RunState } from '../../db/runs/state.ts'
+import type { RunState } from '../../workflows/interpret/run-state.ts'
 import type { RecordEffects } from '../../workflows/nodes/define.ts'
 
 const state: RunState = {

@@ -1,0 +1,62 @@
+import type { EndStatus, SegmentAnswer } from '../protocol.ts'
+import type { NodeStatus } from './step.ts'
+
+/** A run as the interpreter sees it, and as the database keeps it. */
+
+/** Statuses of a run that has not ended. */
+export const OPEN_RUN_STATUSES = ['queued', 'running'] as const
+
+export type RunStatus = (typeof OPEN_RUN_STATUSES)[number] | EndStatus
+
+/** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
+export interface RunTrigger {
+  type: 'api' | 'webhook' | 'event' | 'schedule' | 'node_test'
+  [member: string]: unknown
+}
+
+/** What a segment begins with: the run, its nodes so far and, if it was done before, its answer. */
+export interface RunState {
+  run: {
+    id: string
+    kind: 'run' | 'node_test'
+    workflow_id: string | null
+    workflow_version: number | null
+    workflow_name: string
+    status: RunStatus
+    trigger: RunTrigger
+    inputs: Record<string, unknown>
+    node: { node_type: string; title: string; config: Record<string, unknown> } | null
+    temporal_run_id: string | null
+    created_at: string
+    started_at: string | null
+  }
+  organization: { id: string; name: string; currency: string; timezone: string }
+  nodes: RunNode[]
+  answer: SegmentAnswer | null
+}
+
+export interface RunError {
+  code: string
+  message: string
+  node_id?: string
+  details?: Record<string, unknown>
+}
+
+/** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
+export interface RunNode {
+  node_id: string
+  node_type: string
+  title: string
+  status: NodeStatus
+  attempt: number
+  input: unknown
+  output: unknown
+  handle: string | null
+  error: RunError | null
+  wait_until: string | null
+  segment: number
+  settled_segment: number | null
+  position: number
+  started_at: string
+  ended_at: string | null
+}
