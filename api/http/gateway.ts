@@ -15,7 +15,7 @@ import {
   type Route,
   type Sent,
 } from './route.ts'
-import { type Match, Router } from './router.ts'
+import { type Accepted, type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
 import { check, strict } from './validate.ts'
@@ -41,7 +41,7 @@ export interface Realm<R extends Route | AppRoute> {
 interface Operation<R> {
   route: R
   params: z.ZodType | undefined
-  query: z.ZodType
+  query: (params: unknown) => z.ZodType
   body: z.ZodType | undefined
   idempotent: boolean
 }
@@ -54,7 +54,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
   const router = new Router<Operation<R>>()
   for (const route of realm.routes) {
     realm.inspect(route)
-    router.add(route.method, route.path, compile(route))
+    router.add(route.method, route.path, compile(route), enumerationsOf(route))
   }
 
   return async function handle(ctx: Koa.Context, path: string, search: string): Promise<void> {
@@ -79,7 +79,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     const request = new Exchange(ctx, deps, caller, params, upload)
     const execute = async () => {
       try {
-        Object.assign(request, checked(operation, sent, bytes))
+        Object.assign(request, checked(operation, params, sent, bytes))
         return await operation.route.handler(request)
       } catch (error) {
         throw await withOtherIssues(error, operation, request, sent)
@@ -97,18 +97,20 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
 }
 
 function compile<R extends Route | AppRoute>(route: R): Operation<R> {
+  const { query = NO_QUERY } = route
+  const fixed = query instanceof z.ZodType ? strict(query) : undefined
   return {
     route,
     params: route.params,
-    query: strict(route.query ?? z.object({})),
+    query: query instanceof z.ZodType ? () => fixed! : query.of,
     body: route.body && strict(route.body),
     idempotent: isIdempotent(route),
   }
 }
 
 /**
- * The operation and its path parameters. Throws not_found or method_not_allowed. In place of an ill-formed id stands one
- * that nothing has, so that it is answered as any unknown id is.
+ * The operation and its path parameters. Throws not_found or method_not_allowed. An ill-formed id is replaced by the nil
+ * UUID, so that it is answered like an unknown id.
  */
 function find<R extends Route | AppRoute>(
   ctx: Koa.Context,
@@ -116,6 +118,8 @@ function find<R extends Route | AppRoute>(
   hint = 'see /docs',
 ) {
   if (!match) throw new AppError('not_found', 'there is no such path', { hint })
+  if (!match.found && 'unknown' in match)
+    throw notFound(match.unknown.name, `one of ${match.unknown.accepted.join(', ')}`)
   if (!match.found) {
     const allowed = match.allowed.join(', ')
     ctx.set('Allow', allowed)
@@ -129,13 +133,19 @@ function find<R extends Route | AppRoute>(
   if (!schema || !parsed) return { operation, params: match.params }
   if (parsed.success) return { operation, params: parsed.data }
   const other = parsed.error.issues.find((issue) => !String(issue.path[0]).endsWith('_id'))
-  if (other) throw notFound(String(other.path[0]), hintOf(other))
+  if (other) throw notFound(String(other.path[0]))
   const nobodys = parsed.error.issues.map((issue) => [issue.path[0], NIL])
   return { operation, params: schema.parse({ ...match.params, ...Object.fromEntries(nobodys) }) }
 }
 
-const hintOf = (issue: z.core.$ZodIssue) =>
-  issue.code === 'invalid_value' ? `one of ${issue.values.join(', ')}` : undefined
+/** Path parameters that are enumerations. */
+const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
+  const entries = params instanceof z.ZodObject ? Object.entries(params.shape) : []
+  const enumerations = entries.flatMap(([name, schema]) =>
+    schema instanceof z.ZodEnum ? [[name, schema.options.map(String)] as const] : [],
+  )
+  return enumerations.length > 0 ? Object.fromEntries(enumerations) : undefined
+}
 
 /** The raw body, read also where the operation takes none: then it must be empty. */
 async function readJson(ctx: Koa.Context, limit: number): Promise<Buffer | undefined> {
@@ -152,13 +162,19 @@ function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswe
   ctx.body = Readable.from(content)
 }
 
+const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
 /** Query and body as the handler gets them. Throws validation_error with all issues of both. */
-function checked(operation: Operation<Route | AppRoute>, sent: Sent, bytes: Buffer | undefined) {
+function checked(
+  operation: Operation<Route | AppRoute>,
+  params: unknown,
+  sent: Sent,
+  bytes: Buffer | undefined,
+) {
   const issues = unsafeText(sent.query, ['query'])
   if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
-  const query = check(operation.query, sent.query, 'query')
+  const query = check(operation.query(params), sent.query, 'query')
   const body =
     operation.route.method === 'GET'
       ? { value: undefined }

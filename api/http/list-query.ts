@@ -2,32 +2,34 @@ import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
 import type { Page } from '../../db/lists/page.ts'
 
-/** The controls that every list has, and the one envelope that every list answers in. */
+/** The parameters and the envelope that all lists share. */
 
 const LIMIT = 'must be a whole number from 1 to 200'
 const OFFSET = 'must be a whole number from 0 on'
 
 export const pageControls = {
-  limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('Page size.'),
+  limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('The page size.'),
   offset: z.coerce
     .number(OFFSET)
     .int(OFFSET)
     .min(0)
     .optional()
-    .describe('Start position; not together with cursor.'),
+    .describe('The start position. Excludes `cursor`.'),
   cursor: z
     .string()
     .max(2_000)
     .optional()
-    .describe('next_cursor of the page before. It belongs to its sort, order, q and filters.'),
+    .describe(
+      'The `next_cursor` of the previous page, valid with the same sort, filters and q. Excludes `offset`.',
+    ),
 }
 
-export const order = z.enum(['asc', 'desc']).default('desc')
+export const order = z.enum(['asc', 'desc']).default('desc').describe('The sort direction.')
 
 export const count = z
   .enum(['exact', 'estimated', 'none'])
   .default('estimated')
-  .describe("`estimated` is exact up to 10,000 matches and the planner's estimate above.")
+  .describe('How `total` is computed. `estimated`: exact up to 10,000 matches, an estimate above.')
 
 /** Throws `invalid_request` for a cursor with an offset. @returns the offset, 0 where there is none. */
 export function offsetOf(query: { offset?: number | undefined; cursor?: string | undefined }): number {
@@ -36,7 +38,7 @@ export function offsetOf(query: { offset?: number | undefined; cursor?: string |
   return query.offset ?? 0
 }
 
-/** A list of users is called `UserList` in the OpenAPI document, as its items are called `User` (`of`). */
+/** The envelope of a list; `of` names its items in the OpenAPI document: `User` gives `UserList`. */
 export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id) {
   const envelope = z.object({
     object: z.literal('list'),
@@ -45,7 +47,7 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
     offset: z.int(),
     has_more: z.boolean(),
     next_cursor: z.string().nullable(),
-    total: z.int().nullable().describe('How many there are in all; null with count=none.'),
+    total: z.int().nullable().describe('The number of matches; null with `count=none`.'),
     total_is_estimate: z.boolean(),
   })
   return of ? envelope.meta({ id: `${of}List` }) : envelope

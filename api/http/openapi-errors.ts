@@ -1,65 +1,75 @@
 import type { ErrorDetails, ErrorType } from '../../db/errors.ts'
 import { STATUS } from './errors.ts'
 
-/** The errors of the OpenAPI document: their one shape, and what each status says. */
+/** The errors of the OpenAPI document: one shape, and one response for each status, which operations refer to. */
 export const errorShapes = {
   ErrorResponse: {
     type: 'object',
     required: ['error'],
     properties: {
-      error: {
-        type: 'object',
-        required: ['type', 'message', 'request_id'],
-        properties: {
-          type: { type: 'string', enum: Object.keys(STATUS), description: 'Stable, for programs.' },
-          message: { type: 'string', description: 'What is wrong, for people.' },
-          request_id: { type: 'string' },
-          hint: { type: 'string', description: 'What to do about it.' },
-          param: { type: 'string', description: 'The parameter or field that it is about.' },
-          candidates: { type: 'array', items: {}, description: 'What it could have meant.' },
-          validation: { type: 'object', description: 'With workflow_invalid: what validation found.' },
-          merged_into: {
-            type: 'string',
-            description: 'Of a record that was merged: the record that it went into.',
-          },
-        },
-      },
+      error: { $ref: '#/components/schemas/ApiError' },
       detail: {
         type: 'array',
-        description: 'With 422: everything that is wrong, at once.',
-        items: {
-          type: 'object',
-          required: ['loc', 'msg', 'type'],
-          properties: {
-            loc: { type: 'array', items: { type: ['string', 'integer'] } },
-            msg: { type: 'string' },
-            type: { type: 'string' },
-            input: {},
-            hint: { type: 'string' },
-          },
-        },
+        description: 'Every issue of the request. Only with 422.',
+        items: { $ref: '#/components/schemas/ValidationIssue' },
       },
+    },
+  },
+  ApiError: {
+    type: 'object',
+    required: ['type', 'message', 'request_id'],
+    properties: {
+      type: { type: 'string', enum: Object.keys(STATUS), description: 'A stable code for programs.' },
+      message: { type: 'string', description: 'A description for people.' },
+      request_id: { type: 'string', description: 'The `X-Request-Id` of the response.' },
+      hint: { type: 'string', description: 'How to correct the request.' },
+      param: { type: 'string', description: 'The parameter or field that caused the error.' },
+      candidates: { type: 'array', items: {}, description: 'The possible matches, if several match.' },
+      validation: { type: 'object', description: 'The result of the validation, with `workflow_invalid`.' },
+      merged_into: { type: 'string', description: 'The id of the record that this one was merged into.' },
+    },
+  },
+  ValidationIssue: {
+    type: 'object',
+    required: ['loc', 'msg', 'type'],
+    properties: {
+      loc: {
+        type: 'array',
+        items: { type: ['string', 'integer'] },
+        description: 'The location: `["body", "email"]`.',
+      },
+      msg: { type: 'string', description: 'A description for people.' },
+      type: { type: 'string', description: 'A stable code for programs.' },
+      input: { description: 'What was sent, at most 200 characters.' },
+      hint: { type: 'string', description: 'How to correct it.' },
     },
   },
 }
 
-const MEANING: Record<number, string> = {
-  400: 'The request cannot be read, or not be done as asked',
-  401: 'The key is missing or invalid',
-  403: 'The scope, role or plan does not allow it',
-  404: 'There is no such path, or nothing with this id in your organization',
-  405: 'The path does not have this method',
-  409: 'It contradicts something that is there, or the Idempotency-Key',
-  412: 'If-Match names an older version',
-  413: 'The body is too large',
-  415: 'The body is of another type than the operation takes',
-  422: 'Fields or parameters are invalid or unknown',
-  429: 'Too many requests, or a quota is used up: wait for Retry-After',
-  500: 'An error on our side',
-  503: 'Busy or starting: try again',
+/** The statuses of errors, with the names of their responses. */
+const RESPONSES: Record<number, [name: string, description: string]> = {
+  400: ['BadRequest', 'The request cannot be read or cannot be carried out as stated.'],
+  401: ['Unauthorized', 'The API key or session is missing or invalid.'],
+  403: ['Forbidden', 'The scope, role or plan does not allow the operation.'],
+  404: ['NotFound', 'The path does not exist, or the organization has no resource with this id.'],
+  409: [
+    'Conflict',
+    'The request conflicts with stored data, or with another request of the Idempotency-Key.',
+  ],
+  412: ['PreconditionFailed', 'If-Match does not name the current version.'],
+  413: ['ContentTooLarge', 'The body is too large.'],
+  415: ['UnsupportedMediaType', 'The content type of the body is not supported.'],
+  422: ['UnprocessableContent', 'Fields or parameters are invalid or unknown.'],
+  429: ['TooManyRequests', 'A rate limit or quota is exceeded. Retry after Retry-After.'],
+  431: ['HeadersTooLarge', 'The request headers are too large.'],
+  500: ['InternalServerError', 'An unexpected error of the service.'],
+  503: ['ServiceUnavailable', 'The service is busy or starting. Retry after Retry-After.'],
 }
 
-/** Of each type, what one is told. */
+/** A reference to the response of a status. */
+export const errorResponse = (status: number) => ({ $ref: `#/components/responses/${RESPONSES[status]![0]}` })
+
+/** One example for each type of error. */
 const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   unauthorized: ['missing or invalid API key'],
   insufficient_scope: ['the key lacks the scope contacts:write'],
@@ -73,7 +83,7 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   conflict: ['external_id is taken', { param: 'external_id' }],
   payload_too_large: ['the body is larger than 1,048,576 bytes'],
   unsupported_media_type: ['the body must be JSON'],
-  validation_error: ['unknown field'],
+  validation_error: ['emial: unknown field', { hint: 'did you mean email?' }],
   rate_limited: ['more than 600 requests a minute of this key'],
   quota_exceeded: ['the quota of the month is used up'],
   plan_limit: ['the plan has 3 incoming webhooks, and all are in use'],
@@ -82,20 +92,19 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   unavailable: ['the service is busy or starting: try again'],
 }
 
+/** A parser refuses headers that are too large, before there is a request. */
+const HEADERS_TOO_LARGE = exampleOf('invalid_request', ['the headers are too large'])
+
 export const errorResponses = Object.fromEntries(
-  Object.entries(MEANING).map(([status, description]) => [
-    status,
+  Object.entries(RESPONSES).map(([status, [name, description]]) => [
+    name,
     {
       description,
       headers: headersOf(status),
       content: {
         'application/json': {
           schema: { $ref: '#/components/schemas/ErrorResponse' },
-          examples: Object.fromEntries(
-            (Object.keys(STATUS) as ErrorType[])
-              .filter((type) => STATUS[type] === Number(status))
-              .map((type) => [type, { value: exampleOf(type) }]),
-          ),
+          examples: status === '431' ? { invalid_request: { value: HEADERS_TOO_LARGE } } : examplesOf(status),
         },
       },
     },
@@ -107,10 +116,16 @@ function headersOf(status: string): object {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-function exampleOf(type: ErrorType): object {
-  const [message, details] = EXAMPLES[type]
+function examplesOf(status: string): object {
+  const types = (Object.keys(STATUS) as ErrorType[]).filter((type) => STATUS[type] === Number(status))
+  return Object.fromEntries(types.map((type) => [type, { value: exampleOf(type, EXAMPLES[type]) }]))
+}
+
+function exampleOf(type: ErrorType, [message, details]: [message: string, details?: ErrorDetails]): object {
   const error = { type, message, request_id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10', ...details }
-  return type === 'validation_error'
-    ? { error, detail: [{ loc: ['body', 'emial'], msg: 'unknown field', type: 'unrecognized_key' }] }
-    : { error }
+  const issue = {
+    ...{ loc: ['body', 'emial'], msg: 'unknown field', type: 'unrecognized_key' },
+    hint: 'did you mean email?',
+  }
+  return type === 'validation_error' ? { error, detail: [issue] } : { error }
 }

@@ -12,11 +12,11 @@ export interface Parameter {
   schema: Json
 }
 
-/** Everything that an operation takes besides its body: in its path, its query and its headers. */
+/** The parameters of an operation: in its path, its query and its headers. */
 export function parametersOf(route: Route | AppRoute, shapes: Shapes): Parameter[] {
   return [
     ...pathParameters(route, shapes),
-    ...(route.query ? queryParameters(shapes.of(route.query, 'input')) : []),
+    ...(route.query ? queryParameters(shapes.of(documentedQuery(route.query), 'input')) : []),
     ...(isIdempotent(route) ? [IDEMPOTENCY_KEY] : []),
     ...(route.ifMatch ? [IF_MATCH] : []),
     ...(route.waits ? [PREFER] : []),
@@ -24,12 +24,14 @@ export function parametersOf(route: Route | AppRoute, shapes: Shapes): Parameter
   ]
 }
 
+const documentedQuery = (query: NonNullable<Route['query']>) => ('of' in query ? query.documented : query)
+
 const IDEMPOTENCY_KEY: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
   description:
-    'The same key and body within 24 hours are answered as the first time, and done once; 409 as long as the first request is not answered. A refusal with 403, 404, 412, 422 or 429, and a failure of ours, is not kept: once it is cured, the same key does it.',
+    'A key chosen by the client. Within 24 hours, the same key and body return the stored response; 409 while the first request is in progress. Responses with 403, 404, 412, 422, 429 and 5xx are not stored.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
@@ -37,7 +39,7 @@ const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
   required: false,
-  description: 'The ETag that was read: another version is answered 412.',
+  description: 'The ETag that was read. 412 if the version has changed.',
   schema: { type: 'string' },
 }
 
@@ -45,7 +47,7 @@ const PREFER: Parameter = {
   name: 'Prefer',
   in: 'header',
   required: false,
-  description: '`wait=N`: the answer comes once the run has ended, or after N seconds, at most 30.',
+  description: '`wait=N` waits at most N seconds (up to 30) for the end of the run.',
   schema: { type: 'string' },
 }
 
@@ -53,7 +55,7 @@ const CSRF_TOKEN: Parameter = {
   name: 'X-CSRF-Token',
   in: 'header',
   required: true,
-  description: 'The csrf_token of the session.',
+  description: 'The `csrf_token` of the session.',
   schema: { type: 'string' },
 }
 
@@ -62,13 +64,15 @@ function pathParameters(route: Route | AppRoute, shapes: Shapes): Parameter[] {
     string,
     Json
   >
-  return [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name: name!,
-    in: 'path',
-    required: true,
-    schema: known[name!] ?? { type: 'string' },
-  }))
+  return [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    const { description = idNote(name!), ...schema } = known[name!] ?? { type: 'string' }
+    return { name: name!, in: 'path', required: true, description: String(description), schema }
+  })
 }
+
+/** `workflow_id`: The id of the workflow. */
+const idNote = (name: string) =>
+  `The ${name.endsWith('_id') ? `id of the ${name.slice(0, -3).replaceAll('_', ' ')}` : name.replaceAll('_', ' ')}.`
 
 function queryParameters(schema: Json): Parameter[] {
   const required = (schema.required as string[] | undefined) ?? []
@@ -85,7 +89,7 @@ function queryParameters(schema: Json): Parameter[] {
   })
 }
 
-/** Members of an object are sent in brackets, `amount[gte]=5`; where it can be nothing else, by their own names. */
+/** An object's members are sent as `amount[gte]=5` if a plain value is possible too, else by their own names. */
 function styleOf({ type, anyOf, $ref }: Json): Pick<Parameter, 'style' | 'explode'> {
   if (type === 'object') return { style: 'form', explode: true }
   const takesObject =
@@ -95,10 +99,10 @@ function styleOf({ type, anyOf, $ref }: Json): Pick<Parameter, 'style' | 'explod
 }
 
 /**
- * Moves the parameters that several operations have to the document's components, where lists of records have most of
- * theirs. One is called by its name, and where others have that name too, by its tag and its name.
+ * Moves the parameters that several operations share to the document's components. A component has the name of its
+ * parameter; if several parameters have the name, that of the tag too: `Contacts_stage`.
  *
- * @returns the components; the operations' parameters have become references to them.
+ * @returns the components; the operations refer to them.
  */
 export function shareParameters(operations: { tags: string[]; parameters: (Parameter | Reference)[] }[]) {
   const uses = new Map<string, { tag: string; name: string; count: number }>()
@@ -115,7 +119,7 @@ export function shareParameters(operations: { tags: string[]; parameters: (Param
   for (const [text, { tag, name }] of shared) {
     const alone = shared.filter(([, other]) => other.name === name).length === 1
     const key = alone ? name : `${tag.replaceAll(' ', '_')}_${name}`
-    // One tag may have two of a name; the second stays where it is.
+    // A second parameter with the same tag and name stays in its operation.
     if (key in components) continue
     components[key] = JSON.parse(text)
     references.set(text, { $ref: `#/components/parameters/${key}` })

@@ -1,43 +1,78 @@
-/** What every operation of the OpenAPI document shares besides its errors. */
+/** The parts of the OpenAPI document that belong to no operation: introduction, headers, security schemes. */
 
-export const DESCRIPTION = `Business records and durable workflows. /v1 takes an API key, as \`Authorization: Bearer agx_…\`; /app, for the settings, a session.
+export const DESCRIPTION = `A REST API for business records and durable workflows. Requests and responses are JSON in UTF-8. Times are RFC 3339 in UTC, money is a decimal string beside an ISO 4217 currency, ids are UUIDs.
 
-Bodies and answers are JSON in UTF-8; times are RFC 3339 in UTC, money is a decimal as text. v1 only grows: ignore members of answers that you do not know. Unknown parameters and members of bodies are refused (422), never ignored.
+## Authentication
 
-Lists have one envelope, and pages go on by \`next_cursor\`. What is changed carries a version, as \`ETag\`, which \`If-Match\` insists on. Every writing operation takes an \`Idempotency-Key\`.
+Operations under \`/v1\` take an API key: \`Authorization: Bearer agx_…\`. A key belongs to one organization and has scopes such as \`contacts:read\`; a missing scope is answered 403. Operations under \`/app\` (the settings) take the session cookie of \`POST /app/session\`; writes also send its \`csrf_token\` as \`X-CSRF-Token\`. Incoming webhooks take the \`X-Webhook-Secret\` of the webhook.
 
-Requests are counted by key and by organization in windows of 60 s: \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are those of the one that has less left, and a 429 says \`Retry-After\`. Every answer has an \`X-Request-Id\`.`
+## Errors
 
-/** Of answers; an operation names those that it has. */
+Every error has one shape: \`error.type\` is a stable code for programs, \`error.message\` is for people. A 422 lists every issue in \`detail\`. Unknown parameters and body members are refused with 422, never ignored. Another organization's id is answered like an unknown id, 404. Every response has an \`X-Request-Id\`; a UUID or ULID that the client sends is used.
+
+## Lists
+
+A list returns \`data\`, \`has_more\` and \`next_cursor\`. For the next page send \`next_cursor\` as \`cursor\` with the same filters and sort; or send \`offset\`. \`cursor\` and \`offset\` exclude each other (400). \`limit\` is 1 to 200, by default 50. \`total\` is exact up to 10,000 matches and estimated above (\`count\`).
+
+**Filters** are parameters named like a field: \`stage=won\` compares for equality, \`amount[gte]=1000\` uses an operator, \`custom_fields.tier=gold\` names a custom field. A repeated parameter is a further filter. \`match=any\` combines filters with OR. Text is compared without regard to case; equality compares with the stored form, so \`phone=%2B41 44 668 18 00\` finds \`+41446681800\`. A date without a time is the whole day in UTC.
+
+**Speed** does not depend on the number of records for lists sorted by \`created_at\` or \`updated_at\`, for filters by id, email, domain, owner or reference that match few records, and for \`q\`. Other sorts read every matching record.
+
+## Versions of a record
+
+Records and definitions have a \`version\`, returned as \`ETag\`. A write with \`If-Match\` is refused with 412 if the version has changed.
+
+## Idempotency
+
+Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key and body returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, is answered 409. Previews, refusals and 5xx responses are not stored.
+
+## Rate limits
+
+Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the answer is 429 with \`Retry-After\`.
+
+## Versioning
+
+The path prefix \`/v1\` is the version. Within it the API only grows: clients ignore response members that they do not know. A breaking change gets a new prefix, announced 12 months ahead by the headers \`Deprecation\` and \`Sunset\`.`
+
+/** Headers of responses; an operation refers to those that it sends. */
 export const responseHeaders = {
   'X-Request-Id': {
-    description: 'Your own where you sent a UUID or ULID',
+    description: 'The id of the request.',
     schema: { type: 'string' },
   },
-  'X-RateLimit-Limit': { description: 'Requests in the window of 60 s', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'Requests left in it', schema: { type: 'integer' } },
-  'X-RateLimit-Reset': { description: 'When it ends: UTC epoch seconds', schema: { type: 'integer' } },
-  'Retry-After': { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
-  ETag: { description: 'The version, in quotes; for If-Match', schema: { type: 'string' } },
-  'Idempotency-Replayed': {
-    description: '`true` where the answer is that of the first request with the Idempotency-Key',
-    schema: { const: 'true' },
+  'X-RateLimit-Limit': {
+    description: 'The number of requests in a window of 60 seconds.',
+    schema: { type: 'integer' },
   },
-  'Preference-Applied': { description: 'The `Prefer` that was followed', schema: { type: 'string' } },
+  'X-RateLimit-Remaining': {
+    description: 'The number of requests left in the window.',
+    schema: { type: 'integer' },
+  },
+  'X-RateLimit-Reset': {
+    description: 'The end of the window, in seconds since the Unix epoch.',
+    schema: { type: 'integer' },
+  },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },
+  ETag: { description: 'The version in quotes, for `If-Match`.', schema: { type: 'string' } },
+  'Idempotency-Replayed': {
+    description: '`true` if this is the stored response of the Idempotency-Key.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Preference-Applied': { description: 'The applied `Prefer` header.', schema: { type: 'string' } },
 }
 
 export const securitySchemes = {
-  key: { type: 'http', scheme: 'bearer', description: 'An API key: agx_…' },
-  webhook: {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `agx_…`.' },
+  webhookSecret: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Webhook-Secret',
-    description: 'The secret of one incoming webhook.',
+    description: 'The secret of the incoming webhook.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'agx_session',
-    description: 'POST /app/session sets it. Writes send its csrf_token as X-CSRF-Token too.',
+    description: 'The session cookie, set by `POST /app/session`.',
   },
 }

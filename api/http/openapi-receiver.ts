@@ -1,4 +1,4 @@
-/** The one operation outside both tables: it has a shape of its own for errors, and a secret in place of a key. */
+/** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
 
 const failure = (description: string, error: string, more: object = {}) => ({
@@ -12,15 +12,30 @@ const failure = (description: string, error: string, more: object = {}) => ({
 })
 
 export const receiverShapes = {
+  ReceiverResult: {
+    type: 'object',
+    required: ['success', 'message', 'record_id', 'entity', 'action'],
+    properties: {
+      success: { type: 'boolean', const: true },
+      message: { type: 'string' },
+      record_id: { type: 'string', format: 'uuid' },
+      entity: { type: 'string', enum: ['contact', 'company', 'deal', 'task'] },
+      action: { type: 'string', enum: ['created', 'updated', 'skipped'] },
+    },
+  },
   ReceiverError: {
     type: 'object',
     required: ['success', 'error', 'message'],
     properties: {
-      success: { const: false },
-      error: { type: 'string', description: 'A stable code' },
-      message: { type: 'string' },
-      details: { type: 'object', additionalProperties: { type: 'string' }, description: 'Field → reason' },
-      retry_after: { type: 'integer', description: 'Seconds' },
+      success: { type: 'boolean', const: false },
+      error: { type: 'string', description: 'A stable code for programs.' },
+      message: { type: 'string', description: 'A description for people.' },
+      details: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'The reason for each invalid field.',
+      },
+      retry_after: { type: 'integer', description: 'Seconds to wait before a retry.' },
     },
   },
 }
@@ -30,14 +45,20 @@ export const receiverOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Receive a payload',
   description:
-    'Maps the payload onto the target entity, creates or updates the record, and starts the selected workflow.',
-  security: [{ webhook: [] }],
+    'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow.',
+  security: [{ webhookSecret: [] }],
   parameters: [
-    { name: 'webhook_id', in: 'path' as const, required: true, schema: { type: 'string', format: 'uuid' } },
+    {
+      name: 'webhook_id',
+      in: 'path' as const,
+      required: true,
+      description: 'The id of the incoming webhook.',
+      schema: { type: 'string', format: 'uuid' },
+    },
   ],
   requestBody: {
     description:
-      'JSON and XML by any of their names are taken, `application/vnd.api+json` and `application/atom+xml` among them. Of a list of several records automatic mapping takes the first, with a warning in the log. An XML element is named below the root; attributes are taken as elements within it.',
+      'JSON, a form or XML. Types with the suffix +json or +xml are accepted too. Of a JSON array, automatic mapping takes the first item. Paths into XML begin below the root element; attributes are mapped like child elements.',
     required: true,
     content: {
       'application/json': {
@@ -51,20 +72,10 @@ export const receiverOperation = {
   },
   responses: {
     '200': {
-      description: 'Done, or skipped as a duplicate',
+      description: 'The payload was accepted, or skipped as a duplicate.',
       content: {
         'application/json': {
-          schema: {
-            type: 'object',
-            required: ['success', 'message', 'record_id', 'entity', 'action'],
-            properties: {
-              success: { const: true },
-              message: { type: 'string' },
-              record_id: { type: 'string', format: 'uuid' },
-              entity: { enum: ['contact', 'company', 'deal', 'task'] },
-              action: { enum: ['created', 'updated', 'skipped'] },
-            },
-          },
+          schema: { $ref: '#/components/schemas/ReceiverResult' },
           example: {
             success: true,
             message: 'contact created',
@@ -75,20 +86,20 @@ export const receiverOperation = {
         },
       },
     },
-    '400': failure('The payload cannot be read, or makes no valid record', 'validation_failed', {
+    '400': failure('The payload cannot be read or makes no valid record.', 'validation_failed', {
       details: { email: 'Invalid email address' },
     }),
-    '401': failure('The secret is missing or wrong', 'invalid_secret'),
-    '403': failure('The webhook is inactive, or the address not on its whitelist', 'ip_not_allowed'),
-    '404': failure('There is no such webhook', 'not_found'),
-    '405': failure('Webhooks take POST', 'method_not_allowed'),
-    '413': failure('The body is too large', 'payload_too_large'),
-    '415': failure('The body is none of JSON, form and XML', 'unsupported_media_type'),
-    '429': failure('The rate limit or the quota is exceeded: wait for Retry-After', 'rate_limited', {
+    '401': failure('The secret is missing or wrong.', 'invalid_secret'),
+    '403': failure('The webhook is inactive, or its whitelist lacks the IP address.', 'ip_not_allowed'),
+    '404': failure('The webhook does not exist.', 'not_found'),
+    '405': failure('Webhooks accept POST only.', 'method_not_allowed'),
+    '413': failure('The body is too large.', 'payload_too_large'),
+    '415': failure('The body is not JSON, a form or XML.', 'unsupported_media_type'),
+    '429': failure('The rate limit or the quota is exceeded. Retry after Retry-After.', 'rate_limited', {
       retry_after: 30,
     }),
-    '500': failure('A fault of the service: nothing was written', 'internal_error'),
-    '503': failure('The service is busy or starting: send it again after Retry-After', 'unavailable', {
+    '500': failure('An unexpected error of the service. Nothing was written.', 'internal_error'),
+    '503': failure('The service is busy or starting. Retry after Retry-After.', 'unavailable', {
       retry_after: 1,
     }),
   },

@@ -6,49 +6,90 @@ export type Reference = { $ref: string }
 
 type Io = 'input' | 'output'
 
+const COMPONENTS = '#/components/schemas/'
+
 /**
- * The shapes of an OpenAPI document: what has an id in its zod schema becomes a component of that name, which is then
- * referred to. Throws where two shapes have one name.
+ * The schemas of an OpenAPI document. A zod schema with an id becomes a component of that name. What is sent and what is
+ * returned can differ (a default makes a member optional in requests only): then the component of requests is `NameInput`.
+ * Until `finish` references hold the direction: `#/components/schemas/input:Name`.
  */
 export class Shapes {
-  readonly components: Json = {}
-  /** The names of those that are whole answers. */
-  readonly answers = new Set<string>()
+  private readonly definitions: Record<Io, Map<string, Json>> = { input: new Map(), output: new Map() }
 
-  /** JSON Schema as OpenAPI wants it. */
+  /** JSON Schema of a zod schema. Throws if two schemas have the same id. */
   of(source: z.ZodType, io: Io): Json {
     const { $schema: _, $defs, ...schema } = z.toJSONSchema(source, conversion(io)) as Json
+    const located = (part: unknown) =>
+      JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', `"${COMPONENTS}${io}:`)) as Json
     for (const [name, definition] of Object.entries(($defs ?? {}) as Json)) {
-      if (name.startsWith('__')) throw new Error('a shape that contains itself needs an id')
-      this.name(name, relocated(definition))
+      if (name.startsWith('__')) throw new Error('a recursive schema needs an id')
+      this.define(name, located(definition), io)
     }
-    return relocated(schema)
+    return located(schema)
   }
 
-  /** As `of`, but always a reference: what has no id is called `name`. */
-  body(source: z.ZodType, name: string): Json {
+  /** The reference to the schema of a request body; `name` is for a schema without an id. */
+  body(source: z.ZodType, name: string): Reference {
     const schema = this.of(source, 'input')
-    if ('$ref' in schema) return schema
-    // The gateway makes it strict, where it does not say so itself.
-    return this.name(name, strict(source) === source ? schema : { ...schema, additionalProperties: false })
+    if (isReference(schema)) return { $ref: schema.$ref }
+    // The gateway refuses unknown members, also where the schema does not.
+    const closed = strict(source) === source ? schema : { ...schema, additionalProperties: false }
+    return this.define(name, closed, 'input')
   }
 
-  /** As `body`, of what is answered. */
+  /** The reference to the schema of a response; `name` is for a schema without an id. */
   answer(source: z.ZodType, name: string): Reference {
     const schema = this.of(source, 'output')
-    const $ref = typeof schema.$ref === 'string' ? schema.$ref : this.name(name, schema).$ref
-    this.answers.add($ref.split('/').at(-1)!)
-    return { $ref }
+    return isReference(schema) ? { $ref: schema.$ref } : this.define(name, schema, 'output')
   }
 
-  /** @returns the reference. */
-  private name(name: string, schema: Json): Reference {
-    const before = this.components[name]
-    if (before && JSON.stringify(before) !== JSON.stringify(schema)) throw new Error(`two shapes are ${name}`)
-    this.components[name] = schema
-    return { $ref: `#/components/schemas/${name}` }
+  /** Gives every component its final name, in `document` too. @returns the document and its components. */
+  finish<T>(document: T): { document: T; schemas: Json } {
+    const split = this.splitNames()
+    const finalName = (io: string, name: string) =>
+      io === 'input' && split.has(name) ? `${name}Input` : name
+    const renamed = <Part>(part: Part): Part =>
+      JSON.parse(
+        JSON.stringify(part).replace(
+          /"#\/components\/schemas\/(input|output):([^"]+)"/g,
+          (_, io, name) => `"${COMPONENTS}${finalName(io, name)}"`,
+        ),
+      )
+    const schemas = (['output', 'input'] as const).flatMap((io) =>
+      [...this.definitions[io]].map(([name, schema]) => [finalName(io, name), renamed(schema)] as const),
+    )
+    return {
+      document: renamed(document),
+      schemas: Object.fromEntries(schemas.sort(([a], [b]) => (a < b ? -1 : 1))),
+    }
+  }
+
+  private define(name: string, schema: Json, io: Io): Reference {
+    const before = this.definitions[io].get(name)
+    if (before && JSON.stringify(before) !== JSON.stringify(schema))
+      throw new Error(`two schemas are ${name}`)
+    this.definitions[io].set(name, schema)
+    return { $ref: `${COMPONENTS}${io}:${name}` }
+  }
+
+  /** Components that differ between requests and responses, and those that refer to one. */
+  private splitNames(): Set<string> {
+    const { input, output } = this.definitions
+    const both = [...input.keys()].filter((name) => output.has(name))
+    const text = (io: Io, name: string) =>
+      JSON.stringify(this.definitions[io].get(name)).replaceAll(`${COMPONENTS}${io}:`, COMPONENTS)
+    const split = new Set(both.filter((name) => text('input', name) !== text('output', name)))
+    for (let before = -1; before !== split.size; ) {
+      before = split.size
+      for (const name of both)
+        if ([...split].some((other) => text('input', name).includes(`"${COMPONENTS}${other}"`)))
+          split.add(name)
+    }
+    return split
   }
 }
+
+const isReference = (schema: Json): schema is Json & Reference => typeof schema.$ref === 'string'
 
 const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
   io,
@@ -56,19 +97,25 @@ const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
   override({ zodSchema, jsonSchema }) {
     const { def } = zodSchema._zod
     if (def.type === 'date') Object.assign(jsonSchema, { type: 'string', format: 'date-time' })
-    // The format says it; the pattern behind it is hundreds of characters.
+    // The format implies the pattern, which is hundreds of characters long.
     if (jsonSchema.format) delete jsonSchema.pattern
-    // Clients are to ignore what they do not know, for answers may grow.
+    // Responses may gain members, which clients ignore.
     if (io === 'output' && def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall)
       delete jsonSchema.additionalProperties
+    // A default is what the service assumes in a request.
+    if (io === 'output') delete jsonSchema.default
     if (def.type === 'nullable') flatten(jsonSchema)
-    // What JSON's whole numbers can be at all is no rule of ours.
+    // Client generators make an untyped value of an object with alternatives. Its description states the rule.
+    if (jsonSchema.properties && jsonSchema.anyOf) delete jsonSchema.anyOf
+    // Every key of a JSON object is text.
+    if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames
+    // The bounds of JSON's safe integers are no rule of the service.
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   },
 })
 
-/** `{"type": ["string", "null"], …}` where a choice of two would say no more; else the choice has the description. */
+/** `{"type": ["string", "null"], …}` for simple types; a choice of two for others, which gets the description. */
 function flatten(nullable: z.core.JSONSchema.BaseSchema): void {
   const [inner] = (nullable.anyOf ?? []) as z.core.JSONSchema.BaseSchema[]
   if (!inner) return
@@ -82,6 +129,3 @@ function flatten(nullable: z.core.JSONSchema.BaseSchema): void {
     nullable.description ??= description
   }
 }
-
-const relocated = (part: unknown): Json =>
-  JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/'))

@@ -1,24 +1,43 @@
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 
-/** What the operations of a tag are about. Throws for one that nobody has described. */
+/** The description of a tag. Throws for a tag without one. */
 export function describeTag(name: string): string {
   const kind = entityNames.find((entity) => entity === name.toLowerCase())
-  const description = kind ? entities[kind].description : OTHERS[name]
-  if (!description) throw new Error(`the tag ${name} is not described`)
+  const description = kind ? entities[kind].description : DESCRIPTIONS[name]
+  if (!description) throw new Error(`the tag ${name} has no description`)
   return description
 }
 
-const OTHERS: Record<string, string> = {
-  Account: 'The key that is used, the scopes that there are, and the members of the organization.',
-  Events: 'What outgoing webhooks can be told of.',
-  Objects: 'The kinds of records.',
-  'Custom fields': 'Definitions of fields of your own, by kind of record.',
-  Imports: 'CSV files that become records.',
-  Exports: 'Records as CSV files.',
-  Workflows: 'Workflows, what they are made of, and their runs.',
-  Session: 'Signing in and out of the settings.',
-  Organization: 'Settings of the whole organization.',
-  Keys: 'API keys.',
-  'Incoming webhooks': 'Addresses at which other systems hand in records.',
-  'Outgoing webhooks': 'Addresses at which other systems are told of events, and what was delivered to them.',
+/** The groups of the navigation, in its order. Throws for a tag in no group. */
+export function groupTags(names: string[]): { name: string; tags: string[] }[] {
+  const kinds = names.filter((name) => entityNames.some((entity) => entity === name.toLowerCase()))
+  const groups = [{ name: 'Records', tags: [...kinds, ...RECORDS] }, ...GROUPS]
+  const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
+  if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)
+  return groups
+}
+
+const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
+const GROUPS = [
+  { name: 'Automation', tags: ['Workflows', 'Runs', 'Node types', 'Events'] },
+  { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
+  { name: 'Account', tags: ['Account', 'Session', 'Organization', 'Keys'] },
+]
+
+const DESCRIPTIONS: Record<string, string> = {
+  Account: 'The current API key, the available scopes and the users of the organization.',
+  Events: 'The events that outgoing webhooks can subscribe to.',
+  Records: 'Operations that are the same for every kind of record: schemas, associations, history.',
+  'Custom fields': 'Definitions of custom fields: types, options, uniqueness.',
+  Imports: 'Imports of CSV files, run in the background.',
+  Exports: 'Exports to CSV files, run in the background.',
+  Workflows: 'Definitions of workflows: validate, create, activate, run.',
+  Runs: 'Runs of workflows, with the state of each node.',
+  'Node types': 'The catalogue of node types.',
+  Session: 'Sign-in to the settings.',
+  Organization: 'Settings of the organization.',
+  Keys: 'API keys: create, restrict, rotate, revoke.',
+  'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',
+  'Outgoing webhooks': 'Subscriptions that deliver events to other systems.',
+  Deliveries: 'Deliveries of events to outgoing webhooks, with their attempts.',
 }

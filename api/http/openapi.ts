@@ -1,19 +1,19 @@
 import { MAX_BODY } from './body.ts'
-import { errorResponses, errorShapes } from './openapi-errors.ts'
-import { withExamples } from './openapi-examples.ts'
+import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
+import { Examples } from './openapi-examples.ts'
 import { type Parameter, parametersOf, shareParameters } from './openapi-parameters.ts'
 import { DESCRIPTION, responseHeaders, securitySchemes } from './openapi-parts.ts'
 import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
-import { describeTag } from './openapi-tags.ts'
+import { describeTag, groupTags } from './openapi-tags.ts'
 import { type AppRoute, isIdempotent, type Route } from './route.ts'
 
-/** The parts of an OpenAPI document that the reference page reads. */
 export interface OpenApi {
   openapi: '3.1.0'
-  info: { title: string; version: string; description: string }
+  info: { title: string; version: string; description: string; license: object }
   servers: { url: string }[]
   tags: { name: string; description: string }[]
+  'x-tagGroups': { name: string; tags: string[] }[]
   paths: Record<string, Record<string, Operation>>
   components: {
     securitySchemes: Json
@@ -21,6 +21,7 @@ export interface OpenApi {
     parameters: Record<string, Parameter>
     responses: Json
     headers: Json
+    examples: Json
   }
 }
 
@@ -29,99 +30,112 @@ export interface Operation {
   tags: string[]
   summary: string
   description?: string
-  /** What the key needs; a list that depends on the path is said in words. */
+  /** The scopes that the key needs; `{entity}` stands for the path parameter. */
   'x-scopes'?: string[]
+  /** The least role that the session needs. */
   'x-role'?: string
   security: Json[]
-  /** Those that others have, too, are references. */
+  /** References for those that several operations share. */
   parameters: (Parameter | Reference)[]
   requestBody?: { description?: string; required: boolean; content: Json }
   responses: Record<string, Json>
 }
 
-/** The OpenAPI 3.1 document of the route tables: everything in it is what the gateway itself reads. */
+/** The OpenAPI 3.1 document of the route tables. Everything in it is what the gateway itself reads. */
 export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: string): OpenApi {
   const shapes = new Shapes()
+  const examples = new Examples()
   const paths: OpenApi['paths'] = {}
   const add = (path: string, method: string, operation: Operation) => {
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation }
   }
-  for (const route of v1)
+  for (const route of v1) {
+    const scopes = scopesOf(route)
     add(`/v1${route.path}`, route.method, {
-      ...describe(route, shapes),
-      'x-scopes': scopesOf(route),
-      security: [{ key: [] }],
+      ...describe(route, { shapes, examples, needs: scopesNote(scopes) }),
+      'x-scopes': scopes,
+      security: [{ apiKey: [] }],
     })
+  }
   for (const route of app)
     add(`/app${route.path}`, route.method, {
-      ...describe(route, shapes),
+      ...describe(route, { shapes, examples, needs: roleNote(route) }),
       'x-role': route.role,
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
   add(RECEIVER_PATH, 'POST', receiverOperation)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+  const parameters = shareParameters(operations)
+  const names = [...new Set(operations.flatMap(({ tags }) => tags))]
+  const { document, schemas } = shapes.finish({ paths, parameters })
   return {
     openapi: '3.1.0',
     info: {
-      title: 'agx',
+      title: 'agx API',
       version: '1',
       description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url }],
-    tags: [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({
-      name,
-      description: describeTag(name),
-    })),
-    paths,
+    tags: names.map((name) => ({ name, description: describeTag(name) })),
+    'x-tagGroups': groupTags(names),
+    paths: document.paths,
     components: {
       securitySchemes,
-      schemas: {
-        ...errorShapes,
-        ...receiverShapes,
-        ...withExamples(shapes.components, shapes.answers),
-      },
-      parameters: shareParameters(operations),
+      schemas: { ...schemas, ...errorShapes, ...receiverShapes },
+      parameters: document.parameters,
       responses: errorResponses,
       headers: responseHeaders,
+      examples: examples.components,
     },
   }
 }
 
-function describe(route: Route | AppRoute, shapes: Shapes): Omit<Operation, 'security'> {
-  const { response } = route
-  const name = `${route.id[0]!.toUpperCase()}${route.id.slice(1)}`
+interface Parts {
+  shapes: Shapes
+  examples: Examples
+  /** What the caller needs to be allowed. */
+  needs: string
+}
+
+function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): Omit<Operation, 'security'> {
+  const { id, response } = route
+  const name = `${id[0]!.toUpperCase()}${id.slice(1)}`
   return {
-    operationId: route.id,
+    operationId: id,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description ? { description: route.description } : {}),
+    description: [route.description, needs].filter(Boolean).join('\n\n'),
     parameters: parametersOf(route, shapes),
-    ...(route.body ? { requestBody: requestBody(route, shapes.body(route.body, `${name}Body`)) } : {}),
+    ...(route.body ? { requestBody: requestBody(route, shapes.body(route.body, `${name}Request`)) } : {}),
     ...(route.accepts ? { requestBody: fileBody(route.accepts, route.bodyLimit) } : {}),
     responses: {
       [response.status]: {
-        description: response.description ?? 'Done',
+        description: response.description ?? (response.status === 201 ? 'Created.' : 'Success.'),
         headers: headersOf(route),
         content:
           'file' in response
-            ? { [response.file]: { schema: FILE } }
-            : { 'application/json': { schema: shapes.answer(response.schema, `${name}Result`) } },
+            ? { [response.file]: { schema: FILE, ...examples.of(id) } }
+            : {
+                'application/json': {
+                  schema: shapes.answer(response.schema, `${name}Response`),
+                  ...examples.of(id),
+                },
+              },
       },
-      ...Object.fromEntries(
-        errorsOf(route).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
-      ),
+      ...Object.fromEntries(errorsOf(route).map((status) => [status, errorResponse(status)])),
     },
   }
 }
 
-/** Those that the interface promises of every operation, and what else its nature brings with it. */
-function errorsOf(route: Route | AppRoute): string[] {
-  const statuses = ['400', '401', '403', '404', '422', '429', '500', '503']
+/** The statuses that the interface promises for every operation, and those that its properties add. */
+function errorsOf(route: Route | AppRoute): number[] {
+  const statuses = [400, 401, 403, 404, 422, 429, 431, 500, 503]
   const writes = route.method !== 'GET'
-  if (writes) statuses.push('409', '413', '415')
-  // It is not made yet.
-  else if ('file' in route.response) statuses.push('409')
-  if (route.ifMatch) statuses.push('412')
+  if (writes) statuses.push(409, 413, 415)
+  // The file may not be complete yet.
+  else if ('file' in route.response) statuses.push(409)
+  if (route.ifMatch) statuses.push(412)
   return statuses.sort()
 }
 
@@ -161,3 +175,10 @@ function scopesOf(route: Route): string[] {
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [...route.scope(Object.fromEntries(names.map((name) => [name, `{${name}}`])))]
 }
+
+const scopesNote = (scopes: string[]) =>
+  scopes.length === 0
+    ? 'Any API key.'
+    : `Scope${scopes.length > 1 ? 's' : ''}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`
+
+const roleNote = ({ role }: AppRoute) => (role === 'public' ? '' : `Role: \`${role}\`.`)

@@ -26,7 +26,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   summary: string
   description?: string
   params?: z.ZodType<Params>
-  query?: z.ZodType<Query>
+  query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
   /** The type of a body that is a file: it is not read, but given to the handler as `upload`. */
   accepts?: 'text/csv'
@@ -58,6 +58,12 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
     request: Pick<RouteRequest<Params>, 'caller' | 'params' | 'tenant'>,
     sent: Sent,
   ) => Promise<Issue[]>
+}
+
+/** A query string whose parameters depend on the path: `of` checks it; `documented` is what OpenAPI shows. */
+export interface QueryByPath<Params, Query> {
+  of: (params: Params) => z.ZodType<Query>
+  documented: z.ZodType
 }
 
 export type RawQuery = Record<string, string | string[]>

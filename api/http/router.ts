@@ -1,14 +1,20 @@
-import KoaRouter from '@koa/router'
+import KoaRouter, { type Layer } from '@koa/router'
 
 export type Match<T> =
   | { found: true; value: T; params: Record<string, string> }
-  /** A path that exists, asked with a method that it does not have. */
+  /** The path exists, but not with this method. */
   | { found: false; allowed: string[] }
+  /** A segment has none of the values that its parameter accepts. */
+  | { found: false; unknown: { name: string; accepted: Accepted[string] } }
+
+/** The values that path parameters accept, for those that are enumerations. */
+export type Accepted = Record<string, readonly string[]>
 
 interface Entry<T> {
   method: string
   path: string
   value: T
+  accepted: Accepted
 }
 
 /** Finds what answers a method and path: literal segments win over parameters, whatever order they were added in. */
@@ -17,10 +23,10 @@ export class Router<T> {
   private router: KoaRouter | undefined
 
   /** `path` in OpenAPI style: `/workflows/{workflow_id}`. Throws if two routes are the same. */
-  add(method: string, path: string, value: T): void {
+  add(method: string, path: string, value: T, accepted: Accepted = NO_ENUMERATIONS): void {
     const name = `${method} ${path.replace(/\{\w+\}/g, '{}')}`
     if (this.entries.has(name)) throw new Error(`${method} ${path} is listed twice`)
-    this.entries.set(name, { method, path, value })
+    this.entries.set(name, { method, path, value, accepted })
     this.router = undefined
   }
 
@@ -28,9 +34,11 @@ export class Router<T> {
   match(method: string, path: string): Match<T> | undefined {
     this.router ??= build(this.entries)
     const layers = this.router.match(path, method).path
-    // The first is the most literal; what answers other methods on the same path is beside it.
-    const same = layers.filter((layer) => layer.path === layers[0]!.path)
-    if (same.length === 0) return undefined
+    if (layers.length === 0) return undefined
+    const possible = layers.filter((layer) => !this.unknownSegment(layer, path))
+    if (possible.length === 0) return { found: false, unknown: this.unknownSegment(layers[0]!, path)! }
+    // The first is the most literal; other methods of the same path are beside it.
+    const same = possible.filter((layer) => layer.path === possible[0]!.path)
     const layer = same.find(({ methods }) => methods.includes(method))
     if (!layer) return { found: false, allowed: same.flatMap(({ methods }) => methods.slice(-1)) }
     const captures = layer.captures(path)
@@ -38,7 +46,20 @@ export class Router<T> {
     const params = layer.params(path, captures)
     return { found: true, value: this.entries.get(layer.name!)!.value, params }
   }
+
+  /** The first segment whose value its parameter does not accept. */
+  private unknownSegment(layer: Layer, path: string) {
+    const { accepted } = this.entries.get(layer.name!)!
+    if (accepted === NO_ENUMERATIONS) return undefined
+    const captures = layer.captures(path)
+    const i = layer.paramNames.findIndex(({ name }, i) => accepted[name]?.includes(captures[i]!) === false)
+    if (i < 0) return undefined
+    const { name } = layer.paramNames[i]!
+    return { name: String(name), accepted: accepted[name]! }
+  }
 }
+
+const NO_ENUMERATIONS: Accepted = {}
 
 /** @koa/router takes the first route that fits: literal ones go first. */
 function build<T>(entries: Map<string, Entry<T>>): KoaRouter {

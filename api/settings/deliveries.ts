@@ -23,9 +23,9 @@ import {
   testBody,
 } from './outgoing-webhook-schemas.ts'
 
-const tag = 'Outgoing webhooks'
+const tag = 'Deliveries'
 
-/** What outgoing webhooks sent, and what can be done about it. */
+/** Deliveries of outgoing webhooks, and the actions on them. */
 export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -35,7 +35,7 @@ export const deliveryRoutes: AppRoute[] = [
     tag,
     summary: 'Send a test event',
     description:
-      'A real delivery of an example, marked `"test": true`, in either state of the webhook. It is tried once; GET /app/deliveries/{delivery_id} says what came of it.',
+      'Delivers an example event, marked `"test": true`, also for an inactive webhook. It is attempted once; see the delivery for the outcome.',
     params,
     body: testBody,
     example: { event: 'contact.created' },
@@ -54,7 +54,7 @@ export const deliveryRoutes: AppRoute[] = [
     id: 'listDeliveries',
     tag,
     summary: 'List deliveries',
-    description: 'Newest first.',
+    description: 'Lists the deliveries of an outgoing webhook, newest first.',
     params,
     query: deliveryQuery,
     response: { status: 200, schema: listEnvelope(deliverySchema) },
@@ -76,19 +76,19 @@ export const deliveryRoutes: AppRoute[] = [
     role: 'member',
     id: 'getDelivery',
     tag,
-    summary: 'Get a delivery with its attempts',
+    summary: 'Retrieve a delivery',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
     handler: ({ params, tenant }) => tenant((tx) => show(tx, params.delivery_id)),
   }),
   actionRoute(
     'resend',
-    'Send an event again',
-    'A new delivery of the same event; for one that has ended. Receivers see the same webhook-id.',
+    'Resend a delivery',
+    'Creates a new delivery of the same event, with the same `webhook-id`. Only for a delivery that has ended.',
     resendDelivery,
   ),
-  actionRoute('retry', 'Try again now', 'The next attempt is made at once.', retryDelivery),
-  actionRoute('cancel', 'Cancel a delivery', 'No further attempt is made.', cancelDelivery),
+  actionRoute('retry', 'Retry a delivery now', 'Makes the next attempt at once.', retryDelivery),
+  actionRoute('cancel', 'Cancel a delivery', 'Makes no further attempt.', cancelDelivery),
 ]
 
 function actionRoute(

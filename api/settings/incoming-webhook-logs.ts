@@ -6,7 +6,7 @@ import { logDetailSchema, logParams, logQuery, logSchema, params } from './incom
 
 const tag = 'Incoming webhooks'
 
-/** What came in, and what became of it. */
+/** The log of incoming webhooks. */
 export const incomingWebhookLogRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
@@ -14,8 +14,8 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
     role: 'member',
     id: 'listIncomingWebhookLogs',
     tag,
-    summary: 'List what came in',
-    description: 'Newest first; the next page is `cursor=<next_cursor>`.',
+    summary: 'List log entries',
+    description: 'Lists the received requests of an incoming webhook, newest first.',
     params,
     query: logQuery,
     response: { status: 200, schema: listEnvelope(logSchema) },
@@ -39,9 +39,9 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
     role: 'member',
     id: 'getIncomingWebhookLog',
     tag,
-    summary: 'Get what came in, in full',
+    summary: 'Retrieve a log entry',
     description:
-      'Headers with secrets masked, the raw payload (its first 65,536 characters), what it was mapped to, what became of it.',
+      'Returns the request with its headers (secrets masked), the first 65,536 characters of the payload, the mapped data and the result.',
     params: logParams,
     response: { status: 200, schema: logDetailSchema },
     handler: (request) =>

@@ -7,25 +7,31 @@ import { fieldMapping } from './mapping-schema.ts'
 export const params = z.object({ webhook_id: z.uuid() })
 export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
 
-/** Long enough not to be guessed; some senders (Stripe, Shopify) make it themselves. */
+/** Some senders (Stripe, Shopify) generate the secret themselves. */
 export const secret = z.string().min(16).max(200)
 
 const verification = z
   .discriminatedUnion('type', [
-    z.strictObject({ type: z.enum(['secret', 'standard_webhooks', 'github', 'stripe', 'shopify']) }),
-    z.strictObject({
-      type: z.literal('hmac'),
-      header: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a header name'),
-      algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
-      encoding: z.enum(['hex', 'base64']).default('hex'),
-      prefix: z.string().max(20).default(''),
-    }),
+    z
+      .strictObject({ type: z.enum(['secret', 'standard_webhooks', 'github', 'stripe', 'shopify']) })
+      .meta({ id: 'SenderVerification' }),
+    z
+      .strictObject({
+        type: z.literal('hmac'),
+        header: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a header name'),
+        algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+        encoding: z.enum(['hex', 'base64']).default('hex'),
+        prefix: z.string().max(20).default(''),
+      })
+      .meta({ id: 'HmacVerification' }),
   ])
   .meta({
-    description: 'The secret itself in X-Webhook-Secret, or the sender’s own signature over the raw body.',
+    id: 'Verification',
+    description:
+      'How requests are verified: the secret in `X-Webhook-Secret`, or a signature of the raw body.',
   })
 
-/** As a list, or as text with one on each line. */
+/** A list, or text with one entry per line. */
 const ipWhitelist = z.preprocess(
   (value) => (typeof value === 'string' ? value.split(/\s+/).filter(Boolean) : value),
   z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
@@ -38,34 +44,40 @@ const values = {
   description: z.string().max(1_000),
   verification,
   ip_whitelist: ipWhitelist,
-  rate_limit: z.number().int().min(1).max(100_000).meta({ description: 'Requests a minute.' }),
+  rate_limit: z.number().int().min(1).max(100_000).meta({ description: 'Requests per minute.' }),
   burst: z
     .number()
     .int()
     .min(0)
     .max(100_000)
-    .meta({ description: 'How many more a minute may have, where the minute before it did not.' }),
+    .meta({ description: 'Additional requests in a minute that follows a quieter one.' }),
   block: z
     .strictObject({ after: z.number().int().min(1).max(1_000), minutes: z.number().int().min(1).max(1_440) })
-    .nullable()
-    .meta({ description: 'Blocks an address that exceeded the limit so often within an hour.' }),
+    .meta({
+      id: 'BlockRule',
+      description:
+        'Blocks an IP address for `minutes` after it exceeded the limit `after` times within an hour.',
+    })
+    .nullable(),
   target_entity: z.enum(TARGET_ENTITIES, {
     error: `must be one of ${TARGET_ENTITIES.join(', ')}`,
   }),
   field_mapping: fieldMapping,
-  deduplication: z.strictObject({
-    action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
-    by: z
-      .enum(['email', 'external_id'])
-      .default('email')
-      .meta({ description: 'Targets that have no email go by external_id.' }),
-  }),
+  deduplication: z
+    .strictObject({
+      action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
+      by: z
+        .enum(['email', 'external_id'])
+        .default('email')
+        .meta({ description: 'Targets without an email use `external_id`.' }),
+    })
+    .meta({ id: 'Deduplication' }),
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z
     .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
     .meta({
       description:
-        'The workflow’s inputs, each with a path: `payload.contact.email`, `record.id`. Those that it requires must be there when they are saved; if it changes later and cannot start, the log warns.',
+        'The path of each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
     }),
 }
 
@@ -87,7 +99,10 @@ export const createBody = z
   })
   .meta({ id: 'IncomingWebhookCreate' })
 
-export const patchBody = z.strictObject({ ...values, status: z.enum(['Active', 'Inactive']) }).partial()
+export const patchBody = z
+  .strictObject({ ...values, status: z.enum(['Active', 'Inactive']) })
+  .partial()
+  .meta({ id: 'IncomingWebhookUpdate' })
 
 export const webhookSchema = z
   .object({
@@ -103,11 +118,11 @@ export const webhookSchema = z
   .meta({ id: 'IncomingWebhook' })
 export const withSecret = webhookSchema
   .extend({
-    secret: z.string().meta({ description: 'Shown this once; kept sealed.' }),
+    secret: z.string().meta({ description: 'The secret. Returned only once.' }),
   })
   .meta({ id: 'IncomingWebhookWithSecret' })
 
-/** An instant; or a day, which begins and ends by UTC. */
+/** A time, or a day in UTC. */
 const instant = (timeOfDay: string) =>
   z
     .union(
@@ -120,8 +135,12 @@ export const logQuery = z.strictObject({
   status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
   action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
   source_ip: z.string().max(45).optional(),
-  from: instant('00:00:00.000').optional().meta({ description: 'A time, or a day in UTC.' }),
-  to: instant('23:59:59.999').optional().meta({ description: 'A time, or a day in UTC to its end.' }),
+  from: instant('00:00:00.000')
+    .optional()
+    .meta({ description: 'The earliest time; a date is the start of the day in UTC.' }),
+  to: instant('23:59:59.999')
+    .optional()
+    .meta({ description: 'The latest time; a date is the end of the day in UTC.' }),
 })
 
 export const logSchema = z
@@ -134,7 +153,7 @@ export const logSchema = z
     status: z.enum(['Success', 'Failed', 'Blocked']),
     action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
     http_status: z.int(),
-    payload_size: z.int().meta({ description: 'In bytes.' }),
+    payload_size: z.int().meta({ description: 'The size in bytes.' }),
     response_time_ms: z.number(),
     error: z.string().nullable(),
     message: z.string().nullable(),
@@ -158,19 +177,30 @@ export const logDetailSchema = logSchema
         action: z.enum(['created', 'updated', 'skipped']).optional(),
         record_id: z.uuid().optional(),
       })
-      .meta({ description: 'What became of it, as the sender was told.' }),
+      .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
     error_details: z.unknown(),
   })
   .meta({ id: 'IncomingWebhookLogDetails' })
 
-export const testBody = z.strictObject({
-  payload: z.unknown().meta({ description: 'JSON as it is; a form or XML as text.' }),
-  content_type: z.string().max(200).default('application/json'),
-})
-export const testSchema = z.object({
-  object: z.literal('incoming_webhook_test'),
-  valid: z.boolean(),
-  entity: z.string(),
-  mapped_data: z.unknown(),
-  details: z.record(z.string(), z.string()),
-})
+export const testBody = z
+  .strictObject({
+    payload: z.unknown().meta({ description: 'The payload: JSON as a value, a form or XML as text.' }),
+    content_type: z.string().max(200).default('application/json'),
+  })
+  .meta({ id: 'IncomingWebhookTestRequest' })
+export const testSchema = z
+  .object({
+    object: z.literal('incoming_webhook_test'),
+    valid: z.boolean(),
+    entity: z.string(),
+    mapped_data: z.unknown(),
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'IncomingWebhookTest' })
+export const rotateBody = z
+  .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
+  .meta({ id: 'IncomingWebhookSecretRotation' })
+  .prefault({})
+export const deletedSchema = z
+  .object({ object: z.literal('incoming_webhook'), id: z.uuid(), deleted: z.literal(true) })
+  .meta({ id: 'DeletedIncomingWebhook' })

@@ -19,9 +19,10 @@ import { testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   createBody,
+  deletedSchema,
   params,
   patchBody,
-  secret,
+  rotateBody,
   testBody,
   testSchema,
   webhookSchema,
@@ -55,8 +56,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     id: 'createIncomingWebhook',
     tag,
     summary: 'Create an incoming webhook',
-    description: 'The answer holds its URL and its secret; the secret is never shown again.',
-    // A stored answer would keep the secret readable.
+    description: 'The response has the URL and the secret. The secret is returned only once.',
+    // A stored response would keep the secret readable.
     idempotent: false,
     body: createBody,
     response: { status: 201, schema: withSecret },
@@ -78,7 +79,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     role: 'member',
     id: 'getIncomingWebhook',
     tag,
-    summary: 'Get an incoming webhook',
+    summary: 'Retrieve an incoming webhook',
     params,
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
@@ -90,9 +91,9 @@ export const incomingWebhookRoutes: AppRoute[] = [
     role: 'admin',
     id: 'updateIncomingWebhook',
     tag,
-    summary: 'Change an incoming webhook',
+    summary: 'Update an incoming webhook',
     description:
-      'Holds from the next request on. Inputs go with the workflow: `workflow_id: null` empties them, another workflow is checked with those that are kept.',
+      'Applies to the next request. `workflow_id: null` also clears `workflow_inputs`; another workflow is checked against the stored inputs.',
     params,
     body: patchBody,
     example: { rate_limit: 120, ip_whitelist: ['192.0.2.0/24'] },
@@ -102,9 +103,9 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const { body } = request
         const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
-        // The target and the rules may change apart from one another: what counts is what they are now.
+        // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
-        // A workflow that has changed since must not keep anybody from renaming the webhook.
+        // A workflow that changed later must not block other updates of the webhook.
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)
         return present(webhook, request)
@@ -117,33 +118,28 @@ export const incomingWebhookRoutes: AppRoute[] = [
     id: 'deleteIncomingWebhook',
     tag,
     summary: 'Delete an incoming webhook',
-    description: 'Its log is deleted with it; the records that came through it stay.',
+    description: 'Deletes the webhook and its log. The created records remain.',
     params,
-    response: {
-      status: 200,
-      schema: z.object({ object: z.literal('incoming_webhook'), id: z.uuid(), deleted: z.literal(true) }),
-    },
+    response: { status: 200, schema: deletedSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
         await deleteIncomingWebhook(tx, request.params.webhook_id)
         return { object: 'incoming_webhook', id: request.params.webhook_id, deleted: true }
       }),
   }),
-  statusRoute('activate', 'Active', 'Let an incoming webhook receive'),
-  statusRoute('deactivate', 'Inactive', 'Stop an incoming webhook from receiving'),
+  statusRoute('activate', 'Active', 'Activate an incoming webhook'),
+  statusRoute('deactivate', 'Inactive', 'Deactivate an incoming webhook'),
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming/{webhook_id}/rotate-secret',
     role: 'admin',
     id: 'rotateIncomingWebhookSecret',
     tag,
-    summary: 'Give an incoming webhook a new secret',
-    description: 'The old secret ends at once, or after the overlap.',
+    summary: 'Rotate the secret of an incoming webhook',
+    description: 'The old secret expires at once, or after `overlap_hours`.',
     idempotent: false,
     params,
-    body: z
-      .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
-      .prefault({}),
+    body: rotateBody,
     example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler(request) {
@@ -162,8 +158,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     role: 'admin',
     id: 'testIncomingWebhook',
     tag,
-    summary: 'Try a payload',
-    description: 'Says what the payload would become, in either state of the webhook. Writes nothing.',
+    summary: 'Test a payload',
+    description: 'Maps and validates a payload without writing, also for an inactive webhook.',
     idempotent: false,
     params,
     body: testBody,

@@ -15,7 +15,7 @@ const values = {
     .transform((scopes) => [...new Set(scopes)])
     .meta({
       description:
-        'workflows:author and workflows:run reach further than they look: a workflow acts for the organization, not for the key that starts it.',
+        'The scopes of the key. Caution: with `workflows:author` or `workflows:run` a key reaches all records, because a workflow acts for the organization, not for the key that starts it.',
     }),
   expires_at: z.iso
     .datetime({ offset: true })
@@ -41,7 +41,7 @@ const keySchema = z
   .meta({ id: 'Key' })
 const withSecret = keySchema
   .extend({
-    key: z.string().meta({ description: 'The secret. Shown this once, kept as a hash only.' }),
+    key: z.string().meta({ description: 'The secret. Returned only once.' }),
   })
   .meta({ id: 'KeyWithSecret' })
 
@@ -65,15 +65,17 @@ export const keyRoutes: AppRoute[] = [
     id: 'createKey',
     tag: 'Keys',
     summary: 'Create a key',
-    description: 'The answer holds the secret, which is never shown again.',
-    // A stored answer would keep the secret readable.
+    description: 'The response has the secret. It is returned only once.',
+    // A stored response would keep the secret readable.
     idempotent: false,
-    body: z.strictObject({
-      name: values.name,
-      scopes: values.scopes,
-      expires_at: values.expires_at.default(null),
-      ip_allowlist: values.ip_allowlist.default([]),
-    }),
+    body: z
+      .strictObject({
+        name: values.name,
+        scopes: values.scopes,
+        expires_at: values.expires_at.default(null),
+        ip_allowlist: values.ip_allowlist.default([]),
+      })
+      .meta({ id: 'KeyCreate' }),
     response: { status: 201, schema: withSecret },
     example: { name: 'Website', scopes: ['contacts:write', 'workflows:run'] },
     handler: ({ body, tenant }) => tenant((tx) => createKey(tx, body)),
@@ -84,7 +86,7 @@ export const keyRoutes: AppRoute[] = [
     role: 'admin',
     id: 'getKey',
     tag: 'Keys',
-    summary: 'Get a key',
+    summary: 'Retrieve a key',
     params,
     response: { status: 200, schema: keySchema },
     handler: ({ params, tenant }) => tenant((tx) => getKey(tx, params.key_id)),
@@ -95,10 +97,10 @@ export const keyRoutes: AppRoute[] = [
     role: 'admin',
     id: 'updateKey',
     tag: 'Keys',
-    summary: 'Change a key',
-    description: 'Holds from the next request on.',
+    summary: 'Update a key',
+    description: 'Applies to the next request.',
     params,
-    body: z.strictObject(values).partial(),
+    body: z.strictObject(values).partial().meta({ id: 'KeyUpdate' }),
     example: { scopes: ['contacts:read', 'deals:read'] },
     response: { status: 200, schema: keySchema },
     handler: ({ params, body, tenant }) => tenant((tx) => updateKey(tx, params.key_id, body)),
@@ -110,9 +112,12 @@ export const keyRoutes: AppRoute[] = [
     id: 'revokeKey',
     tag: 'Keys',
     summary: 'Revoke a key',
-    description: 'At once, for all who use it. It stays in the list.',
+    description: 'Applies at once to all clients of the key. The key remains in the list.',
     params,
-    response: { status: 200, schema: keySchema.extend({ deleted: z.literal(true) }) },
+    response: {
+      status: 200,
+      schema: keySchema.extend({ deleted: z.literal(true) }).meta({ id: 'RevokedKey' }),
+    },
     handler: ({ params, tenant }) =>
       tenant(async (tx) => ({ ...(await revokeKey(tx, params.key_id)), deleted: true })),
   }),
@@ -122,11 +127,14 @@ export const keyRoutes: AppRoute[] = [
     role: 'admin',
     id: 'rotateKey',
     tag: 'Keys',
-    summary: 'Give a key a new secret',
-    description: 'The old secret ends at once, or after the overlap.',
+    summary: 'Rotate a key',
+    description: 'Returns a new secret. The old one expires at once, or after `overlap_hours`.',
     params,
     idempotent: false,
-    body: z.strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0) }).prefault({}),
+    body: z
+      .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0) })
+      .meta({ id: 'KeyRotation' })
+      .prefault({}),
     example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler: ({ params, body, tenant }) => tenant((tx) => rotateKey(tx, params.key_id, body.overlap_hours)),

@@ -11,19 +11,17 @@ const values = {
     .trim()
     .toUpperCase()
     .refine(isCurrency, 'must be a code of ISO 4217, such as USD')
-    .describe('Of money that comes without one.'),
+    .describe('The default currency of amounts.'),
   timezone: z
     .string()
     .refine(isTimezone, 'must be an IANA name such as Europe/Zurich')
-    .describe('Workflows read it as `org.timezone`.'),
+    .describe('The time zone; `org.timezone` in workflows.'),
   log_retention_days: z
     .int()
     .min(1)
     .max(3_650)
-    .describe('How long logs of webhooks, events and deliveries are kept.'),
-  strict_custom_fields: z
-    .boolean()
-    .describe('Whether custom fields without a definition are refused when records are written.'),
+    .describe('The retention of webhook logs, events and deliveries.'),
+  strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
 }
 
 const organization = z
@@ -45,7 +43,7 @@ export const organizationRoutes: AppRoute[] = [
     role: 'member',
     id: 'getOrganization',
     tag: 'Organization',
-    summary: 'Get the organization',
+    summary: 'Retrieve the organization',
     response: { status: 200, schema: organization },
     handler: async ({ tenant }) => present(await tenant(getOrganization)),
   }),
@@ -55,9 +53,9 @@ export const organizationRoutes: AppRoute[] = [
     role: 'admin',
     id: 'updateOrganization',
     tag: 'Organization',
-    summary: 'Change the organization',
-    description: 'Absent is unchanged.',
-    body: z.strictObject(values).partial(),
+    summary: 'Update the organization',
+    description: 'Absent members are unchanged.',
+    body: z.strictObject(values).partial().meta({ id: 'OrganizationUpdate' }),
     response: { status: 200, schema: organization },
     example: { currency: 'EUR', strict_custom_fields: true },
     handler: async ({ body, tenant }) => present(await tenant((tx) => updateOrganization(tx, body))),

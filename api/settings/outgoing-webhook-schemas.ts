@@ -14,7 +14,7 @@ export const secret = z
     return bytes >= 24 && bytes <= 64
   }, 'must hold 24 to 64 bytes')
 
-/** What the delivery itself says, or what belongs to the connection. */
+/** Headers that the service or the connection sets. */
 const RESERVED = new Set([
   ...['webhook-id', 'webhook-timestamp', 'webhook-signature', 'content-type', 'content-length', 'user-agent'],
   ...[
@@ -44,7 +44,7 @@ const headers = z
       .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has a character that a header cannot carry'),
   )
   .refine((all) => Object.keys(all).length <= 20, 'are at most 20')
-  .meta({ description: 'Sent with every delivery. Kept sealed; only their names are shown.' })
+  .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
 const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
 
@@ -67,7 +67,7 @@ const values = {
   url: z
     .url({ protocol: /^https?$/ })
     .max(2_000)
-    .meta({ description: 'https, unless the operator allows http.' }),
+    .meta({ description: 'The URL: https, unless the operator allows http.' }),
   events: z
     .array(eventPattern)
     .min(1)
@@ -75,19 +75,19 @@ const values = {
     .transform((names) => [...new Set(names)])
     .meta({
       description:
-        'Names of GET /v1/events, and any `<entity>.<action>` that an emit_event node raises. `contact.*` is every event of contacts, `*` every event there is.',
+        'Names of `GET /v1/events`, or `<entity>.<action>` raised by an emit_event node. `contact.*` is every event of contacts, `*` every event.',
     }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:
-      'Seconds to wait before each retry, none for an empty list. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
+      'Seconds before each retry; empty for no retry. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
   }),
-  timeout_ms: z.number().int().min(500).max(15_000).meta({ description: 'For a whole attempt.' }),
+  timeout_ms: z.number().int().min(500).max(15_000).meta({ description: 'The time limit of an attempt.' }),
   concurrency: z
     .number()
     .int()
     .min(1)
     .max(100)
-    .meta({ description: 'Attempts that are made at once. What waits for its retry does not count.' }),
+    .meta({ description: 'The number of concurrent attempts. Waiting retries do not count.' }),
 }
 
 export const createBody = z
@@ -106,17 +106,18 @@ export const createBody = z
 export const patchBody = z
   .strictObject({ ...values, headers, status: z.enum(['Active', 'Inactive']) })
   .partial()
+  .meta({ id: 'OutgoingWebhookUpdate' })
 
 export const rotateBody = z
   .strictObject({ overlap_hours: z.number().int().min(0).max(168).default(24), secret: secret.optional() })
+  .meta({ id: 'OutgoingWebhookSecretRotation' })
   .prefault({})
 
 export const testBody = z
   .strictObject({
-    event: eventName
-      .optional()
-      .meta({ description: 'Default: the first of its events, or one that it stands for.' }),
+    event: eventName.optional().meta({ description: 'The event. Default: the first event of the webhook.' }),
   })
+  .meta({ id: 'OutgoingWebhookTestRequest' })
   .prefault({})
 
 export const webhookSchema = z
@@ -127,7 +128,7 @@ export const webhookSchema = z
     url: z.string(),
     events: z.array(z.string()),
     status: z.enum(['Active', 'Inactive']),
-    status_reason: z.string().nullable().meta({ description: 'Why the service turned it off.' }),
+    status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),
     header_names: z.array(z.string()),
     retry_schedule: z.array(z.int()).nullable(),
     timeout_ms: z.int(),
@@ -142,7 +143,7 @@ export const withSecret = webhookSchema
   .extend({
     secret: z
       .string()
-      .meta({ description: 'Signs deliveries (Standard Webhooks). Shown this once; kept sealed.' }),
+      .meta({ description: 'The secret that signs deliveries (Standard Webhooks). Returned only once.' }),
   })
   .meta({ id: 'OutgoingWebhookWithSecret' })
 
@@ -162,10 +163,10 @@ export const deliverySchema = z
     event_id: z.uuid(),
     event: z.string(),
     test: z.boolean(),
-    generation: z.int().meta({ description: 'How often the event had been sent again before.' }),
+    generation: z.int().meta({ description: 'The number of earlier deliveries of the event.' }),
     status: z.enum(STATUSES),
     held_for: z.enum(['endpoint', 'quota']).nullable().meta({
-      description: 'What a held one waits for: its webhook to be Active, or the quota of the plan.',
+      description: 'Why the delivery is held: the webhook is inactive, or the quota is exceeded.',
     }),
     attempt_count: z.int(),
     next_attempt_at: z.iso.datetime().nullable(),
@@ -181,18 +182,24 @@ export const deliveryDetailSchema = deliverySchema
     data: z.record(z.string(), z.unknown()),
     previous: z.record(z.string(), z.unknown()).nullable(),
     attempts: z.array(
-      z.object({
-        attempt: z.int(),
-        status: z
-          .enum(['unknown', 'succeeded', 'failed'])
-          .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
-        started_at: z.iso.datetime(),
-        http_status: z.int().nullable(),
-        duration_ms: z.int().nullable(),
-        response_headers: z.record(z.string(), z.string()).nullable(),
-        response_body: z.string().nullable().meta({ description: 'Its first 20,000 bytes.' }),
-        error: z.string().nullable(),
-      }),
+      z
+        .object({
+          attempt: z.int(),
+          status: z
+            .enum(['unknown', 'succeeded', 'failed'])
+            .meta({ description: '`unknown`: in progress, or interrupted.' }),
+          started_at: z.iso.datetime(),
+          http_status: z.int().nullable(),
+          duration_ms: z.int().nullable(),
+          response_headers: z.record(z.string(), z.string()).nullable(),
+          response_body: z.string().nullable().meta({ description: 'The first 20,000 bytes.' }),
+          error: z.string().nullable(),
+        })
+        .meta({ id: 'DeliveryAttempt' }),
     ),
   })
   .meta({ id: 'DeliveryDetails' })
+
+export const deletedSchema = z
+  .object({ object: z.literal('outgoing_webhook'), id: z.uuid(), deleted: z.literal(true) })
+  .meta({ id: 'DeletedOutgoingWebhook' })

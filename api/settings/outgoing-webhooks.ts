@@ -16,6 +16,7 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 import { assertMayBeCalled } from './endpoint-url.ts'
 import {
   createBody,
+  deletedSchema,
   params,
   patchBody,
   rotateBody,
@@ -48,8 +49,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'createOutgoingWebhook',
     tag,
     summary: 'Create an outgoing webhook',
-    description: 'The answer holds the secret that deliveries are signed with; it is never shown again.',
-    // A stored answer would keep the secret readable.
+    description: 'The response has the secret that signs deliveries. It is returned only once.',
+    // A stored response would keep the secret readable.
     idempotent: false,
     body: createBody,
     response: { status: 201, schema: withSecret },
@@ -70,7 +71,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     role: 'member',
     id: 'getOutgoingWebhook',
     tag,
-    summary: 'Get an outgoing webhook',
+    summary: 'Retrieve an outgoing webhook',
     params,
     response: { status: 200, schema: webhookSchema },
     handler: ({ params, tenant }) =>
@@ -82,9 +83,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     role: 'admin',
     id: 'updateOutgoingWebhook',
     tag,
-    summary: 'Change an outgoing webhook',
-    description:
-      'Holds from the next attempt on, also of deliveries under way. `headers` replaces all of them.',
+    summary: 'Update an outgoing webhook',
+    description: 'Applies to the next attempt, also of open deliveries. `headers` replaces all headers.',
     params,
     body: patchBody,
     example: { events: ['contact.*', 'deal.won'], concurrency: 2 },
@@ -106,33 +106,25 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'deleteOutgoingWebhook',
     tag,
     summary: 'Delete an outgoing webhook',
-    description: 'Its deliveries are deleted with it, those under way included.',
+    description: 'Deletes the webhook and its deliveries, open ones included.',
     params,
-    response: {
-      status: 200,
-      schema: z.object({ object: z.literal('outgoing_webhook'), id: z.uuid(), deleted: z.literal(true) }),
-    },
+    response: { status: 200, schema: deletedSchema },
     handler: ({ params, tenant }) =>
       tenant(async (tx) => {
         await deleteOutgoingWebhook(tx, params.webhook_id)
         return { object: 'outgoing_webhook', id: params.webhook_id, deleted: true }
       }),
   }),
-  statusRoute('activate', 'Active', 'Turn an outgoing webhook on', 'What was held for it is sent now.'),
-  statusRoute(
-    'deactivate',
-    'Inactive',
-    'Turn an outgoing webhook off',
-    'What is on its way, and what comes, is held.',
-  ),
+  statusRoute('activate', 'Active', 'Activate an outgoing webhook', 'Sends the held deliveries.'),
+  statusRoute('deactivate', 'Inactive', 'Deactivate an outgoing webhook', 'Holds open and new deliveries.'),
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing/{webhook_id}/rotate-secret',
     role: 'admin',
     id: 'rotateOutgoingWebhookSecret',
     tag,
-    summary: 'Give an outgoing webhook a new secret',
-    description: 'Deliveries are signed with both for the overlap, so that a receiver can change over.',
+    summary: 'Rotate the secret of an outgoing webhook',
+    description: 'Deliveries are signed with both secrets for `overlap_hours`.',
     idempotent: false,
     params,
     body: rotateBody,
@@ -170,7 +162,7 @@ function statusRoute(
 
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
-/** Values are secrets as often as not, so all of them are sealed. */
+/** Header values can be secrets, so all are sealed. */
 function sealHeaders(key: Buffer, headers: Record<string, string>) {
   const header_names = Object.keys(headers)
   return { header_names, headers_sealed: header_names.length ? seal(key, JSON.stringify(headers)) : null }

@@ -13,10 +13,12 @@ const sessionSchema = z
     object: z.literal('session'),
     id: z.uuid(),
     expires_at: z.iso.datetime(),
-    csrf_token: z.string().meta({ description: 'Send it as X-CSRF-Token with every write' }),
+    csrf_token: z.string().meta({ description: 'Sent as `X-CSRF-Token` with every write.' }),
     role: z.enum(['owner', 'admin', 'member']),
-    user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }),
-    organization: z.object({ id: z.uuid(), name: z.string(), plan: z.string() }),
+    user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }).meta({ id: 'SessionUser' }),
+    organization: z
+      .object({ id: z.uuid(), name: z.string(), plan: z.string() })
+      .meta({ id: 'SessionOrganization' }),
   })
   .meta({ id: 'Session' })
 
@@ -28,9 +30,11 @@ export const sessionRoutes: AppRoute[] = [
     id: 'signIn',
     tag: 'Session',
     summary: 'Sign in',
-    description: 'Sets the session cookie. Guessing is slowed down by address, and by email and address.',
+    description: 'Sets the session cookie. Attempts are limited per IP address and per email.',
     idempotent: false,
-    body: z.strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) }),
+    body: z
+      .strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) })
+      .meta({ id: 'SessionCreate' }),
     example: { email: 'ada@example.com', password: 'correct horse battery staple' },
     response: { status: 201, schema: sessionSchema },
     async handler(request) {
@@ -54,7 +58,7 @@ export const sessionRoutes: AppRoute[] = [
     role: 'member',
     id: 'getSession',
     tag: 'Session',
-    summary: 'Who is signed in',
+    summary: 'Retrieve the session',
     response: { status: 200, schema: sessionSchema },
     handler: async ({ caller }) => present(sessionOf(caller)),
   }),
@@ -68,7 +72,9 @@ export const sessionRoutes: AppRoute[] = [
     idempotent: false,
     response: {
       status: 200,
-      schema: z.object({ object: z.literal('session'), id: z.uuid(), deleted: z.literal(true) }),
+      schema: z
+        .object({ object: z.literal('session'), id: z.uuid(), deleted: z.literal(true) })
+        .meta({ id: 'DeletedSession' }),
     },
     async handler(request) {
       const { deps, caller } = request

@@ -10,18 +10,17 @@ import { type Route, route } from '../http/route.ts'
 import { requireScopes, type Scope } from '../http/scopes.ts'
 import { toIssues } from '../http/validate.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
-import { title } from './objects.ts'
+import { title } from './record-shapes.ts'
 
 const MAX_OPERATIONS = 200
 const OPS = ['create', 'update', 'upsert', 'delete'] as const
 
-const DESCRIPTION = `Up to ${MAX_OPERATIONS} operations on records of one kind, done in order, in one transaction.
-Each is answered at its place in \`results\` with the status that it would have had alone, and one that fails does not
-keep the others from being done. With \`atomic: true\` it does: then the whole batch is answered 422, \`error.param\`
-names the operation, \`detail\` says what is wrong with it, and nothing is written. An update or delete with a
-\`version\` is done only to that version of the record. An upsert updates the one record whose \`by\` has the value that
-\`data\` gives, or creates one; where several have it, it fails with 409 and the candidates. It takes \`associations\` as a
-create does; where it updates, the links that are not there yet are made.`
+const DESCRIPTION = `Runs up to ${MAX_OPERATIONS} operations in order, in one transaction. \`results\` has the status of
+each operation; a failed operation does not affect the others. With \`atomic: true\` one failure writes nothing: the
+response is 422, \`error.param\` names the operation and \`detail\` lists its issues. An update or delete with a
+\`version\` fails with 412 if the record has another version. An upsert updates the record whose field \`by\` has the
+value in \`data\`, or creates one; it fails with 409 if several records match. Its \`associations\` are added to those
+of the record.`
 
 /** Many writes to one kind in one request. */
 export const batchRoutes: Route[] = entityNames.map((entity) => {
@@ -32,12 +31,12 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
     scope: `${entity}:write`,
     id: `batch${title(entity)}`,
     tag: title(entity),
-    summary: `Create, change and delete many ${entity}`,
+    summary: `Run a batch on ${entity}`,
     description: `${DESCRIPTION} ${linkScopesNote(entity)}`.trim(),
     body: z
       .strictObject({
         operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
-        atomic: z.boolean().default(false).describe('All of them or none.'),
+        atomic: z.boolean().default(false).describe('Whether one failure undoes the whole batch.'),
       })
       .meta({ id: `${title(object)}Batch` }),
     response: {
@@ -71,10 +70,10 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
   })
 })
 
-/** Reads one operation. What is wrong with it is kept in its place, for it need not keep others from being done. */
+/** Reads one operation. An invalid operation becomes a refused one, because the others still run. */
 function operationOf(entity: EntityName): z.ZodType<Operation> {
   const id = z.uuid().toLowerCase()
-  const version = z.int().min(1).optional().describe('The version that it is meant for.')
+  const version = z.int().min(1).optional().describe('The expected version of the record.')
   const keys = upsertKeys(entity)
   return z
     .discriminatedUnion(
@@ -91,9 +90,7 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
                 (name) => isUpsertKey(entity, name),
                 `must be ${keys.join(', ')} or custom_fields.<name>`,
               )
-              .describe(
-                `The field to find a record by: ${keys.join(', ')}, or a unique custom_fields.<name>.`,
-              ),
+              .describe(`The key of the upsert: ${keys.join(', ')}, or a unique custom_fields.<name>.`),
             data: upsertSchema(entity),
           })
           .superRefine(({ by, data }, ctx) => {
@@ -124,28 +121,30 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
 }
 
 function resultOf(entity: EntityName) {
-  return z.object({
-    index: z.int().describe('Its place among the operations.'),
-    op: z.enum(OPS).nullable(),
-    status: z.int().describe('What it would have been answered with alone.'),
-    id: z.uuid().optional(),
-    record: recordSchema(entity).optional(),
-    deleted: z.literal(true).optional(),
-    deleted_at: z.iso.datetime().optional(),
-    error: z
-      .looseObject({ type: z.string(), message: z.string(), request_id: z.string() })
-      .optional()
-      .describe('As in the answer to one request; with 422, detail beside it.'),
-    detail: z
-      .array(
-        z.looseObject({
-          loc: z.array(z.union([z.string(), z.int()])),
-          msg: z.string(),
-          type: z.string(),
-        }),
-      )
-      .optional(),
-  })
+  return z
+    .object({
+      index: z.int().describe('The position of the operation.'),
+      op: z.enum(OPS).nullable(),
+      status: z.int().describe('The HTTP status of the operation.'),
+      id: z.uuid().optional(),
+      record: recordSchema(entity).optional(),
+      deleted: z.literal(true).optional(),
+      deleted_at: z.iso.datetime().optional(),
+      error: z
+        .looseObject({ type: z.string(), message: z.string(), request_id: z.string() })
+        .optional()
+        .describe('As in an error response; with 422 also `detail`.'),
+      detail: z
+        .array(
+          z.looseObject({
+            loc: z.array(z.union([z.string(), z.int()])),
+            msg: z.string(),
+            type: z.string(),
+          }),
+        )
+        .optional(),
+    })
+    .meta({ id: `${title(entities[entity].object)}BatchItem` })
 }
 
 function scopesOf(entity: EntityName, operation: Operation): Scope[] {

@@ -11,26 +11,26 @@ import type { EntityName } from '../../db/records/model/kind.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { refuseOthers } from '../../db/records/model/schemas.ts'
 
-/** What clients write and read of the definitions of custom fields. */
+/** The shapes of custom-field definitions. */
 
 const MAX_OPTIONS = 500
 
 const type = z
   .enum(CUSTOM_FIELD_TYPES)
   .describe(
-    'What values are. Kept in one form: a date as 2026-01-31, a time in UTC, a phone number as E.164 where it parses. Texts that say a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) are read as one, as forms and CSV files write them; an empty text is null. A number is a double, however it is written: it keeps 15 digits of a fraction; a text keeps all.',
+    'The type of the values. Values are stored in one form: dates as `2026-01-31`, times in UTC, phone numbers as E.164 if they parse. Text that represents a value (`"12.5"`, `"yes"`, `"gold;silver"` for multi_select) is converted; empty text is null. Numbers are doubles with 15 significant digits.',
   )
-const label = z.string().trim().min(1).max(255).describe('What people see; default: the name.')
+const label = z.string().trim().min(1).max(255).describe('The display name; default: the name.')
 const description = z.string().trim().max(2_000).nullable()
 const required = z
   .boolean()
   .describe(
-    'A new record must have a value (or gets the default), and a value cannot be cleared. Records from before that have none can still be changed elsewhere.',
+    'Whether a new record must have a value (or gets the default). A value cannot be cleared. Other fields of existing records without a value can be changed.',
   )
 const unique = z
   .boolean()
   .describe(
-    `No two records that are not deleted share a value; text is compared without regard to case. Types that can: ${UNIQUE_TYPES.join(', ')}. A record that is restored must find its value free.`,
+    `Whether no two records share a value. Text is compared without regard to case; deleted records are ignored until they are restored. Types: ${UNIQUE_TYPES.join(', ')}.`,
   )
 const options = z
   .array(
@@ -48,10 +48,8 @@ const options = z
     'has an option twice',
   )
   .nullable()
-  .describe('Of select and multi_select: the values there are. Written in any case, kept as here.')
-const fallback = storable.describe(
-  'What a new record gets that comes without a value, or with null. Not of a unique field.',
-)
+  .describe('The values of select and multi_select. A value is accepted in any case and stored in this form.')
+const fallback = storable.describe('The value of new records without one. Not for unique fields.')
 
 const parts = {
   label: label.optional(),
@@ -64,7 +62,7 @@ const parts = {
 
 export const createBody: z.ZodType<DefinitionInput & { name: string }> = z
   .strictObject({
-    name: fieldName.describe('The key in `custom_fields`. It never changes.'),
+    name: fieldName.describe('The key in `custom_fields`. It cannot be changed.'),
     type,
     ...parts,
   })
@@ -96,7 +94,7 @@ export const deleteQuery = z.strictObject({
   delete_values: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('Whether the values are taken from the records, too.'),
+    .describe('Whether to delete the values from the records too.'),
 })
 
 export const shown = z
@@ -124,6 +122,6 @@ export const deletedSchema = z
     name: z.string(),
     deleted: z.literal(true),
     deleted_at: z.iso.datetime(),
-    values_deleted: z.int().describe('How many records had a value taken.'),
+    values_deleted: z.int().describe('The number of records whose value was deleted.'),
   })
   .meta({ id: 'DeletedCustomField' })

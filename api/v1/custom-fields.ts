@@ -10,7 +10,6 @@ import {
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
-import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -22,114 +21,116 @@ import {
   shown,
   updateBody,
 } from './custom-field-shapes.ts'
-import { tagged, title } from './objects.ts'
+import { kindParams, tagged } from './record-shapes.ts'
 
-const params = z.object({ name: z.string() })
+const nameParams = kindParams.extend({ name: z.string().describe('The name of the custom field.') })
+const tag = 'Custom fields'
+const path = '/custom-fields/{entity}'
+const byName = { path: `${path}/{name}`, params: nameParams, tag }
+const reads = ({ entity }: { entity: EntityName }) => [`${entity}:read` as const]
+const writes = ({ entity }: { entity: EntityName }) => [`${entity}:write` as const]
+
+const present = (entity: EntityName, definition: NamedDefinition) => ({
+  object: 'custom_field' as const,
+  entity,
+  ...definition,
+})
 
 /** Definitions of the custom fields of each kind. */
-export const customFieldRoutes: Route[] = entityNames.flatMap(routesOf)
-
-function routesOf(entity: EntityName): Route[] {
-  const present = (definition: NamedDefinition) => ({
-    object: 'custom_field' as const,
-    entity,
-    ...definition,
-  })
-  const path = `/custom-fields/${entity}`
-  const byName = { path: `${path}/{name}`, params, tag: 'Custom fields' }
-  const kind = title(entity)
-  return [
-    route({
-      method: 'GET',
-      path,
-      scope: `${entity}:read`,
-      id: `list${kind}CustomFields`,
-      tag: 'Custom fields',
-      summary: `List the custom fields of ${entity}`,
-      description: 'By name.',
-      query: z.strictObject(pageControls),
-      response: { status: 200, schema: listEnvelope(shown) },
-      handler: async ({ query, tenant }) => {
-        const definitions = await tenant((tx) => listDefinitions(tx, entity))
-        return presentList(pageOf(entity, definitions.map(present), query))
-      },
-    }),
-    route({
-      method: 'POST',
-      path,
-      scope: `${entity}:write`,
-      id: `create${kind}CustomField`,
-      tag: 'Custom fields',
-      summary: `Define a custom field of ${entity}`,
-      description: `At most ${MAX_DEFINITIONS} of a kind. A key without a definition is accepted as a text, a number, true, false or a list of these, unless the organization's strict mode is on. Where records have values under the name already they must all be ones of the type; values that only need another form ("5" of a number) are rewritten, each record getting a new version. Else it is a 409 with examples, and nothing changes.`,
-      body: createBody,
-      response: { status: 201, schema: shown },
-      example: {
-        name: 'tier',
-        type: 'select',
-        label: 'Tier',
-        options: ['gold', 'silver'],
-        default: 'silver',
-      },
-      etag: true,
-      handler: async ({ body: { name, ...input }, tenant, setHeader }) =>
-        tagged(setHeader, present(await tenant((tx) => createDefinition(tx, entity, name, input)))),
-      otherIssues: async (_, { body }) => contradictionsIn(body),
-    }),
-    route({
-      ...byName,
-      method: 'GET',
-      scope: `${entity}:read`,
-      id: `get${kind}CustomField`,
-      summary: `Read the definition of a custom field of ${entity}`,
-      response: { status: 200, schema: shown },
-      etag: true,
-      handler: async ({ params: { name }, tenant, setHeader }) =>
-        tagged(setHeader, present(await tenant((tx) => getDefinition(tx, entity, name)))),
-    }),
-    route({
-      ...byName,
-      method: 'PATCH',
-      scope: `${entity}:write`,
-      id: `update${kind}CustomField`,
-      summary: `Change the definition of a custom field of ${entity}`,
-      description:
-        'Absent is unchanged. No value is ever lost by it: another type, fewer options or `unique` are refused with 409 and examples while stored values contradict them; values that only need another form are rewritten, each record getting a new version. Deleted records are not looked at: one that is restored keeps the value that it had, until it is changed. The name never changes. Takes If-Match.',
-      body: updateBody,
-      response: { status: 200, schema: shown },
-      example: { options: ['gold', 'silver', 'bronze'] },
-      etag: true,
-      ifMatch: true,
-      handler: async ({ params: { name }, body, headers, tenant, setHeader }) => {
-        const ifVersion = ifMatch(headers)
-        return tagged(
-          setHeader,
-          present(await tenant((tx) => updateDefinition(tx, entity, name, body, ifVersion))),
-        )
-      },
-    }),
-    route({
-      ...byName,
-      method: 'DELETE',
-      scope: `${entity}:write`,
-      id: `delete${kind}CustomField`,
-      summary: `Delete the definition of a custom field of ${entity}`,
-      description:
-        'The values stay in the records, as values without a definition, unless `delete_values=true`: then each record that has one is changed, and its history keeps what it was. Takes If-Match.',
-      query: deleteQuery,
-      response: {
-        status: 200,
-        schema: deletedSchema,
-      },
-      ifMatch: true,
-      handler: async ({ params: { name }, query, headers, tenant }) => {
-        const how = { ifVersion: ifMatch(headers), deleteValues: query.delete_values === 'true' }
-        const deleted = await tenant((tx) => deleteDefinition(tx, entity, name, how))
-        return { object: 'custom_field', entity, deleted: true, ...deleted }
-      },
-    }),
-  ]
-}
+export const customFieldRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path,
+    scope: reads,
+    id: 'listCustomFields',
+    tag,
+    summary: 'List the custom fields of a kind',
+    description: 'Lists the definitions, sorted by name.',
+    params: kindParams,
+    query: z.strictObject(pageControls),
+    response: { status: 200, schema: listEnvelope(shown) },
+    handler: async ({ params: { entity }, query, tenant }) => {
+      const definitions = await tenant((tx) => listDefinitions(tx, entity))
+      return presentList(
+        pageOf(
+          entity,
+          definitions.map((one) => present(entity, one)),
+          query,
+        ),
+      )
+    },
+  }),
+  route({
+    method: 'POST',
+    path,
+    scope: writes,
+    id: 'createCustomField',
+    tag,
+    summary: 'Create a custom field',
+    description: `Defines a custom field of a kind; a kind has at most ${MAX_DEFINITIONS}. A key without a definition accepts text, numbers, booleans and lists of them, unless the organization has strict mode on. If records already have values under the name, all values must fit the type. Values in another form (\`"5"\` for a number) are rewritten, and the version of each such record increases. Otherwise the answer is 409 with examples, and nothing changes.`,
+    params: kindParams,
+    body: createBody,
+    response: { status: 201, schema: shown },
+    example: {
+      name: 'tier',
+      type: 'select',
+      label: 'Tier',
+      options: ['gold', 'silver'],
+      default: 'silver',
+    },
+    etag: true,
+    handler: async ({ params: { entity }, body: { name, ...input }, tenant, setHeader }) =>
+      tagged(setHeader, present(entity, await tenant((tx) => createDefinition(tx, entity, name, input)))),
+    otherIssues: async (_, { body }) => contradictionsIn(body),
+  }),
+  route({
+    ...byName,
+    method: 'GET',
+    scope: reads,
+    id: 'getCustomField',
+    summary: 'Retrieve a custom field',
+    response: { status: 200, schema: shown },
+    etag: true,
+    handler: async ({ params: { entity, name }, tenant, setHeader }) =>
+      tagged(setHeader, present(entity, await tenant((tx) => getDefinition(tx, entity, name)))),
+  }),
+  route({
+    ...byName,
+    method: 'PATCH',
+    scope: writes,
+    id: 'updateCustomField',
+    summary: 'Update a custom field',
+    description:
+      'Absent members are unchanged; `name` cannot change. Stored values are never lost: another type, fewer options or `unique` is refused with 409 and examples if stored values contradict it. Values in another form are rewritten, and the version of each such record increases. Deleted records are not checked: a restored record keeps its value until it is changed.',
+    body: updateBody,
+    response: { status: 200, schema: shown },
+    example: { options: ['gold', 'silver', 'bronze'] },
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params: { entity, name }, body, headers, tenant, setHeader }) => {
+      const ifVersion = ifMatch(headers)
+      const updated = await tenant((tx) => updateDefinition(tx, entity, name, body, ifVersion))
+      return tagged(setHeader, present(entity, updated))
+    },
+  }),
+  route({
+    ...byName,
+    method: 'DELETE',
+    scope: writes,
+    id: 'deleteCustomField',
+    summary: 'Delete a custom field',
+    description:
+      'Deletes the definition. The records keep their values, without a definition, unless `delete_values=true`: then each record with a value is changed, and its history keeps the value.',
+    query: deleteQuery,
+    response: { status: 200, schema: deletedSchema },
+    ifMatch: true,
+    handler: async ({ params: { entity, name }, query, headers, tenant }) => {
+      const how = { ifVersion: ifMatch(headers), deleteValues: query.delete_values === 'true' }
+      const deleted = await tenant((tx) => deleteDefinition(tx, entity, name, how))
+      return { object: 'custom_field', entity, deleted: true, ...deleted }
+    },
+  }),
+]
 
 /** Definitions have no id; a cursor is the name that it follows. */
 const NO_ID = '00000000-0000-0000-0000-000000000000'

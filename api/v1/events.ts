@@ -11,7 +11,7 @@ const event = z
     name: z.string(),
     description: z.string(),
     subject: z.string().meta({
-      description: 'What `data` is: a record of this kind, a run, or `any`: what an emit_event node gives.',
+      description: 'The kind of record that `data` holds, `run`, or `any` for events of emit_event nodes.',
     }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z
@@ -22,7 +22,7 @@ const event = z
         data: z.record(z.string(), z.unknown()),
         previous: z.record(z.string(), z.unknown()).optional(),
       })
-      .meta({ description: 'A body as it is delivered.' }),
+      .meta({ id: 'EventExample', description: 'The body of a delivery.' }),
   })
   .meta({ id: 'EventType' })
 
@@ -52,7 +52,7 @@ export const eventRoutes: Route[] = [
     id: 'listEvents',
     tag: 'Events',
     summary: 'List events',
-    description: 'The events that an outgoing webhook can select; an emit_event node can raise others.',
+    description: 'Lists the events of the service. emit_event nodes can raise further events.',
     response: { status: 200, schema: listEnvelope(event) },
     handler: async () => presentList(CATALOGUE),
   }),

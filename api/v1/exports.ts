@@ -11,18 +11,20 @@ import {
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
+import { actor } from '../../db/records/model/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes, type Scope } from '../http/scopes.ts'
+import { jobError } from './import-shapes.ts'
 import { recordQuery } from './record-query.ts'
 
 const params = z.object({ export_id: z.uuid().toLowerCase() })
 type Request = RouteRequest<z.output<typeof params>>
 
-/** Parameters of the list that say how to page, which is the export's own business. */
+/** Parameters of the list that an export refuses: it pages by itself. */
 const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
 
-/** In a URL everything is text; JSON says 5 and false as well, which mean the same. */
+/** A parameter is text in a URL; in JSON it can be a number or boolean too. */
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()])
 const NOT_FOR_EXPORTS = 'is not for exports'
 
@@ -35,22 +37,23 @@ const parameter = z.union([value, z.array(value)], {
 
 const newExport = z
   .object({
-    entity: z.enum(entityNames).describe('The kind of record.'),
+    entity: z.enum(entityNames).describe('The kind of the records.'),
     query: z
       .record(z.string().max(200), parameter)
       .default({})
       .describe(
-        'Which records, in which order: the parameters of the list, such as {"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}. A number, true or false is taken as its text; a list of values is a parameter that is repeated.',
+        'The filters and the sort, as parameters of the list: `{"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}`. Numbers and booleans are converted to text; an array is a repeated parameter.',
       ),
     fields: z
       .array(z.string().max(100))
       .min(1)
       .max(500)
       .optional()
-      .describe('The columns, after the id; default: all. `custom_fields` is all custom fields.'),
-    bom: z.boolean().default(false).describe('Begin with a byte order mark, by which Excel knows UTF-8.'),
+      .describe('The columns after the id; default: all. `custom_fields` stands for all custom fields.'),
+    bom: z.boolean().default(false).describe('Begin the file with a byte order mark, for Excel.'),
   })
   .strict()
+  .meta({ id: 'ExportCreate' })
   .transform(({ entity, query: given, fields = null, bom }, ctx) => {
     const query = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, asText(value)]))
     for (const [i, name] of (fields ?? []).entries())
@@ -87,18 +90,18 @@ const exportSchema = z
     fields: z.array(z.string()).nullable(),
     bom: z.boolean(),
     status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
-    columns: z.array(z.string()).nullable().describe('Known once it runs.'),
+    columns: z.array(z.string()).nullable().describe('The columns of the file; null before the start.'),
     rows: z.int(),
     bytes: z.int(),
-    error: z.object({ message: z.string(), hint: z.string().optional() }).nullable(),
-    created_by: z.object({ type: z.string(), id: z.string().nullable() }),
+    error: jobError.nullable(),
+    created_by: actor,
     created_at: z.date(),
     started_at: z.date().nullable(),
     ended_at: z.date().nullable(),
     expires_at: z
       .date()
       .nullable()
-      .describe(`When the file is deleted: ${EXPORT_DAYS} days after it is complete.`),
+      .describe(`When the file is deleted: ${EXPORT_DAYS} days after completion.`),
   })
   .meta({ id: 'Export' })
 
@@ -113,7 +116,7 @@ export const exportRoutes: Route[] = [
     id: 'listExports',
     tag,
     summary: 'List exports',
-    description: 'Of the kinds that the key may read, the newest first.',
+    description: 'Lists the exports of the kinds that the key can read, newest first.',
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(exportSchema) },
     handler: async ({ query, caller, tenant }) => {
@@ -128,9 +131,9 @@ export const exportRoutes: Route[] = [
     scope: { ofRecords: 'read' },
     id: 'createExport',
     tag,
-    summary: 'Export records',
+    summary: 'Create an export',
     description:
-      'The file is made in the background: read the export until it is completed, then its file. An import of the file gives the same records. A cell that a spreadsheet would take for a formula begins with an apostrophe, which an import takes away again.',
+      'Creates a CSV file in the background: poll the export until its status is `completed`, then download the file. An import of the file yields the same records. A cell that a spreadsheet could read as a formula is prefixed with an apostrophe; an import removes it.',
     body: newExport,
     response: { status: 201, schema: exportSchema },
     example: {
@@ -148,7 +151,7 @@ export const exportRoutes: Route[] = [
     scope: { ofRecords: 'read' },
     id: 'getExport',
     tag,
-    summary: 'Read an export and its progress',
+    summary: 'Retrieve an export',
     params,
     response: { status: 200, schema: exportSchema },
     handler: async (request) => present(await find(request)),
@@ -159,11 +162,11 @@ export const exportRoutes: Route[] = [
     scope: { ofRecords: 'read' },
     id: 'getExportFile',
     tag,
-    summary: 'Read the file of an export',
+    summary: 'Download the file of an export',
     description:
-      'CSV in UTF-8, as RFC 4180 has it. 409 until the export is completed, 404 once it has expired.',
+      'Returns CSV in UTF-8 (RFC 4180). 409 before the export is completed, 404 after it has expired.',
     params,
-    response: { status: 200, file: 'text/csv', description: 'The file' },
+    response: { status: 200, file: 'text/csv', description: 'The file.' },
     handler: async (request) => {
       const row = await find(request)
       if (row.status === 'expired')

@@ -2,12 +2,11 @@ import { z } from 'zod'
 import { commonFields } from '../../db/records/model/common-fields.ts'
 import { fieldTypes, type Operator } from '../../db/records/model/field-types.ts'
 import { operatorsOf, TAG_OPERATORS } from '../../db/records/model/filters.ts'
-import type { Field, Kind } from '../../db/records/model/kind.ts'
+import type { Field, FieldType, Kind } from '../../db/records/model/kind.ts'
 
 /**
- * The filters of a list: a parameter by the name of each field, which takes a value or, in brackets, an operator:
- * `amount=5`, `amount[gte]=5`. To the gateway the brackets are a part of the name, which `parseFilter` takes apart;
- * what has them as members of an object is the OpenAPI document.
+ * The filters of a list as OpenAPI shows them: one parameter for each field, with a value (`amount=5`) or an operator in
+ * brackets (`amount[gte]=5`). `parseFilter` checks what was sent.
  */
 export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   const common = Object.entries(commonFields).filter(([name]) => operatorsOf(kind, name).length > 0)
@@ -17,63 +16,103 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   ]
   const native = Object.fromEntries(
     fields.map(([name, { type, description, values }]) => {
-      // Said, not checked here: choices are read without regard to case.
-      const value = values ? z.string().meta({ enum: [...values] }) : z.string()
-      const operators = operatorShapes[type]!
-      const shape = operatorsOf(kind, name).includes('eq')
-        ? z.union([value, z.array(value), operators])
-        : refusedLater(operators)
-      return [name, shape.optional().describe(`Filter: ${description}`)]
+      const { value, operators } = shapes[type as Filtered]
+      const alone = values ? z.enum(values as [string, ...string[]]) : value
+      const alternatives = alone instanceof z.ZodUnion ? alone.options : [alone]
+      const shape = operatorsOf(kind, name).includes('eq') ? z.union([...alternatives, operators]) : operators
+      return [name, shape.optional().describe(description)]
     }),
   )
-  return { ...native, custom_fields: customFilters }
+  return { ...native, filters: anyFilters }
 }
 
-/**
- * Said, not checked here: of a value without an operator `parseFilter` says what to write instead. Without an argument
- * zod asks for a default to put into the document, which there is none of.
- */
-const refusedLater = (shape: z.ZodObject) =>
-  shape.catch((given?: { input: unknown }) => given?.input as Record<string, unknown>)
-
-/** Said, not checked here either: no parameter has this name, but each member is one, under the member's own name. */
-const customFilters = z
-  .unknown()
+/** Every filter under its full name: custom fields have no parameters of their own. */
+export const anyFilters = z
+  .record(
+    z.string().regex(/^(custom_fields\.)?[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
+    z.union([z.string(), z.array(z.string())]),
+  )
   .optional()
-  .meta({
-    type: 'object',
-    propertyNames: { pattern: '^custom_fields\\.[a-z][a-z0-9_]{0,62}(\\[[a-z_]+\\])?$' },
-    additionalProperties: { type: ['string', 'array'], items: { type: 'string' } },
-    description:
-      'Filters by custom fields, each a parameter of its own: `custom_fields.tier=gold`, `custom_fields.score[gte]=5`.',
-    example: { 'custom_fields.tier[in]': 'gold,silver' },
-  })
+  .describe(
+    'Filters by their full names, each sent as a parameter of its own: `custom_fields.tier=gold`, `amount[gte]=1000`. For custom fields, and for clients that cannot send `deepObject` parameters.',
+  )
+  .meta({ example: { 'custom_fields.tier[in]': 'gold,silver' } })
 
-const OF_VALUE: Partial<Record<Operator, string>> = {
-  between: 'Two values, separated by a comma.',
-  in: 'Values, separated by commas; one with a comma in it in double quotes.',
-  nin: 'Values, separated by commas; null is none of them.',
+type Filtered = FieldType | 'tags'
+
+const text = z.string()
+/** The type of a single value. Text where it is not listed. */
+const VALUES: Partial<Record<Filtered, z.ZodType>> = {
+  id: z.uuid(),
+  reference: z.uuid(),
+  user: z.uuid(),
+  integer: z.int(),
+  money: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
+  boolean: z.boolean(),
+  date: z.iso.date(),
+  datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date()]),
 }
 
-/** Said where times are filtered by. */
+/** The component with the operators of a type: `MoneyFilter`. Types that are kept as text share one. */
+const NAMES: Partial<Record<Filtered, string>> = {
+  integer: 'Integer',
+  money: 'Money',
+  boolean: 'Boolean',
+  date: 'Date',
+  datetime: 'DateTime',
+  enum: 'Enum',
+  id: 'Id',
+  reference: 'Id',
+  user: 'Id',
+  tags: 'Tags',
+  address: 'Address',
+}
+
+const NOTES: Partial<Record<Operator, string>> = {
+  eq: 'Equal to.',
+  ne: 'Not equal to; includes null.',
+  gt: 'Greater than.',
+  gte: 'Greater than or equal to.',
+  lt: 'Less than.',
+  lte: 'Less than or equal to.',
+  between: 'Between two values, both included: `10,20`.',
+  in: 'Equal to one of the values, separated by commas; a value with a comma is enclosed in double quotes.',
+  nin: 'Equal to none of the values; includes null.',
+  contains: 'Contains the text.',
+  starts_with: 'Begins with the text.',
+  has: 'Has the item.',
+}
+
+/** Stated wherever times are filtered. */
 export const WHOLE_DAYS =
-  'Among times a date alone is the whole day, in UTC: `lte`, `between` and no operator include all of it, `gt` begins after it.'
+  'A date without a time is the whole day in UTC: `lte`, `between` and `eq` include all of it; `gt` begins after it.'
 
-/** One for each type of field, whose fields share it: `MoneyFilter`. */
-const operatorShapes: Record<string, z.ZodObject> = Object.fromEntries(
+/** Operators that take a single value of the field's type. */
+const SINGLE: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte']
+
+const components = new Map<string, z.ZodObject>()
+
+const shapes = Object.fromEntries(
   [...Object.entries(fieldTypes), ['tags', { operators: TAG_OPERATORS }] as const].map(
-    ([type, { operators }]) => [
-      type,
-      z.strictObject(Object.fromEntries(operators.map((operator) => [operator, operandOf(operator)]))).meta({
-        id: `${type[0]!.toUpperCase()}${type.slice(1)}Filter`,
-        ...(type === 'datetime' ? { description: WHOLE_DAYS } : {}),
-      }),
-    ],
+    ([type, { operators }]) => {
+      const value = VALUES[type as Filtered] ?? text
+      const name = `${NAMES[type as Filtered] ?? 'Text'}Filter`
+      const component = components.get(name) ?? operatorsShape(name, operators, value)
+      components.set(name, component)
+      return [type, { value, operators: component }]
+    },
   ),
-)
+) as Record<Filtered, { value: z.ZodType; operators: z.ZodObject }>
 
-function operandOf(operator: Operator): z.ZodType {
-  if (operator === 'is_null') return z.enum(['true', 'false']).optional()
-  const note = OF_VALUE[operator]
-  return note ? z.string().describe(note).optional() : z.string().optional()
+function operatorsShape(name: string, operators: readonly Operator[], value: z.ZodType): z.ZodObject {
+  const members = operators.map((operator) => [operator, operandOf(operator, value).optional()])
+  return z
+    .strictObject(Object.fromEntries(members))
+    .meta({ id: name, ...(name === 'DateTimeFilter' ? { description: WHOLE_DAYS } : {}) })
+}
+
+function operandOf(operator: Operator, value: z.ZodType): z.ZodType {
+  if (operator === 'is_null') return z.boolean().describe('Whether the field is empty.')
+  const operand = SINGLE.includes(operator) ? value : text
+  return operand.describe(NOTES[operator]!)
 }

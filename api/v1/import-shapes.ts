@@ -4,45 +4,50 @@ import { ENCODINGS } from '../../db/csv/encoding.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
 import { MAX_COLUMNS } from '../../db/imports/upload.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
+import { actor } from '../../db/records/model/schemas.ts'
 
-/** Imports as they are asked for and as they are shown. */
+/** The shapes of imports, and their presenter. */
 
 const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= MAX_COLUMNS, `names at most ${MAX_COLUMNS} columns`)
   .describe(
-    'Column → field, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, and for contacts and deals `company_name` (the company is found or made); null leaves a column out. Columns that are not named become what was proposed.',
+    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
   )
 
 export const newImport = z
   .strictObject({
-    entity: z.enum(entityNames).describe('The kind of record that the rows become.'),
+    entity: z.enum(entityNames).describe('The kind of the records.'),
     mode: z.enum(['create', 'upsert']).default('create'),
     by: z
       .string()
       .max(100)
       .optional()
       .describe(
-        'With upsert: the field by which a record is found: external_id, email of contacts, domain of companies, or a unique custom field.',
+        'The key of an upsert: `external_id`, `email` of contacts, `domain` of companies, or a unique custom field.',
       ),
     mapping: mapping.default({}),
-    dry_run: z
-      .boolean()
-      .default(false)
-      .describe('Everything is checked and counted, and nothing is written.'),
-    delimiter: z.enum(DELIMITERS).optional().describe('Found out where it is left out.'),
-    encoding: z.enum(ENCODINGS).optional().describe('Found out where it is left out.'),
+    dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
+    delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
+    encoding: z.enum(ENCODINGS).optional().describe('Default: detected.'),
   })
   .meta({ id: 'ImportCreate' })
 
 export const startBody = z
   .strictObject({
     mapping: mapping.optional(),
-    dry_run: z.boolean().optional().describe('Default: as the import was created, or started last.'),
+    dry_run: z
+      .boolean()
+      .optional()
+      .describe('Default: the value of the previous start, else of the creation.'),
   })
+  .meta({ id: 'ImportStart' })
   .optional()
 
-const actor = z.object({ type: z.string(), id: z.string().nullable() })
+/** Why an import or an export failed. */
+export const jobError = z
+  .object({ message: z.string(), hint: z.string().optional() })
+  .meta({ id: 'JobError' })
 
 export const importSchema = z
   .object({
@@ -55,35 +60,37 @@ export const importSchema = z
     status: z.enum(['created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed']),
     mapping: z
       .record(z.string(), z.string().nullable())
-      .describe('What was said of columns; after the start: what each column becomes.'),
+      .describe('The requested mapping; after the start, the field of each column.'),
     file: z
       .object({
         bytes: z.int(),
-        rows: z.int().describe('Below the header.'),
+        rows: z.int().describe('Rows without the header.'),
         encoding: z.enum(ENCODINGS),
         delimiter: z.string(),
         columns: z.array(
-          z.object({
-            name: z.string(),
-            proposed: z.string().nullable().describe('What it becomes unless the mapping says otherwise.'),
-            samples: z.array(z.string()),
-          }),
+          z
+            .object({
+              name: z.string(),
+              proposed: z.string().nullable().describe('The field that the column gets without a mapping.'),
+              samples: z.array(z.string()),
+            })
+            .meta({ id: 'ImportColumn' }),
         ),
-        available: z.boolean().describe('False once it has been deleted, 30 days after the import.'),
+        available: z.boolean().describe('Whether the file is still stored. It is deleted after 30 days.'),
       })
+      .meta({ id: 'ImportFile' })
       .nullable(),
-    progress: z.object({
-      rows: z.int().describe('Of the file that were dealt with.'),
-      created: z.int(),
-      updated: z.int(),
-      skipped: z.int().describe('Blank, or as the record is already.'),
-      failed: z.int().describe('Listed with their reasons by GET …/errors.'),
-      line: z.int().describe('On which the next row begins.'),
-    }),
-    error: z
-      .object({ message: z.string(), hint: z.string().optional() })
-      .nullable()
-      .describe('Why the whole import failed.'),
+    progress: z
+      .object({
+        rows: z.int().describe('Processed rows.'),
+        created: z.int(),
+        updated: z.int(),
+        skipped: z.int().describe('Empty rows, and rows equal to their record.'),
+        failed: z.int().describe('Failed rows, listed by `GET …/errors`.'),
+        line: z.int().describe('The line of the next row.'),
+      })
+      .meta({ id: 'ImportProgress' }),
+    error: jobError.nullable(),
     created_by: actor,
     created_at: z.date(),
     started_at: z.date().nullable(),

@@ -27,7 +27,7 @@ const MAX_FILE = 32 * 1024 * 1024
 const tag = 'Imports'
 const shown = { status: 200, schema: importSchema } as const
 
-/** CSV files that become records: create, upload, look at what was understood, start. */
+/** Imports of CSV files: create, upload, check the mapping, start. */
 export const importRoutes: Route[] = [
   route({
     method: 'GET',
@@ -36,7 +36,7 @@ export const importRoutes: Route[] = [
     id: 'listImports',
     tag,
     summary: 'List imports',
-    description: 'Of the kinds that the key may read, the newest first.',
+    description: 'Lists the imports of the kinds that the key can read, newest first.',
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(importSchema) },
     handler: async ({ query, caller, tenant }) => {
@@ -53,7 +53,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Create an import',
     description:
-      'Then PUT the file, look at the mapping that is proposed, and start: with `dry_run` first, if you like.',
+      'Creates an import. Next: upload the file, check the proposed mapping, start it (optionally with `dry_run` first).',
     body: newImport,
     response: { status: 201, schema: importSchema },
     example: { entity: 'contacts', mode: 'upsert', by: 'email' },
@@ -72,7 +72,7 @@ export const importRoutes: Route[] = [
     scope: { ofRecords: 'read' },
     id: 'getImport',
     tag,
-    summary: 'Read an import and its progress',
+    summary: 'Retrieve an import',
     params,
     response: shown,
     handler: async (request) => presentImport(await find(request, 'read')),
@@ -85,7 +85,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Upload the file of an import',
     description:
-      'CSV with a header and at most 1,048,575 rows, at most 32 MiB, in UTF-8, UTF-16 or Windows-1252; commas, semicolons, tabs or bars. The answer says how it was read and what each column would become. Sent again, it replaces the file, as long as nothing was written from it; it needs no Idempotency-Key.',
+      'Accepts CSV with a header, at most 1,048,575 rows and 32 MiB, in UTF-8, UTF-16 or Windows-1252, delimited by commas, semicolons, tabs or bars. The response has the detected format and the proposed field of each column. A repeated upload replaces the file while no row of it is written.',
     params,
     accepts: 'text/csv',
     bodyLimit: MAX_FILE,
@@ -104,7 +104,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Start an import',
     description:
-      'Rows are written 200 at a time; those that are wrong are left out and listed by GET …/errors, and so are those with a number that can mean two things, such as an amount of 1.250. After a dry run it may be started again.',
+      'Writes the rows in batches of 200. Invalid rows, and rows with an ambiguous number such as `1.250`, are skipped and listed by `GET …/errors`. An import can be started again after a dry run.',
     params,
     body: startBody,
     response: shown,
@@ -120,11 +120,16 @@ export const importRoutes: Route[] = [
       return presentImport(started)
     },
   }),
-  changing('stop', 'Stop an import', 'What it has written stays; resume goes on behind it.', stopImport),
+  changing(
+    'stop',
+    'Stop an import',
+    'Stops the import. Written rows remain; resume continues after them.',
+    stopImport,
+  ),
   changing(
     'resume',
     'Resume an import',
-    'Goes on behind the last row that was dealt with. It takes the scopes that the start took.',
+    'Continues after the last processed row. Needs the scopes that the start needed.',
     resumeImport,
     ({ entity, targets }) => scopesOf(entity, targets ?? {}),
   ),
@@ -134,11 +139,11 @@ export const importRoutes: Route[] = [
     scope: { ofRecords: 'read' },
     id: 'getImportErrors',
     tag,
-    summary: 'Read the rows that were not imported',
+    summary: 'Download the failed rows of an import',
     description:
-      "CSV with the file's own columns and `error`, to be put right and imported again: `error` is left out then. What a row has beyond its columns stands behind `error`.",
+      'Returns CSV with the columns of the file and `error`, to be corrected and imported again; an import ignores `error`. Cells beyond the header follow `error`.',
     params,
-    response: { status: 200, file: 'text/csv', description: 'The rows that failed' },
+    response: { status: 200, file: 'text/csv', description: 'The failed rows.' },
     handler: async (request) => {
       const row = await find(request, 'read')
       return { name: `import-${row.id}-errors.csv`, content: errorsFile(request.tenant, row) }

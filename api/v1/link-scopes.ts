@@ -20,8 +20,8 @@ export function linkScopes(entity: EntityName, body: RecordInput, creates = fals
 
 /** The same, for the reader of an operation's description. */
 export function linkScopesNote(entity: EntityName): string {
-  const needed = referencesOf(entities[entity])
+  return referencesOf(entities[entity])
     .filter(([, { to }]) => to !== entity)
-    .map(([name, { to }]) => `\`${name}\` also takes the scope ${to}:write`)
-  return needed.length === 0 ? '' : `A link needs write on both kinds: ${needed.join(', ')}.`
+    .map(([name, { to }]) => `Setting \`${name}\` also needs the scope \`${to}:write\`.`)
+    .join(' ')
 }

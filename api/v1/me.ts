@@ -8,25 +8,29 @@ const me = z
     id: z.uuid(),
     name: z.string(),
     scopes: z.array(z.enum(SCOPES)),
-    organization: z.object({
-      id: z.uuid(),
-      name: z.string(),
-      plan: z.enum(['free', 'professional', 'enterprise']),
-      currency: z.string().meta({ description: 'ISO 4217' }),
-      timezone: z.string().meta({ description: 'IANA' }),
-    }),
+    organization: z
+      .object({
+        id: z.uuid(),
+        name: z.string(),
+        plan: z.enum(['free', 'professional', 'enterprise']),
+        currency: z.string().meta({ description: 'An ISO 4217 code.' }),
+        timezone: z.string().meta({ description: 'An IANA name.' }),
+      })
+      .meta({ id: 'CurrentOrganization' }),
   })
-  .meta({ id: 'KeyInUse' })
+  .meta({ id: 'CurrentKey' })
 
 const scopes = z
   .object({
     object: z.literal('list'),
     data: z.array(
-      z.object({
-        object: z.literal('scope'),
-        scope: z.enum(SCOPES),
-        implies: z.array(z.enum(SCOPES)),
-      }),
+      z
+        .object({
+          object: z.literal('scope'),
+          scope: z.enum(SCOPES),
+          implies: z.array(z.enum(SCOPES)),
+        })
+        .meta({ id: 'Scope' }),
     ),
   })
   .meta({ id: 'ScopeList' })
@@ -38,8 +42,8 @@ export const meRoutes: Route[] = [
     scope: 'any',
     id: 'getMe',
     tag: 'Account',
-    summary: 'What this key is',
-    description: 'The key, its scopes and its organization.',
+    summary: 'Retrieve the current key',
+    description: 'Returns the key of the request, with its scopes and organization.',
     response: { status: 200, schema: me },
     handler: async ({ caller }) => ({
       object: 'key',
@@ -55,8 +59,8 @@ export const meRoutes: Route[] = [
     scope: 'any',
     id: 'listScopes',
     tag: 'Account',
-    summary: 'All scopes',
-    description: 'Every scope that a key can have, with the scope that it implies.',
+    summary: 'List scopes',
+    description: 'Lists the scopes that a key can have, with the scopes that each implies.',
     response: { status: 200, schema: scopes },
     handler: async () => ({
       object: 'list',

@@ -15,15 +15,17 @@ const summary = z
     description: z.string(),
     effect: z
       .enum(['pure', 'read', 'write', 'external'])
-      .meta({ description: 'Of the example, where it depends on the config' }),
-    output_handles: z.array(z.object({ name: z.string(), description: z.string() })),
+      .meta({ description: 'What a node changes. If it depends on the config: of the example.' }),
+    output_handles: z.array(
+      z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),
+    ),
   })
   .meta({ id: 'NodeTypeSummary' })
 
 const detail = summary
   .extend({
-    config_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
-    output_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema' }),
+    config_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of the config.' }),
+    output_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of the output.' }),
     example: z.object({
       config: z.record(z.string(), z.unknown()),
       inputs: z.record(z.string(), z.unknown()).optional(),
@@ -33,19 +35,19 @@ const detail = summary
   })
   .meta({ id: 'NodeType' })
 
-/** Named in the document only: one that there is none of has no node types. */
+/** For the document only: an unknown category has no node types. */
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 
-/** The catalogue of node types. Testing one is in runs.ts. */
+/** The catalogue of node types. */
 export const nodeRoutes: Route[] = [
   route({
     method: 'GET',
     path: '/workflows/nodes',
     scope: 'workflows:read',
     id: 'listNodeTypes',
-    tag: 'Workflows',
-    summary: 'Node types',
-    description: 'All node types, or those of one category. They come whole, on one page.',
+    tag: 'Node types',
+    summary: 'List node types',
+    description: 'Lists all node types, or those of one category, on one page.',
     query: z.object({
       category: z
         .string()
@@ -69,10 +71,10 @@ export const nodeRoutes: Route[] = [
     path: '/workflows/nodes/{node_type}',
     scope: 'workflows:read',
     id: 'getNodeType',
-    tag: 'Workflows',
-    summary: 'One node type',
-    description: 'Its config and output as JSON Schema, its output handles and an example.',
-    params: z.object({ node_type: z.string() }),
+    tag: 'Node types',
+    summary: 'Retrieve a node type',
+    description: 'Returns the schemas of its config and output, its output handles and an example.',
+    params: z.object({ node_type: z.string().describe('The id of the node type: `crm_manager`.') }),
     response: { status: 200, schema: detail },
     handler: async ({ params }) => {
       const type = requireNodeType(params.node_type)

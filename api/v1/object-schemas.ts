@@ -2,42 +2,45 @@ import { z } from 'zod'
 import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
 import { describeCustomField } from '../../db/records/model/custom-fields/describe.ts'
 import { describeKind } from '../../db/records/model/describe.ts'
-import { withArticle } from '../../db/records/model/kind.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
 import { shown } from './custom-field-shapes.ts'
-import { title } from './objects.ts'
+import { title } from './record-shapes.ts'
 
-/** What kinds of records there are, and what each consists of: all that a client needs to know beforehand. */
+/** The kinds of records and the schema of each, for clients that do not know them in advance. */
 
 const kind = z
   .object({
     object: z.literal('object_type'),
-    entity: z.enum(entityNames).describe('Its name in paths and scopes.'),
-    singular: z.string().describe('Its name as `object` of a record, and in events.'),
+    entity: z.enum(entityNames).describe('The name in paths and scopes.'),
+    singular: z.string().describe('The name in `object` of a record and in events.'),
     description: z.string(),
     field_count: z.int(),
-    paths: z.object({ records: z.string(), schema: z.string() }),
-    permissions: z.object({ read: z.boolean(), write: z.boolean() }).describe('What the key may do.'),
+    paths: z.object({ records: z.string(), schema: z.string() }).meta({ id: 'ObjectTypePaths' }),
+    permissions: z
+      .object({ read: z.boolean(), write: z.boolean() })
+      .meta({ id: 'ObjectTypePermissions', description: 'What the key may do.' }),
   })
   .meta({ id: 'ObjectType' })
 
-const field = z.object({
-  name: z.string(),
-  type: z.string(),
-  description: z.string(),
-  required: z.boolean(),
-  read_only: z.boolean(),
-  default: z.unknown().describe('null also where it depends on others, as the description then says.'),
-  values: z.array(z.string()).nullable().describe('All that it can be.'),
-  max: z.number().nullable().describe('Longest text in characters, or largest number.'),
-  searchable: z.boolean().describe('Whether `q` finds it.'),
-  sortable: z.boolean(),
-  operators: z.array(z.string()).describe('Of its filters: `stage=won`, `amount[gte]=1000`.'),
-  references: z.string().nullable().describe('What an id in it belongs to: a kind, or `users`.'),
-})
+const field = z
+  .object({
+    name: z.string(),
+    type: z.string(),
+    description: z.string(),
+    required: z.boolean(),
+    read_only: z.boolean(),
+    default: z.unknown().describe('The default; null if there is none or it depends on other fields.'),
+    values: z.array(z.string()).nullable().describe('The accepted values.'),
+    max: z.number().nullable().describe('The maximum length in characters, or the largest number.'),
+    searchable: z.boolean().describe('Whether `q` searches the field.'),
+    sortable: z.boolean(),
+    operators: z.array(z.string()).describe('The operators of its filters.'),
+    references: z.string().nullable().describe('The kind that the id refers to, or `users`.'),
+  })
+  .meta({ id: 'FieldSchema' })
 
 const customField = shown
   .pick({
@@ -50,11 +53,12 @@ const customField = shown
     default: true,
   })
   .extend({
-    name: z.string().describe('The key in `custom_fields`; as filter and sort field `custom_fields.<name>`.'),
+    name: z.string().describe('The key in `custom_fields`. Filters and sorts use `custom_fields.<name>`.'),
     searchable: z.boolean(),
     sortable: z.boolean(),
     operators: z.array(z.string()),
   })
+  .meta({ id: 'CustomFieldSchema' })
 
 const schema = z
   .object({
@@ -63,14 +67,16 @@ const schema = z
     singular: z.string(),
     description: z.string(),
     fields: z.array(field),
-    custom_fields: z.array(customField).describe('Those that have a definition.'),
-    upsert_keys: z.array(z.string()).describe('The fields by which an upsert finds a record.'),
-    at_least_one_of: z.array(z.string()).describe('One of these must be there; empty without such a rule.'),
-    example: z.record(z.string(), z.unknown()).describe('A body of POST.'),
+    custom_fields: z.array(customField).describe('The custom fields with a definition.'),
+    upsert_keys: z.array(z.string()).describe('The fields that can be the key of an upsert.'),
+    at_least_one_of: z
+      .array(z.string())
+      .describe('At least one of these fields is required; empty without such a rule.'),
+    example: z.record(z.string(), z.unknown()).describe('A request body that creates a record.'),
   })
   .meta({ id: 'ObjectSchema' })
 
-/** Worked out once: a kind does not change while the process runs. */
+/** Computed once: kinds do not change at run time. */
 const KINDS = entityNames.map(describeKind)
 
 export const objectSchemaRoutes: Route[] = [
@@ -79,9 +85,9 @@ export const objectSchemaRoutes: Route[] = [
     path: '/objects',
     scope: 'any',
     id: 'listObjectTypes',
-    tag: 'Objects',
+    tag: 'Records',
     summary: 'List the kinds of records',
-    description: 'Every kind, with its paths and what the key may do with its records.',
+    description: 'Lists every kind, with its paths and the permissions of the key.',
     response: { status: 200, schema: listEnvelope(kind) },
     handler: async ({ caller }) => {
       const data = KINDS.map(({ entity, singular, description, fields }) => {
@@ -108,9 +114,9 @@ export const objectSchemaRoutes: Route[] = [
       scope: `${entity}:read`,
       id: `get${title(singular)}Schema`,
       tag: title(entity),
-      summary: `What ${withArticle(singular)} consists of`,
+      summary: `Retrieve the ${singular} schema`,
       description:
-        'Its fields and the defined custom fields, with what each can hold and how it can be filtered and sorted by.',
+        'Returns the fields and the defined custom fields, with their types, accepted values, filter operators and sorts.',
       response: { status: 200, schema },
       handler: async ({ tenant }) => {
         const definitions = await tenant((tx) => listDefinitions(tx, entity))

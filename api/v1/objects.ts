@@ -1,37 +1,18 @@
 import { z } from 'zod'
 import { listRecords } from '../../db/records/list.ts'
-import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/model/custom-fields/types.ts'
 import { inputIssues } from '../../db/records/model/input-issues.ts'
 import { type EntityName, type FieldType, withArticle } from '../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
-import {
-  type AgxRecord,
-  createSchema,
-  listedSchema,
-  recordSchema,
-  updateSchema,
-} from '../../db/records/model/schemas.ts'
+import { createSchema, recordSchema, updateSchema } from '../../db/records/model/schemas.ts'
 import { referencesOf } from '../../db/records/references.ts'
 import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { ifMatch } from '../http/if-match.ts'
-import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes } from '../http/scopes.ts'
-import { WHOLE_DAYS } from './filter-shapes.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
-import { customQueryIssues, type RecordQuery, recordQuery } from './record-query.ts'
-
-export const recordParams = z.object({ entity_id: z.uuid().toLowerCase() })
-
-/** The name of a kind in tags and operation ids. */
-export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
-
-const CUSTOM_OPERATORS = CUSTOM_FIELD_TYPES.map((type) => `${type}: ${customTypes[type].operators.join(' ')}`)
-
-const SPEED_NOTE =
-  'However many records there are, a list is quick that is sorted by created_at or updated_at, or filtered to few by id, email, domain, owner_id or what it belongs to; so is q. Other sorts look at every record that matches.'
-
-const CUSTOM_NOTE = `A custom field that has a definition (/v1/custom-fields) is filtered and sorted by its type, one without as a text. Operators by type: ${CUSTOM_OPERATORS.join('; ')}.`
+import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
+import { narrowed, recordList, recordParams, tagged, title } from './record-shapes.ts'
 
 /** With fields that the kind has. */
 function listNote(entity: EntityName): string {
@@ -45,20 +26,20 @@ function listNote(entity: EntityName): string {
     'tags[has]=vip',
     'custom_fields.tier=gold',
   ]
-  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. Text is compared without regard to case; a whole one (eq, ne, in, nin) in the form in which a write keeps it: \`phone=%2B41 44 668 18 00\` finds +41446681800; a repeated parameter is a second filter. ${WHOLE_DAYS} ${CUSTOM_NOTE} ${SPEED_NOTE}`
+  return `Filters are parameters: ${examples.map((one) => `\`${one}\``).join(', ')}. See "Lists" in the introduction.`
 }
 
 const PATCH =
-  'Absent is unchanged, null is cleared, custom_fields are merged key by key (a value that the record has already is always taken), an address is replaced as a whole. With If-Match and the ETag that was read, a change that came in between is answered 412.'
+  'Absent members are unchanged, null clears a field, `custom_fields` are merged key by key, an `address` is replaced as a whole. A custom field can always keep its stored value.'
 
-/** What a reference field does to links, where the kind has one. */
+/** How a reference field and associations affect each other. */
 function primaryNote(entity: EntityName): string {
   const [name] = referencesOf(entities[entity])[0] ?? []
   if (name === undefined) return ''
-  return `\`${name}\` is the primary link: setting it links, clearing it unlinks, and where it comes to name another record the link to the one before stays if it has a label or properties.`
+  return `Setting \`${name}\` associates the two records, clearing it removes the association. If it changes, the previous association remains if it has a label or properties.`
 }
 
-/** Records of each kind: the same operations, with the kind's own shapes. */
+/** Create, read, update, delete and list of each kind, with its own shapes. */
 export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
 
 function routesOf(entity: EntityName): Route[] {
@@ -76,7 +57,7 @@ function routesOf(entity: EntityName): Route[] {
       tag: title(entity),
       summary: `List ${entity}`,
       description: listNote(entity),
-      query: recordQuery(entity),
+      query: { of: () => recordQuery(entity), documented: recordParameters(entity) },
       response: { status: 200, schema: recordList(entity) },
       handler: async ({ query, tenant }) => {
         const offset = offsetOf(query)
@@ -92,7 +73,8 @@ function routesOf(entity: EntityName): Route[] {
       id: `create${title(object)}`,
       tag: title(entity),
       summary: `Create ${withArticle(object)}`,
-      description: `${linkScopesNote(entity)} Each of the \`associations\` takes write on its kind.`.trim(),
+      description:
+        `${linkScopesNote(entity)} Each of the \`associations\` needs the write scope of its kind.`.trim(),
       body: createSchema(entity),
       response: { status: 201, schema: record },
       example,
@@ -109,7 +91,7 @@ function routesOf(entity: EntityName): Route[] {
       path: byId,
       scope: `${entity}:read`,
       id: `get${title(object)}`,
-      summary: `Read ${withArticle(object)}`,
+      summary: `Retrieve ${withArticle(object)}`,
       response: { status: 200, schema: record },
       etag: true,
       handler: async ({ params, tenant, setHeader }) => {
@@ -117,7 +99,7 @@ function routesOf(entity: EntityName): Route[] {
           tx.last()
           return findRecord(tx, entity, params.entity_id)
         })
-        // What is not there takes a second look, for it may have been merged.
+        // A record that is not found may have been merged.
         return tagged(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
       },
     }),
@@ -127,7 +109,7 @@ function routesOf(entity: EntityName): Route[] {
       path: byId,
       scope: `${entity}:write`,
       id: `update${title(object)}`,
-      summary: `Change ${withArticle(object)}`,
+      summary: `Update ${withArticle(object)}`,
       description: [PATCH, primaryNote(entity), linkScopesNote(entity)].filter(Boolean).join(' '),
       body: updateSchema(entity),
       response: { status: 200, schema: record },
@@ -151,6 +133,8 @@ function routesOf(entity: EntityName): Route[] {
       scope: `${entity}:write`,
       id: `delete${title(object)}`,
       summary: `Delete ${withArticle(object)}`,
+      description:
+        'The record can be restored within 30 days. Its associations are removed, and restored with it.',
       response: {
         status: 200,
         schema: deletedSchema(entity),
@@ -162,7 +146,7 @@ function routesOf(entity: EntityName): Route[] {
   ]
 }
 
-/** A PATCH as an example: one field, and a custom field beside those that there are. */
+/** The example of a PATCH. */
 function changeOf(example: Record<string, unknown>): object {
   const [first] = Object.entries(example)
   return { ...Object.fromEntries([first!]), tags: ['vip'], custom_fields: { tier: 'gold' } }
@@ -180,7 +164,7 @@ function deletedSchema(entity: EntityName): z.ZodType {
     .meta({ id: `Deleted${title(object)}` })
 }
 
-/** Of references only where the caller may link: to others it is not said what is there. */
+/** Issues of a body. References are checked only if the caller may link: others must not learn which records exist. */
 const bodyIssues = (
   { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
   entity: EntityName,
@@ -189,21 +173,4 @@ const bodyIssues = (
 ) => {
   const mayLink = (to: EntityName) => allows(caller.scopes, `${to}:write`)
   return tenant((tx) => inputIssues(tx, entity, body, { changes, mayLink }))
-}
-
-/** What a list of records answers: `ContactList`. */
-export function recordList(entity: EntityName) {
-  return listEnvelope(listedSchema(entity), title(entities[entity].object))
-}
-
-/** The records with only the fields that were asked for. */
-export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[] {
-  if (!fields) return records
-  const kept = ['object', 'id', ...fields]
-  return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
-}
-
-export function tagged<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
-  setHeader('ETag', `"${record.version}"`)
-  return record
 }

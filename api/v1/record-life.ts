@@ -8,22 +8,21 @@ import { restoreRecord } from '../../db/records/store.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { recordParams, tagged, title } from './objects.ts'
+import { kindParams, recordParams, tagged, title } from './record-shapes.ts'
 
-const RESTORE = `Undoes a delete within 30 days: its links are seen again, and references that a delete cleared,
-those to it and its own, are filled where they are still null. What is not deleted, deleted for longer or merged is 404;
-where its external_id or a unique custom field was taken meanwhile it is 409.`
+const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
+delete cleared if they are still empty. 404 if the record is not deleted, was deleted more than 30 days ago or was merged.
+409 if its \`external_id\` or a unique custom field is in use by another record.`
 
-const MERGE = `Folds the duplicate \`from\` into the record of the path, which stays: its empty fields are filled from the
-duplicate, what is true of either is true (so that no \`do_not_contact\` is lost), tags and custom fields are united
-(where both have one, that of the record of the path stays), and links and references to the duplicate move to it. The
-duplicate is deleted and cannot be restored: from then on its id is answered 404 with \`error.merged_into\`, and its
-history is read with that of the record that it went into. If-Match is about the record of the path. Write on the kind is
-enough, also for the records that refer to the duplicate.`
+const MERGE = `Merges the duplicate \`from\` into the record of the path. Empty fields are filled from the duplicate, a boolean is
+true if either is true, tags and custom fields are united (the record of the path wins), and associations and references
+to the duplicate move. The duplicate is deleted and cannot be restored: its id is answered 404 with \`error.merged_into\`,
+and its history becomes part of the record's. \`If-Match\` applies to the record of the path. The scope of the kind also
+covers the records that refer to the duplicate.`
 
-const HISTORY = `Every change, newest first: field by field, with who made it and when. Custom fields are named
-\`custom_fields.<name>\`. Entries of a record that was merged into this one have its id as \`record_id\`. A deleted record
-has its history until it is purged, 30 days later.`
+const HISTORY = `Lists the changes of a record, newest first: field by field, with actor and time. Custom fields are named
+\`custom_fields.<name>\`. Entries of a merged duplicate have its id as \`record_id\`. The history of a deleted record is
+kept until the record is purged after 30 days.`
 
 const historyEntry = z
   .object({
@@ -34,16 +33,16 @@ const historyEntry = z
     changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
     actor,
     at: z.iso.datetime(),
-    merged_from: z.uuid().nullable().describe('With merged: the record that went into this one.'),
+    merged_from: z.uuid().nullable().describe('The duplicate that a `merged` entry is about.'),
   })
   .meta({ id: 'HistoryEntry' })
 
 const mergeBody = z
-  .strictObject({ from: z.uuid().toLowerCase().describe('The duplicate.') })
-  .meta({ id: 'Merge' })
+  .strictObject({ from: z.uuid().toLowerCase().describe('The id of the duplicate.') })
+  .meta({ id: 'MergeRequest' })
 
-/** What happens to a record besides being read and changed. */
-export const recordLifeRoutes: Route[] = entityNames.flatMap(routesOf)
+/** Restore and merge of each kind, and the history of all kinds. */
+export const recordLifeRoutes: Route[] = [...entityNames.flatMap(routesOf), historyRoute()]
 
 function routesOf(entity: EntityName): Route[] {
   const { object } = entities[entity]
@@ -57,7 +56,7 @@ function routesOf(entity: EntityName): Route[] {
       path: `${byId}/restore`,
       scope: `${entity}:write`,
       id: `restore${title(object)}`,
-      summary: `Bring a deleted ${object} back`,
+      summary: `Restore a deleted ${object}`,
       description: RESTORE,
       response,
       etag: true,
@@ -91,22 +90,24 @@ function routesOf(entity: EntityName): Route[] {
         )
       },
     }),
-    route({
-      ...common,
-      method: 'GET',
-      path: `${byId}/history`,
-      scope: `${entity}:read`,
-      id: `list${title(object)}History`,
-      summary: `List the changes of ${withArticle(object)}`,
-      description: HISTORY,
-      query: z.strictObject({ ...pageControls, order }),
-      response: { status: 200, schema: listEnvelope(historyEntry) },
-      handler: async ({ params, query, tenant }) => {
-        const offset = offsetOf(query)
-        return presentList(
-          await tenant((tx) => listHistory(tx, entity, params.entity_id, { ...query, offset })),
-        )
-      },
-    }),
   ]
+}
+
+function historyRoute(): Route {
+  return route({
+    method: 'GET',
+    path: '/objects/{entity}/{entity_id}/history',
+    scope: ({ entity }) => [`${entity}:read` as const],
+    id: 'listRecordHistory',
+    tag: 'Records',
+    summary: 'List the changes of a record',
+    description: HISTORY,
+    params: recordParams.extend(kindParams.shape),
+    query: z.strictObject({ ...pageControls, order }),
+    response: { status: 200, schema: listEnvelope(historyEntry) },
+    handler: async ({ params: { entity, entity_id }, query, tenant }) => {
+      const offset = offsetOf(query)
+      return presentList(await tenant((tx) => listHistory(tx, entity, entity_id, { ...query, offset })))
+    },
+  })
 }

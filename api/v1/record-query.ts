@@ -17,68 +17,84 @@ import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import { recordSchema } from '../../db/records/model/schemas.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
-import { filterShapes } from './filter-shapes.ts'
+import { anyFilters, filterShapes } from './filter-shapes.ts'
 
 export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   offset?: number | undefined
-  /** The fields to answer with; undefined for all. */
+  /** The fields to return; undefined for all. */
   fields: string[] | undefined
 }
 
-/** So many fields that there are not are named, which nobody gets by a slip. */
+/** The number of unknown fields that an error names. */
 const MAX_NAMED = 20
 
-/** The query parameters of a list of one kind: the controls, and a filter by every field. */
+/** The query parameters of a list of one kind: the controls, and the filters of its fields. */
 export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queries[entity]
 
-/** The same of a related list, whose records also have their `association`. */
+/** The same for the list of associated records, which also have their `association`. */
 export const relatedQuery = (entity: EntityName): z.ZodType<RecordQuery> => relatedQueries[entity]
 
-function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
-  const kind = entities[entity]
-  const shown = [...Object.keys(recordSchema(entity).shape), ...alsoShown]
-  const controls = {
+/** The parameters of a list as OpenAPI shows them. */
+export const recordParameters = (entity: EntityName) =>
+  z.object({ ...controlsOf(entity), ...filterShapes(entities[entity]) })
+
+/** The same for the list of associated records of any kind. */
+export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters })
+
+/** The parameters that are no filters; of any kind without `entity`. */
+function controlsOf(entity?: EntityName, alsoShown: string[] = []) {
+  const kind = entity && entities[entity]
+  const shown = entity && [...Object.keys(recordSchema(entity).shape), ...alsoShown]
+  return {
     ...pageControls,
     sort: z
       .string()
       .default('created_at')
       .superRefine((field, ctx) => {
-        if (sortable(kind, field)) return
+        if (!kind || sortable(kind, field)) return
         const hint = unknownHint(field, sortNames(kind), 'sort fields')
         ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
       })
-      .describe('A field, or custom_fields.<name>.'),
+      .describe('The field to sort by, or `custom_fields.<name>`.'),
     order,
     q: z
       .string()
       .max(500)
       .optional()
-      .describe('Free text: every word must occur somewhere in the record, custom fields included.'),
-    match: z.enum(['all', 'any']).default('all').describe('Whether all filters must hold, or any.'),
+      .describe(
+        'Full-text search: every word must occur in some field of the record, custom fields included.',
+      ),
+    match: z
+      .enum(['all', 'any'])
+      .default('all')
+      .describe('`all`: records that match every filter; `any`: at least one filter.'),
     count,
     fields: z
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))
       .superRefine((names, ctx) => {
-        const unknown = [...new Set(names)].filter((name) => !shown.includes(name))
-        if (unknown.length === 0) return
+        const unknown = shown ? [...new Set(names)].filter((name) => !shown.includes(name)) : []
+        if (!shown || unknown.length === 0) return
         const named = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
         const more = unknown.length > MAX_NAMED ? ` and ${unknown.length - MAX_NAMED} more` : ''
         const message = `has no field${unknown.length > 1 ? 's' : ''} ${named.join(', ')}${more}`
         ctx.addIssue({ code: 'custom', message, params: { hint: unknownHint(named, shown, 'fields') } })
       })
       .optional()
-      .describe(
-        'The fields to answer with, separated by commas; id and object are always there, all others are left out.',
-      ),
+      .describe('The fields to return, separated by commas. `id` and `object` are always returned.'),
   }
+}
+
+function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
+  const kind = entities[entity]
+  const controls = controlsOf(entity, alsoShown)
   const isFilter = (name: string) => !Object.hasOwn(controls, name)
   const text = z.union([z.string(), z.array(z.string())])
   return z
-    .object({ ...filterShapes(kind), ...controls })
+    .object(controls)
     .catchall(text)
     .superRefine((query, ctx) => refuseFilters(parseFilters(kind, query, isFilter), ctx), {
-      // Also where a control is wrong: everything is to be found at once.
+      // Also if a control is invalid: a response lists all issues.
       when: () => true,
     })
     .transform((query): RecordQuery => {
@@ -90,7 +106,7 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
     }) as unknown as z.ZodType<RecordQuery>
 }
 
-/** What only the definitions of custom fields say of a query that is wrong otherwise, as it was sent. */
+/** Issues of custom-field filters and sorts, which depend on their definitions, in a query with other issues. */
 export function customQueryIssues(tx: Tenant, entity: EntityName, sent: RawQuery): Promise<Issue[]> {
   const kind = entities[entity]
   const filters = soundOf(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
@@ -103,7 +119,7 @@ function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boo
     Object.entries(query as Record<string, string | string[] | undefined>)
       .filter(([name]) => isFilter(name))
       .flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one] as const))
-      // One more than there may be is enough to see that they are too many.
+      // One above the limit is enough to refuse the query.
       .slice(0, MAX_FILTERS + 1)
       .map(([name, one]) => parseFilter(kind, name, one))
   )
@@ -127,7 +143,6 @@ type Queries = Record<EntityName, z.ZodType<RecordQuery>>
 
 const queries = Object.fromEntries(entityNames.map((entity) => [entity, buildQuery(entity)])) as Queries
 
-/** Made once, for six routes share each. */
 const relatedQueries = Object.fromEntries(
   entityNames.map((entity) => [entity, buildQuery(entity, ['association'])]),
 ) as Queries

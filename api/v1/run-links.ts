@@ -1,6 +1,14 @@
+import { z } from 'zod'
 import type { ApiConfig } from '../config.ts'
 
-/** Where to look at a run: here, and in the Temporal UI where its address is known. */
+export const runLinks = z
+  .object({
+    self: z.string().describe('The path of the run.'),
+    temporal_ui: z.string().optional().describe('The run in the Temporal UI, if its address is configured.'),
+  })
+  .meta({ id: 'RunLinks' })
+
+/** The links of a run: its path, and its page in the Temporal UI. */
 export function linksOf(
   runId: string,
   { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE }: Pick<ApiConfig, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>,

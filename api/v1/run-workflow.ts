@@ -10,7 +10,7 @@ import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
-import { linksOf } from './run-links.ts'
+import { linksOf, runLinks } from './run-links.ts'
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
 
@@ -23,7 +23,11 @@ const preview = z
       workflow_id: z.uuid(),
       name: z.string(),
       version: z.int(),
-      nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string(), effect })),
+      nodes: z.array(
+        z
+          .object({ id: z.string(), type: z.string(), title: z.string(), effect })
+          .meta({ id: 'RunPreviewNode' }),
+      ),
       inputs: z.record(z.string(), z.unknown()),
       warnings: z.array(z.string()),
     }),
@@ -39,19 +43,19 @@ const started = z
     workflow_version: z.int(),
     outputs: z.record(z.string(), z.unknown()).nullable().optional(),
     error: z.record(z.string(), z.unknown()).nullable().optional(),
-    links: z.object({ self: z.string(), temporal_ui: z.string().optional() }),
+    links: runLinks,
   })
   .meta({ id: 'StartedRun' })
 
-const response = { status: 200 as const, schema: z.union([preview, started]).meta({ id: 'RunAnswer' }) }
+const response = { status: 200 as const, schema: z.union([preview, started]).meta({ id: 'RunResult' }) }
 
 const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
 
-const description = `Without \`confirm: true\` nothing happens: the answer is a preview of what would run, with the
-version as ETag, which If-Match of the confirmed call can insist on. A confirmed run is answered once it is durably
-accepted; with \`Prefer: wait=N\` (seconds, at most 30) once it has ended, if it does in time. A run that failed is a
-200 with \`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
+const description = `Without \`confirm: true\` nothing runs: the response is a preview, with the version as ETag. Send it as
+\`If-Match\` with the confirmed request to run exactly this version. A confirmed request is answered as soon as the run is
+durably accepted; with \`Prefer: wait=N\` (at most 30 seconds) when the run has ended. A failed run is a 200 with
+\`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
 
 export const runWorkflowRoutes: Route[] = [
   route({
@@ -60,9 +64,12 @@ export const runWorkflowRoutes: Route[] = [
     scope: 'workflows:run',
     id: 'runWorkflowByName',
     tag: 'Workflows',
-    summary: 'Run the workflow of this name',
+    summary: 'Run a workflow by name',
     description,
-    body: z.object({ name: z.string().min(1).max(200), inputs, confirm }),
+    body: z
+      .object({ name: z.string().min(1).max(200), inputs, confirm })
+      .strict()
+      .meta({ id: 'RunByNameRequest' }),
     response,
     etag: true,
     ifMatch: true,
@@ -77,9 +84,12 @@ export const runWorkflowRoutes: Route[] = [
     id: 'runWorkflow',
     tag: 'Workflows',
     summary: 'Run a workflow',
-    description: `${description} Runs the active version where there is one, else the newest, or the \`version\` given.`,
+    description: `${description} Runs the given \`version\`; without one the active version, else the newest.`,
     params: z.object({ workflow_id: z.uuid() }),
-    body: z.object({ version: z.int().min(1).optional(), inputs, confirm }),
+    body: z
+      .object({ version: z.int().min(1).optional(), inputs, confirm })
+      .strict()
+      .meta({ id: 'RunRequest' }),
     response,
     etag: true,
     ifMatch: true,

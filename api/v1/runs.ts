@@ -11,12 +11,11 @@ import {
 } from '../../db/runs/views.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { linksOf } from './run-links.ts'
+import { linksOf, runLinks } from './run-links.ts'
 
 const STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost'] as const
 
 const time = z.iso.datetime()
-const links = z.object({ self: z.string(), temporal_ui: z.string().optional() })
 
 const summary = z
   .object({
@@ -26,14 +25,14 @@ const summary = z
     workflow_name: z.string(),
     workflow_version: z.int(),
     status: z.enum(STATUSES),
-    trigger: z.object({ type: z.string() }).meta({ description: 'Who or what started it.' }),
+    trigger: z.object({ type: z.string() }).meta({ description: 'What started the run.' }),
     record_id: z.uuid().nullable(),
-    stuck_reason: z.string().nullable().meta({ description: 'Why it does not get on, where it does not.' }),
+    stuck_reason: z.string().nullable().meta({ description: 'Why the run makes no progress.' }),
     created_at: time,
     started_at: time.nullable(),
     ended_at: time.nullable(),
-    duration_ms: z.int().nullable().meta({ description: 'From started_at to ended_at.' }),
-    links,
+    duration_ms: z.int().nullable().meta({ description: 'From `started_at` to `ended_at`.' }),
+    links: runLinks,
   })
   .meta({ id: 'RunSummary' })
 
@@ -44,6 +43,7 @@ const error = z
     node_id: z.string().optional(),
     details: z.record(z.string(), z.unknown()).optional(),
   })
+  .meta({ id: 'RunError' })
   .nullable()
 
 const details = summary
@@ -54,24 +54,25 @@ const details = summary
     error,
     cancel_requested_at: time.nullable(),
     nodes: z.array(
-      z.object({
-        node_id: z.string(),
-        node_type: z.string(),
-        title: z.string(),
-        status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
-        attempt: z.int(),
-        input: z.unknown().meta({ description: 'Its config, rendered.' }),
-        output: z.unknown(),
-        handle: z.string().nullable().meta({ description: 'The handle that it left by.' }),
-        error,
-        wait_until: time.nullable(),
-        started_at: time,
-        ended_at: time.nullable(),
-        duration_ms: z.int().nullable().meta({
-          description:
-            'From started_at to ended_at: with all attempts, and what it waited for and between them.',
-        }),
-      }),
+      z
+        .object({
+          node_id: z.string(),
+          node_type: z.string(),
+          title: z.string(),
+          status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+          attempt: z.int(),
+          input: z.unknown().meta({ description: 'The rendered config.' }),
+          output: z.unknown(),
+          handle: z.string().nullable().meta({ description: 'The output handle that was taken.' }),
+          error,
+          wait_until: time.nullable(),
+          started_at: time,
+          ended_at: time.nullable(),
+          duration_ms: z.int().nullable().meta({
+            description: 'From `started_at` to `ended_at`, with all attempts and waits.',
+          }),
+        })
+        .meta({ id: 'RunNode' }),
     ),
   })
   .meta({ id: 'Run' })
@@ -93,9 +94,9 @@ export const runRoutes: Route[] = [
     path: '/runs',
     scope: 'workflows:read',
     id: 'listRuns',
-    tag: 'Workflows',
+    tag: 'Runs',
     summary: 'List runs',
-    description: 'The newest first, without what went in and came out.',
+    description: 'Newest first, without inputs and outputs.',
     query,
     response: { status: 200, schema: listEnvelope(summary) },
     handler: async ({ query, tenant, deps }) => {
@@ -110,8 +111,8 @@ export const runRoutes: Route[] = [
     path: '/runs/{run_id}',
     scope: 'workflows:run',
     id: 'getRun',
-    tag: 'Workflows',
-    summary: 'Get a run, node by node',
+    tag: 'Runs',
+    summary: 'Retrieve a run',
     params: byId,
     response: { status: 200, schema: details },
     handler: async ({ params, tenant, deps }) =>
@@ -125,10 +126,10 @@ export const runRoutes: Route[] = [
     path: '/runs/{run_id}/cancel',
     scope: 'workflows:run',
     id: 'cancelRun',
-    tag: 'Workflows',
+    tag: 'Runs',
     summary: 'Cancel a run',
     description:
-      'A run that is still queued ends at once; a running one shortly after: its nodes are cancelled, what they did stays. One that has ended is answered as it is.',
+      'A queued run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
     params: byId,
     response: { status: 200, schema: details },
     handler: async ({ params, tenant, deps }) =>

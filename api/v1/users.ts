@@ -21,7 +21,7 @@ export const userRoutes: Route[] = [
     tag: 'Account',
     summary: 'List users',
     description:
-      "The members of the organization, whom a record's `owner_id`, a task's `assignee_id` and a note's `author_id` can name.",
+      'Lists the members of the organization, for `owner_id` of records, `assignee_id` of tasks and `author_id` of notes.',
     query: z.object(pageControls),
     response: { status: 200, schema: listEnvelope(user) },
     handler: async ({ query, tenant }) => {

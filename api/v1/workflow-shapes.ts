@@ -7,10 +7,10 @@ const time = z.iso.datetime()
 
 export const finding = z
   .object({
-    code: z.string().meta({ description: 'Stable, such as unknown_node_type' }),
+    code: z.string().meta({ description: 'A stable code, such as `unknown_node_type`.' }),
     message: z.string(),
-    path: z.string().meta({ description: 'JSON Pointer into the spec or the definition' }),
-    line: z.int().optional().meta({ description: 'From 1; only for YAML' }),
+    path: z.string().meta({ description: 'A JSON Pointer into the spec or the definition.' }),
+    line: z.int().optional().meta({ description: 'The line, from 1. YAML only.' }),
     column: z.int().optional(),
     node_id: z.string().optional(),
     hint: z.string().optional(),
@@ -35,8 +35,8 @@ export const summaryShape = z
     description: z.string().nullable(),
     status: z.enum(['DRAFT', 'active', 'inactive']),
     active: z.boolean(),
-    version: z.int().meta({ description: 'The newest' }),
-    active_version: z.int().nullable().meta({ description: 'The one that triggers start' }),
+    version: z.int().meta({ description: 'The newest version.' }),
+    active_version: z.int().nullable().meta({ description: 'The version that triggers start.' }),
     trigger: z.record(z.string(), z.unknown()),
     created_at: time,
     updated_at: time,
@@ -45,7 +45,10 @@ export const summaryShape = z
 
 export const workflowShape = summaryShape
   .extend({
-    spec: z.string().nullable().meta({ description: 'YAML; null where it was saved as a raw definition' }),
+    spec: z
+      .string()
+      .nullable()
+      .meta({ description: 'The YAML; null if the version was saved as a raw definition.' }),
     definition: z.record(z.string(), z.unknown()),
   })
   .meta({ id: 'Workflow' })

@@ -14,7 +14,7 @@ import { type Validated, validateDefinition, validateSpec } from '../../workflow
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { tagged } from './objects.ts'
+import { tagged } from './record-shapes.ts'
 import { validationContext } from './validation-context.ts'
 import { checked, keepName, retitled, saidBy } from './version-content.ts'
 import {
@@ -27,8 +27,10 @@ import {
 } from './workflow-shapes.ts'
 
 const params = z.object({ workflow_id: z.uuid() })
-const spec = z.string().meta({ description: 'The authoring spec, YAML; at most 256 KiB' })
-const rawDefinition = z.record(z.string(), z.unknown()).meta({ description: 'nodes and edges' })
+const spec = z.string().meta({ description: 'The authoring spec in YAML, at most 256 KiB.' })
+const rawDefinition = z
+  .record(z.string(), z.unknown())
+  .meta({ description: 'The raw definition: nodes and edges.' })
 const name = z.string().trim().min(1).max(200)
 const description = z.string().max(5_000)
 
@@ -48,16 +50,17 @@ export const workflowRoutes: Route[] = [
     scope: 'workflows:read',
     id: 'validateWorkflow',
     tag: 'Workflows',
-    summary: 'Check a workflow without saving it',
+    summary: 'Validate a workflow',
     description:
-      'Takes a YAML spec, a raw definition, or both, and reports everything at once. What does not even parse is 200 with valid: false.',
+      'Validates a YAML spec, a raw definition, or both, without saving. Reports all errors and warnings. A spec that does not parse is a 200 with `valid: false`.',
     idempotent: false,
     body: z
       .strictObject({ spec: spec.optional(), definition: rawDefinition.optional() })
       .refine((body) => body.spec !== undefined || body.definition !== undefined, {
         message: 'give spec, definition or both',
         params: { type: 'missing' },
-      }),
+      })
+      .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
     example: { spec: example },
     handler: async ({ body }) => {
@@ -85,8 +88,10 @@ export const workflowRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Create a workflow',
     description:
-      'Validates the spec and saves it as a draft. Blocking errors are refused with workflow_invalid, and listed in error.validation. A workflow acts for the organization, not for the key that starts it.',
-    body: z.strictObject({ spec, name: name.optional(), description: description.optional() }),
+      'Validates the spec and saves it as a DRAFT. Errors are refused with `workflow_invalid` and listed in `error.validation`. A workflow acts for the organization, not for the key that starts it.',
+    body: z
+      .strictObject({ spec, name: name.optional(), description: description.optional() })
+      .meta({ id: 'WorkflowCreate' }),
     response: { status: 201, schema: savedShape },
     example: { spec: example },
     etag: true,
@@ -110,8 +115,7 @@ export const workflowRoutes: Route[] = [
     id: 'listWorkflows',
     tag: 'Workflows',
     summary: 'List workflows',
-    description:
-      'Newest first, without specs and definitions. active=false lists what is not active, drafts included.',
+    description: 'Newest first, without specs and definitions. `active=false` also lists drafts.',
     query: z.strictObject({
       active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
       status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
@@ -131,8 +135,8 @@ export const workflowRoutes: Route[] = [
     scope: 'workflows:read',
     id: 'getWorkflow',
     tag: 'Workflows',
-    summary: 'One workflow',
-    description: 'With the newest version, as YAML where it was saved so, and as a definition.',
+    summary: 'Retrieve a workflow',
+    description: 'Returns the newest version as a definition, and as YAML if it was saved as YAML.',
     params,
     response: { status: 200, schema: workflowShape },
     etag: true,
@@ -145,9 +149,9 @@ export const workflowRoutes: Route[] = [
     scope: 'workflows:author',
     id: 'updateWorkflow',
     tag: 'Workflows',
-    summary: 'Change a workflow',
+    summary: 'Update a workflow',
     description:
-      'A spec or a raw definition makes the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. A spec that names or describes the workflow otherwise than the version before renames it; a name or description given here is the workflow’s own, which the definition then says too, while the text of the spec stays as it was written. With If-Match and the ETag that was read, a version that came in between is answered 412.',
+      'A spec or a raw definition creates the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. `name` and `description` override those of the spec; the text of the spec is not changed. Without them, a spec with another name or description than the previous version renames the workflow.',
     params,
     body: z
       .strictObject({
@@ -159,7 +163,8 @@ export const workflowRoutes: Route[] = [
       .refine((body) => body.spec === undefined || body.definition === undefined, {
         path: ['definition'],
         message: 'give spec or definition, not both',
-      }),
+      })
+      .meta({ id: 'WorkflowUpdate' }),
     example: { name: 'Greet a lead', spec: example },
     response: { status: 200, schema: savedShape },
     etag: true,
@@ -188,16 +193,18 @@ export const workflowRoutes: Route[] = [
     id: 'deleteWorkflow',
     tag: 'Workflows',
     summary: 'Delete a workflow',
-    description: 'Nothing starts it any more; runs that are under way go on to their end.',
+    description: 'The workflow cannot be started any more. Open runs continue to their end.',
     params,
     response: {
       status: 200,
-      schema: z.object({
-        object: z.literal('workflow'),
-        workflow_id: z.uuid(),
-        deleted: z.literal(true),
-        deleted_at: z.iso.datetime(),
-      }),
+      schema: z
+        .object({
+          object: z.literal('workflow'),
+          workflow_id: z.uuid(),
+          deleted: z.literal(true),
+          deleted_at: z.iso.datetime(),
+        })
+        .meta({ id: 'DeletedWorkflow' }),
     },
     ifMatch: true,
     handler: async ({ params, headers, tenant }) => {
@@ -224,8 +231,8 @@ export const workflowRoutes: Route[] = [
       summary: action === 'activate' ? 'Activate a workflow' : 'Deactivate a workflow',
       description:
         action === 'activate'
-          ? 'From now on triggers start the newest version.'
-          : 'From now on triggers start nothing; it can still be run by name or id. A draft stays a draft.',
+          ? 'Triggers start the newest version from now on.'
+          : 'Triggers no longer start the workflow. It can still be run by name or id. A draft stays a draft.',
       params,
       response: { status: 200, schema: workflowShape },
       etag: true,

@@ -50,11 +50,18 @@ function resolve(part: unknown): Json | undefined {
     .reduce<unknown>((whole, step) => (whole as Json)[step], document) as Json
 }
 
-/** A list that was not asked for some fields has all of them. */
+/** Without `fields` a list returns every field; `association` only in a list of associated records. */
 function withAllFields(schema: Json): Json {
   const { properties, ...list } = resolve(schema) as { properties: Record<string, { items: Json }> }
-  const record = resolve(properties.data!.items) as { properties: Json }
-  const item = { ...record, required: Object.keys(record.properties) }
+  const { items } = properties.data!
+  const whole = (item: Json, isAssociated: boolean) => {
+    const record = resolve(item) as { properties: Json }
+    const names = Object.keys(record.properties)
+    return { ...record, required: isAssociated ? names : names.filter((name) => name !== 'association') }
+  }
+  const item = items.anyOf
+    ? { anyOf: (items.anyOf as Json[]).map((one) => whole(one, true)) }
+    : whole(items, false)
   return { ...list, properties: { ...properties, data: { type: 'array', items: item } } }
 }
 

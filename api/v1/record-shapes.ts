@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { recordExample } from '../../db/records/model/examples.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
+import { type AgxRecord, listedSchema } from '../../db/records/model/schemas.ts'
+import { listEnvelope } from '../http/list-query.ts'
+import type { RouteRequest } from '../http/route.ts'
+import type { RecordQuery } from './record-query.ts'
+
+/** Parameters, shapes and presenters that the operations on records share. */
+
+export const kindParams = z.object({ entity: z.enum(entityNames).describe('The kind of record.') })
+export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describe('The id of the record.') })
+
+/** The name of a kind in tags and operation ids. */
+export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
+
+export const associationContent = z
+  .object({
+    label: z.string().nullable().describe('The role of the other record.'),
+    properties: z.record(z.string(), z.unknown()),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'AssociationContent' })
+
+/** A record in a list: all its fields are optional, because `fields` selects them. `ContactListItem`. */
+export const listItem = (entity: EntityName) => listItems[entity]
+
+function buildListItem(entity: EntityName) {
+  const kind = entities[entity]
+  return listedSchema(entity)
+    .extend({ association: associationContent.optional().describe('Only in lists of associated records.') })
+    .describe('All fields; with `fields`, those that it names, `id` and `object`.')
+    .meta({ id: `${title(kind.object)}ListItem`, examples: [recordExample(kind)] })
+}
+
+const listItems = Object.fromEntries(entityNames.map((entity) => [entity, buildListItem(entity)])) as Record<
+  EntityName,
+  ReturnType<typeof buildListItem>
+>
+
+/** `ContactList`. */
+export const recordList = (entity: EntityName) =>
+  listEnvelope(listItem(entity), title(entities[entity].object))
+
+/** The records with only the fields that were asked for. */
+export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[] {
+  if (!fields) return records
+  const kept = ['object', 'id', ...fields]
+  return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
+}
+
+/** Sets the ETag of the answer. */
+export function tagged<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
+  setHeader('ETag', `"${record.version}"`)
+  return record
+}
