@@ -11,7 +11,7 @@ import { appRoutes } from './settings/route-table.ts'
 import { v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
-/** The whole HTTP side: what begins with what goes where. */
+/** The HTTP application: dispatches by the beginning of the path. */
 export function createApp(deps: AppDeps): Koa {
   const v1 = createGateway(deps, v1Realm(deps))
   const settings = createGateway(deps, appRealm(deps))
@@ -19,8 +19,6 @@ export function createApp(deps: AppDeps): Koa {
   const ready = createReadiness(deps)
 
   const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
-    '/openapi.json': reference.json,
-    '/docs': reference.page,
     '/healthz': (ctx) => {
       ctx.body = { status: 'alive' }
     },
@@ -35,7 +33,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/v1/')) return v1(ctx, path, search)
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
-    const page = Object.hasOwn(pages, path) ? pages[path] : undefined
+    const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.set('Allow', 'GET')

@@ -8,12 +8,15 @@ export function describeTag(name: string): string {
   return description
 }
 
-/** The groups of the navigation, in its order. Throws for a tag in no group. */
+/** The groups of the navigation, in its order. Throws for a tag in no group, or in a group of the same name. */
 export function groupTags(names: string[]): { name: string; tags: string[] }[] {
   const kinds = names.filter((name) => entityNames.some((entity) => entity === name.toLowerCase()))
-  const groups = [{ name: 'Records', tags: [...kinds, ...RECORDS] }, ...GROUPS]
+  const groups = [{ name: 'CRM', tags: [...kinds, ...RECORDS] }, ...GROUPS]
   const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
   if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)
+  // The navigation of the page cannot tell the two apart.
+  const ambiguous = groups.find(({ name }) => names.includes(name))
+  if (ambiguous) throw new Error(`${ambiguous.name} is a tag and a group`)
   return groups
 }
 
@@ -21,7 +24,7 @@ const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Node types', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
-  { name: 'Account', tags: ['Account', 'Session', 'Organization', 'Keys'] },
+  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Session'] },
 ]
 
 const DESCRIPTIONS: Record<string, string> = {

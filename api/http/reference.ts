@@ -1,31 +1,64 @@
 import type Koa from 'koa'
+import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
-import { docsPage, docsPolicy } from './docs.ts'
+import { docsPage, docsPolicy, readBundle } from './docs.ts'
 import { openApi } from './openapi.ts'
 import type { AppRoute, Route } from './route.ts'
+import { type StaticAnswer, staticAnswer } from './static-answer.ts'
 
-/** Answers /openapi.json and /docs; both are made once, when first asked for. */
-export function createReference(deps: AppDeps, v1: readonly Route[], app: readonly AppRoute[]) {
-  let made: { json: string; page: string } | undefined
-  const policy = docsPolicy()
+type Page = (ctx: Koa.Context) => Promise<void>
 
-  function make() {
-    const document = openApi(v1, app, deps.config.PUBLIC_URL ?? '/')
-    return { json: JSON.stringify(document), page: docsPage(document) }
+const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
+
+/** /openapi.json, /docs and the script of /docs, made when first asked for. @returns what answers a path, if anything. */
+export function createReference(
+  { config: { PUBLIC_URL } }: AppDeps,
+  v1: readonly Route[],
+  app: readonly AppRoute[],
+): (path: string) => Page | undefined {
+  const document = once(() =>
+    staticAnswer(JSON.stringify(openApi(v1, app, PUBLIC_URL ?? '/')), { type: 'application/json' }),
+  )
+  const script = once(async () =>
+    staticAnswer(await readBundle(), { type: 'text/javascript', immutable: true }),
+  )
+  const page = once(async () =>
+    staticAnswer(docsPage('agx API', scriptPath(await script())), { type: 'text/html' }),
+  )
+  const policy = docsPolicy(PUBLIC_URL)
+  const pages = new Map<string, Page>([
+    ['/openapi.json', async (ctx) => (await document()).send(ctx)],
+    [
+      '/docs',
+      async (ctx) => {
+        ctx.set('Content-Security-Policy', policy)
+        ctx.set('Referrer-Policy', 'no-referrer')
+        const html = await page()
+        html.send(ctx)
+      },
+    ],
+  ])
+
+  /** Only under its current hash: another is of another version, and must not be cached as this one. */
+  async function answerScript(ctx: Koa.Context): Promise<void> {
+    const current = await script()
+    if (ctx.path !== scriptPath(current)) throw new AppError('not_found', 'there is no such path')
+    current.send(ctx)
   }
 
-  return {
-    json(ctx: Koa.Context): void {
-      made ??= make()
-      ctx.type = 'application/json'
-      ctx.body = made.json
-    },
-    page(ctx: Koa.Context): void {
-      made ??= make()
-      ctx.type = 'text/html'
-      ctx.set('Content-Security-Policy', policy)
-      ctx.set('X-Content-Type-Options', 'nosniff')
-      ctx.body = made.page
-    },
+  return (path) => pages.get(path) ?? (SCRIPT.test(path) ? answerScript : undefined)
+}
+
+const scriptPath = ({ hash }: StaticAnswer) => `/docs/scalar-${hash}.js`
+
+/** The result of the first call, for all; a failure is not kept. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((error) => {
+      made = undefined
+      throw error
+    })
+    return made
   }
 }

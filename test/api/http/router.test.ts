@@ -32,6 +32,26 @@ describe('finding a route', () => {
     )
   })
 
+  it('names an enumerated segment with another value, whatever the method', () => {
+    const router = new Router<string>()
+    router.add('GET', '/{kind}/{id}/{part}', 'part', { kind: ['a', 'b'], part: ['x'] })
+    router.add('GET', '/a/{id}/log', 'log')
+    const at = (method: string, path: string) => {
+      const match = router.match(method, path)
+      return match?.found ? match.value : match
+    }
+    assert.equal(at('GET', '/b/1/x'), 'part')
+    assert.equal(at('GET', '/a/1/log'), 'log')
+    for (const method of ['GET', 'PUT']) {
+      assert.deepEqual(at(method, '/c/1/x'), {
+        found: false,
+        unknown: { name: 'kind', accepted: ['a', 'b'] },
+      })
+      assert.deepEqual(at(method, '/b/1/log'), { found: false, unknown: { name: 'part', accepted: ['x'] } })
+    }
+    assert.deepEqual(at('PUT', '/b/1/x'), { found: false, allowed: ['GET'] })
+  })
+
   it('gives a parameter exactly what was encoded into it', () => {
     const router = new Router<string>()
     router.add('GET', '/x/{name}', '')

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type Koa from 'koa'
+
+/**
+ * A response that never changes while the process runs: compressed once, with an ETag of its content. Browsers keep it
+ * for a year if its path holds the hash of its content (`immutable`), else they ask whether it has changed.
+ */
+export interface StaticAnswer {
+  hash: string
+  /** Answers 200, or 304 if the client has the content. */
+  send(ctx: Koa.Context): void
+}
+
+export async function staticAnswer(
+  content: string | Buffer,
+  { type, immutable = false }: { type: string; immutable?: boolean },
+): Promise<StaticAnswer> {
+  const identity = Buffer.from(content)
+  const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22)
+  const encodings = { br: await toBrotli(identity), gzip: await promisify(gzip)(identity), identity }
+  return {
+    hash,
+    send(ctx) {
+      const encoding = PREFERENCE.find((one) => ctx.acceptsEncodings(one)) ?? 'identity'
+      ctx.set('Vary', 'Accept-Encoding')
+      ctx.set('Cache-Control', immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
+      ctx.set('X-Content-Type-Options', 'nosniff')
+      // Each encoding is a representation of its own.
+      ctx.set('ETag', `"${hash}-${encoding}"`)
+      ctx.status = 200
+      if (ctx.fresh) {
+        ctx.status = 304
+        return
+      }
+      if (encoding !== 'identity') ctx.set('Content-Encoding', encoding)
+      ctx.type = type
+      ctx.body = encodings[encoding]
+    },
+  }
+}
+
+/** Browsers list gzip first, though they take both. */
+const PREFERENCE = ['br', 'gzip', 'identity'] as const
+
+/**
+ * Measured on the bundle of the reference (3.6 MB): quality 5 gives 906 KB in 0.2 s, 9 gives 876 KB in 0.7 s, the default
+ * 11 takes seconds; gzip gives 996 KB.
+ */
+const toBrotli = (content: Buffer) =>
+  promisify(brotliCompress)(content, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_SIZE_HINT]: content.length },
+  })
