@@ -132,9 +132,9 @@ const instant = (timeOfDay: string) =>
     .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 export const logQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
-  action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
-  source_ip: z.string().max(45).optional(),
+  status: z.enum(['Success', 'Failed', 'Blocked']).optional().describe('Entries with this status.'),
+  action: z.enum(['Created', 'Updated', 'Skipped']).optional().describe('Entries with this action.'),
+  source_ip: z.string().max(45).optional().describe('Entries from this IP address.'),
   from: instant('00:00:00.000')
     .optional()
     .meta({ description: 'The earliest time; a date is the start of the day in UTC.' }),

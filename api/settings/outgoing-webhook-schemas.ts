@@ -151,8 +151,8 @@ const STATUSES = ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancel
 
 export const deliveryQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(STATUSES).optional(),
-  event: z.string().max(130).optional(),
+  status: z.enum(STATUSES).optional().describe('Deliveries with this status.'),
+  event: z.string().max(130).optional().describe('Deliveries of this event.'),
 })
 
 export const deliverySchema = z

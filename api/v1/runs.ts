@@ -81,9 +81,9 @@ const query = z.strictObject({
   ...pageControls,
   order,
   count,
-  workflow_id: z.uuid().optional(),
-  record_id: z.uuid().optional(),
-  status: z.enum(STATUSES).optional(),
+  workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
+  record_id: z.uuid().optional().describe('Runs that this record started.'),
+  status: z.enum(STATUSES).optional().describe('Runs with this status.'),
 })
 
 const byId = z.object({ run_id: z.uuid() })

@@ -117,10 +117,14 @@ export const workflowRoutes: Route[] = [
     summary: 'List workflows',
     description: 'Newest first, without specs and definitions. `active=false` also lists drafts.',
     query: z.strictObject({
-      active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
-      status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
-      name: z.string().optional(),
-      q: z.string().max(200).optional(),
+      active: z
+        .stringbool({ truthy: ['true'], falsy: ['false'] })
+        .optional()
+        .describe('Whether the workflow is active.')
+        .meta({ type: 'boolean' }),
+      status: z.enum(['DRAFT', 'active', 'inactive']).optional().describe('Workflows with this status.'),
+      name: z.string().optional().describe('Workflows with exactly this name.'),
+      q: z.string().max(200).optional().describe('Text that the name or description contains.'),
       ...pageControls,
     }),
     response: { status: 200, schema: listEnvelope(summaryShape) },
