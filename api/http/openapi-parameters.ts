@@ -5,7 +5,7 @@ import { type AppRoute, isIdempotent, type Route } from './route.ts'
 export interface Parameter {
   name: string
   in: 'path' | 'query' | 'header'
-  required: boolean
+  required?: true
   description?: string
   style?: string
   explode?: boolean
@@ -29,7 +29,6 @@ const documentedQuery = (query: NonNullable<Route['query']>) => ('of' in query ?
 const IDEMPOTENCY_KEY: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
-  required: false,
   description:
     'A key chosen by the client. Within 24 hours, the same key and body return the stored response; 409 while the first request is in progress. Responses with 403, 404, 412, 422, 429 and 5xx are not stored.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
@@ -38,7 +37,6 @@ const IDEMPOTENCY_KEY: Parameter = {
 const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
-  required: false,
   description: 'The ETag that was read. 412 if the version has changed.',
   schema: { type: 'string' },
 }
@@ -46,7 +44,6 @@ const IF_MATCH: Parameter = {
 const PREFER: Parameter = {
   name: 'Prefer',
   in: 'header',
-  required: false,
   description: '`wait=N` waits at most N seconds (up to 30) for the end of the run.',
   schema: { type: 'string' },
 }
@@ -81,7 +78,7 @@ function queryParameters(schema: Json): Parameter[] {
     return {
       name,
       in: 'query',
-      required: required.includes(name),
+      ...(required.includes(name) ? { required: true as const } : {}),
       ...(typeof description === 'string' ? { description } : {}),
       ...styleOf(rest),
       schema: rest,

@@ -51,7 +51,7 @@ export const receiverOperation = {
     {
       name: 'webhook_id',
       in: 'path' as const,
-      required: true,
+      required: true as const,
       description: 'The id of the incoming webhook.',
       schema: { type: 'string', format: 'uuid' },
     },

@@ -75,15 +75,16 @@ export class Shapes {
   /** Components that differ between requests and responses, and those that refer to one. */
   private splitNames(): Set<string> {
     const { input, output } = this.definitions
-    const both = [...input.keys()].filter((name) => output.has(name))
-    const text = (io: Io, name: string) =>
-      JSON.stringify(this.definitions[io].get(name)).replaceAll(`${COMPONENTS}${io}:`, COMPONENTS)
-    const split = new Set(both.filter((name) => text('input', name) !== text('output', name)))
+    const text = (io: Io, schema: unknown) =>
+      JSON.stringify(schema).replaceAll(`"${COMPONENTS}${io}:`, `"${COMPONENTS}`)
+    const both = [...input]
+      .filter(([name]) => output.has(name))
+      .map(([name, schema]) => [name, text('input', schema), text('output', output.get(name))] as const)
+    const split = new Set(both.filter(([, sent, returned]) => sent !== returned).map(([name]) => name))
     for (let before = -1; before !== split.size; ) {
       before = split.size
-      for (const name of both)
-        if ([...split].some((other) => text('input', name).includes(`"${COMPONENTS}${other}"`)))
-          split.add(name)
+      for (const [name, sent] of both)
+        if ([...split].some((other) => sent.includes(`"${COMPONENTS}${other}"`))) split.add(name)
     }
     return split
   }
@@ -104,6 +105,8 @@ const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
       delete jsonSchema.additionalProperties
     // A default is what the service assumes in a request.
     if (io === 'output') delete jsonSchema.default
+    // Responses have recorded examples.
+    if (io === 'output') delete jsonSchema.examples
     if (def.type === 'nullable') flatten(jsonSchema)
     // Client generators make an untyped value of an object with alternatives. Its description states the rule.
     if (jsonSchema.properties && jsonSchema.anyOf) delete jsonSchema.anyOf

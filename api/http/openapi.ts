@@ -152,7 +152,11 @@ const FILE: Json = { type: 'string', contentMediaType: 'text/csv' }
 const fileBody = (type: string, limit = MAX_BODY) => ({
   required: true,
   content: {
-    [type]: { schema: FILE, 'x-max-bytes': limit, example: 'email,first_name\nann@example.com,Ann\n' },
+    [type]: {
+      schema: FILE,
+      'x-max-bytes': limit,
+      example: 'email,first_name\nann@example.com,Ann\nalan@,Alan\n',
+    },
   },
 })
 

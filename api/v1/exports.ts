@@ -138,7 +138,8 @@ export const exportRoutes: Route[] = [
     response: { status: 201, schema: exportSchema },
     example: {
       entity: 'contacts',
-      query: { 'lifecycle_stage[in]': 'customer,evangelist', sort: 'email', order: 'asc' },
+      query: { 'email[contains]': 'example.com', sort: 'email', order: 'asc' },
+      fields: ['email', 'first_name'],
     },
     handler: async ({ body, caller, tenant }) => {
       requireScopes(caller, [`${body.entity}:read`])

@@ -108,7 +108,7 @@ export const importRoutes: Route[] = [
     params,
     body: startBody,
     response: shown,
-    example: { mapping: { 'E-Mail': 'email', Notes: null }, dry_run: true },
+    example: { mapping: { first_name: 'first_name' }, dry_run: false },
     handler: async (request) => {
       const row = await find(request, 'write')
       const { params, body = {}, caller, tenant } = request

@@ -13,14 +13,17 @@ const MAX_DOCUMENT = 560_000
 describe('/openapi.json', () => {
   const suite = withApi()
 
-  it('stays small, and gives every operation an id, a summary and a tag', async () => {
+  it('stays small, and gives every operation an id, a summary, a tag and an example', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const bytes = Buffer.byteLength(JSON.stringify(body))
     assert.ok(bytes < MAX_DOCUMENT, `${bytes} bytes`)
     for (const methods of Object.values<Record<string, Json>>(body.paths))
-      for (const { operationId, summary, tags } of Object.values(methods)) {
+      for (const { operationId, summary, tags, responses } of Object.values(methods)) {
         assert.ok(operationId && summary && tags.length === 1, operationId)
         assert.ok(summary.length <= 60 && !summary.endsWith('.'), summary)
+        const [success] = Object.entries<Json>(responses).filter(([status]) => status.startsWith('2'))
+        for (const media of Object.values<Json>(success![1].content))
+          assert.ok(media.example ?? media.examples, `${operationId} has no example`)
       }
   })
 
@@ -166,9 +169,10 @@ describe('/openapi.json', () => {
       assert.deepEqual(json(post.responses[201]), shape(name))
       assert.equal((json(post.requestBody) as { $ref: string }).$ref, shape(`${name}Create`).$ref)
       assert.equal((json(patch.requestBody) as { $ref: string }).$ref, shape(`${name}Update`).$ref)
-      const { properties, examples } = body.components.schemas[name]
+      const { properties } = body.components.schemas[name]
       for (const field of Object.keys(fields)) assert.ok(properties[field], field)
-      recordSchema(entity).strict().parse(examples[0])
+      const [shown] = Object.values<Json>(get.responses[200].content['application/json'].examples)
+      recordSchema(entity).strict().parse(resolve(body, shown!).value)
       createSchema(entity).parse(example)
     }
   })

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { z } from 'zod'
+import { type OpenApi, type Operation, openApi } from '../../../api/http/openapi.ts'
+import { appRoutes } from '../../../api/settings/route-table.ts'
+import { routes } from '../../../api/v1/route-table.ts'
+import { createUser } from '../../../db/access/users.ts'
+import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
+import type { Answer } from '../../support/api.ts'
+import { createNormalizer } from '../../support/normalize.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { withApi } from '../../support/with-api.ts'
+import { startWorker, type TestWorker } from '../../support/worker.ts'
+
+/** RECORD_EXAMPLES=1 writes the file that the test otherwise compares with. */
+const FILE = new URL('../../../api/http/openapi-examples.json', import.meta.url)
+const RECEIVER = 'receiveWebhook'
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+type Json = Record<string, any>
+
+interface Call {
+  params?: Record<string, string>
+  query?: string
+  /** Default: the example of the document. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+const document: OpenApi = openApi(routes, appRoutes, '/')
+const operations = new Map<string, { method: string; path: string; operation: Operation }>(
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [
+      operation.operationId,
+      { method: method.toUpperCase(), path, operation },
+    ]),
+  ),
+)
+const title = (name: string) => name[0]!.toUpperCase() + name.slice(1)
+
+describe('the example responses of the document', function () {
+  this.timeout(60_000)
+  const suite = withApi({ ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  let worker: TestWorker | undefined
+  let receiver: Receiver
+  let session: Record<string, string> = {}
+  const answers: Record<string, unknown> = {}
+  const normalize = createNormalizer()
+
+  before(async () => {
+    receiver = await startReceiver()
+  })
+  after(async () => {
+    await worker?.stop()
+    receiver?.close()
+  })
+
+  /** Calls an operation with the example of its request. */
+  async function call(id: string, { params = {}, query = '', body, headers = {} }: Call = {}): Promise<Json> {
+    const { method, path, operation } = operations.get(id)!
+    const [type, media] =
+      Object.entries((operation.requestBody?.content ?? {}) as Record<string, Json>)[0] ?? []
+    const sent = body === undefined ? media?.example : body
+    const isSession = path.startsWith('/app')
+    const answer: Answer = await suite.api.request(
+      method,
+      path.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? assert.fail(`${id} needs ${name}`)) + query,
+      {
+        ...(sent === undefined ? {} : { body: sent }),
+        ...(isSession || id === RECEIVER ? { key: null } : {}),
+        headers: { ...(type ? { 'Content-Type': type } : {}), ...(isSession ? session : {}), ...headers },
+      },
+    )
+    const expected = Object.keys(operation.responses).find((status) => status.startsWith('2'))
+    assert.equal(String(answer.status), expected, `${id}: ${JSON.stringify(answer.body)}`)
+    if (id === 'signIn')
+      session = {
+        Cookie: answer.headers.get('set-cookie')!.split(';')[0]!,
+        'X-CSRF-Token': answer.body.csrf_token,
+      }
+    return answer.body
+  }
+
+  /** The same; its answer is the example. */
+  async function example(id: string, options: Call = {}): Promise<Json> {
+    const answer = await call(id, options)
+    assert.ok(!(id in answers), `${id} is called twice`)
+    answers[id] = normalize(shortened(answer))
+    return answer
+  }
+
+  async function until(id: string, options: Call, isThere: (answer: Json) => boolean): Promise<void> {
+    for (let i = 0; i < 400; i++) {
+      if (isThere(await call(id, options))) return
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+    assert.fail(`${id} did not get there`)
+  }
+
+  it('are what a running API answers to the example requests', async () => {
+    await account()
+    const contact = await records()
+    await customFields()
+    await keys()
+    const workflow = await workflows()
+    await incoming(workflow)
+    const task = await outgoing()
+    const imported = await files()
+    worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
+    await runs(workflow)
+    await filesDone(imported)
+    await deliveries(task)
+    await example('deleteContact', { params: { entity_id: contact } })
+    await example('deleteOutgoingWebhook', { params: { webhook_id: outgoingId } })
+    await example('updateOrganization')
+    await example('signOut')
+
+    assert.deepEqual(Object.keys(answers).sort(), [...operations.keys()].sort(), 'every operation was called')
+    const { [RECEIVER]: received, ...recorded } = answers
+    const [, shown] = Object.entries<Json>(operations.get(RECEIVER)!.operation.responses)[0]!
+    assert.deepEqual(Object.keys(received as object), Object.keys(shown.content['application/json'].example))
+    if (process.env.RECORD_EXAMPLES) writeFileSync(FILE, `${JSON.stringify(recorded, null, 2)}\n`)
+    const stored = JSON.parse(readFileSync(FILE, 'utf8'))
+    for (const [id, answer] of Object.entries(recorded))
+      assert.deepEqual(answer, stored[id], `${id}: record the examples again with RECORD_EXAMPLES=1`)
+    assert.deepEqual(Object.keys(stored).sort(), Object.keys(recorded).sort())
+  })
+
+  it('fit their schemas', () => {
+    const $defs = JSON.parse(
+      JSON.stringify(document.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+    )
+    let checked = 0
+    for (const { operation } of operations.values())
+      for (const response of Object.values<Json>(operation.responses))
+        for (const [type, { schema, example: own, examples }] of Object.entries<Json>(
+          response.content ?? {},
+        )) {
+          if (type !== 'application/json') continue
+          const reference = examples?.response.$ref.split('/').at(-1)
+          const value = own ?? (document.components.examples[reference] as Json).value
+          const local = JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/'))
+          const issues = z.fromJSONSchema({ ...local, $defs }).safeParse(value).error?.issues ?? []
+          assert.deepEqual(issues, [], operation.operationId)
+          checked++
+        }
+    assert.ok(checked >= operations.size - 2, `${checked} were checked`)
+  })
+
+  async function account() {
+    await createUser(suite.db.system, {
+      ...{ email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' },
+      ...{ organizationId: suite.api.organizationId, role: 'owner' },
+    })
+    await example('signIn')
+    for (const id of ['getSession', 'getOrganization', 'getMe', 'listScopes', 'listUsers', 'listEvents'])
+      await example(id)
+    for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)
+    await example('getNodeType', { params: { node_type: 'delay' } })
+  }
+
+  /** @returns the id of the contact. */
+  async function records(): Promise<string> {
+    const ids: Record<string, string> = {}
+    for (const entity of entityNames) {
+      const kind = title(entities[entity].object)
+      const kinds = title(entity)
+      const { id } = await example(`create${kind}`)
+      ids[entity] = id
+      const params = { entity_id: id }
+      await example(`get${kind}`, { params })
+      await example(`list${kinds}`, { query: '?limit=1' })
+      await example(`update${kind}`, { params })
+      await example(`get${kind}Schema`)
+      const { results } = await example(`batch${kinds}`)
+      await example(`merge${kind}`, { params, body: { from: results[0].id } })
+      if (entity === 'contacts') await call('deleteContact', { params })
+      else await example(`delete${kind}`, { params })
+      await example(`restore${kind}`, { params })
+    }
+    const params = {
+      entity: 'contacts',
+      entity_id: ids.contacts!,
+      target: 'companies',
+      target_id: ids.companies!,
+    }
+    await example('createAssociation', { params })
+    await example('listAssociatedRecords', { params })
+    await example('deleteAssociation', { params })
+    await example('listRecordHistory', { params, query: '?limit=1' })
+    return ids.contacts!
+  }
+
+  async function customFields() {
+    const params = { entity: 'contacts', name: 'tier' }
+    await example('createCustomField', { params })
+    await example('getCustomField', { params })
+    await example('listCustomFields', { params })
+    await example('updateCustomField', { params })
+    await example('deleteCustomField', { params })
+  }
+
+  async function keys() {
+    const { id } = await example('createKey')
+    const params = { key_id: id }
+    await example('getKey', { params })
+    await example('listKeys', { query: '?limit=1' })
+    await example('updateKey', { params })
+    await example('rotateKey', { params })
+    await example('revokeKey', { params })
+  }
+
+  /** @returns the id of an active workflow. */
+  async function workflows(): Promise<string> {
+    await example('validateWorkflow')
+    const { workflow_id, spec } = await example('createWorkflow')
+    const params = { workflow_id }
+    await example('getWorkflow', { params })
+    await example('listWorkflows')
+    await example('updateWorkflow', { params })
+    await example('activateWorkflow', { params })
+    await example('deactivateWorkflow', { params })
+    await example('deleteWorkflow', { params })
+    const welcome = await call('createWorkflow', { body: { name: 'Welcome', spec } })
+    const { run_id } = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
+    await example('cancelRun', { params: { run_id } })
+    return welcome.workflow_id
+  }
+
+  async function incoming(workflow_id: string) {
+    await example('listIncomingWebhooks', { query: '?limit=1' })
+    const { id, secret } = await example('createIncomingWebhook')
+    const params = { webhook_id: id }
+    await example('getIncomingWebhook', { params })
+    await example('testIncomingWebhook', { params })
+    await example(RECEIVER, { params, headers: { 'X-Webhook-Secret': secret } })
+    const { data } = await example('listIncomingWebhookLogs', { params })
+    await example('getIncomingWebhookLog', { params: { ...params, log_id: data[0].id } })
+    await example('updateIncomingWebhook', { params })
+    await call('updateIncomingWebhook', {
+      params,
+      body: { workflow_id, workflow_inputs: { email: 'payload.email' } },
+    })
+    await example('deactivateIncomingWebhook', { params })
+    await example('activateIncomingWebhook', { params })
+    await example('rotateIncomingWebhookSecret', { params })
+    await example('deleteIncomingWebhook', { params })
+  }
+
+  let outgoingId = ''
+
+  /** @returns the id of a task; completing it is delivered. */
+  async function outgoing(): Promise<string> {
+    const { id } = await example('createOutgoingWebhook')
+    outgoingId = id
+    const params = { webhook_id: id }
+    await example('getOutgoingWebhook', { params })
+    await example('listOutgoingWebhooks', { query: '?limit=1' })
+    await example('updateOutgoingWebhook', { params })
+    await example('deactivateOutgoingWebhook', { params })
+    await example('activateOutgoingWebhook', { params })
+    await example('rotateOutgoingWebhookSecret', { params })
+    const test = await example('testOutgoingWebhook', { params })
+    await example('cancelDelivery', { params: { delivery_id: test.id } })
+    await call('updateOutgoingWebhook', {
+      params,
+      body: { url: receiver.url, events: ['task.completed'], retry_schedule: [3_600] },
+    })
+    return (await call('createTask')).id
+  }
+
+  /** @returns the ids of an import and an export that are queued. */
+  async function files() {
+    const { id: import_id } = await example('createImport')
+    const params = { import_id }
+    await example('uploadImportFile', { params })
+    await example('startImport', { params })
+    await example('stopImport', { params })
+    await example('resumeImport', { params })
+    const { id: export_id } = await example('createExport')
+    return { import_id, export_id }
+  }
+
+  async function filesDone(params: { import_id: string; export_id: string }) {
+    await until('getImport', { params }, ({ status }) => status === 'completed')
+    await example('getImport', { params })
+    await example('listImports', { query: '?limit=1' })
+    await example('getImportErrors', { params })
+    await until('getExport', { params }, ({ status }) => status === 'completed')
+    await example('getExport', { params })
+    await example('listExports', { query: '?limit=1' })
+    await example('getExportFile', { params })
+  }
+
+  async function runs(workflow_id: string) {
+    const headers = { Prefer: 'wait=30' }
+    const { run_id } = await example('runWorkflowByName', { headers })
+    await example('runWorkflow', { params: { workflow_id }, headers })
+    await example('getRun', { params: { run_id } })
+    await example('listRuns', { query: '?limit=1' })
+    await example('testNode')
+  }
+
+  async function deliveries(task: string) {
+    const params = { webhook_id: outgoingId }
+    receiver.behave(503)
+    await call('updateTask', { params: { entity_id: task }, body: { status: 'done' } })
+    const list: Call = { params, query: '?limit=1&event=task.completed' }
+    await until('listDeliveries', list, ({ data }) => data[0]?.attempt_count === 1 && data[0].next_attempt_at)
+    const delivery_id = (await example('listDeliveries', list)).data[0].id
+    await example('retryDelivery', { params: { delivery_id } })
+    await until('getDelivery', { params: { delivery_id } }, ({ status }) => status === 'succeeded')
+    await example('getDelivery', { params: { delivery_id } })
+    await example('resendDelivery', { params: { delivery_id } })
+  }
+})
+
+/** Long lists of objects are cut to their first item, JSON Schemas to their first properties, files to their first lines. */
+function shortened(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const isLong = value.length > 3 && typeof value[0] === 'object'
+    return value.slice(0, isLong ? 1 : value.length).map(shortened)
+  }
+  if (typeof value === 'string') return value.split('\r\n').slice(0, 3).join('\r\n')
+  if (typeof value !== 'object' || value === null) return value
+  const { $schema, type, properties } = value as Json
+  if ($schema)
+    return { $schema, type, properties: Object.fromEntries(Object.entries(properties).slice(0, 3)) }
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member)]))
+}
