@@ -40,7 +40,17 @@ export class Shapes {
   /** The reference to the schema of a response; `name` is for a schema without an id. */
   answer(source: z.ZodType, name: string): Reference {
     const schema = this.of(source, 'output')
-    return isReference(schema) ? { $ref: schema.$ref } : this.define(name, schema, 'output')
+    if (isReference(schema)) return { $ref: schema.$ref }
+    if (Array.isArray(schema.anyOf)) schema.anyOf = schema.anyOf.map((one) => this.alternative(one))
+    return this.define(name, schema, 'output')
+  }
+
+  /** An alternative without an id is named after its `object`: client generators need a name. */
+  private alternative(schema: Json): Json {
+    const { object } = (schema.properties ?? {}) as { object?: { const?: string } }
+    if (!object?.const) return schema
+    const words = object.const.split('_').map((word) => word[0]!.toUpperCase() + word.slice(1))
+    return this.define(words.join(''), schema, 'output')
   }
 
   /** Gives every component its final name, in `document` too. @returns the document and its components. */
