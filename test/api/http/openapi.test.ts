@@ -198,6 +198,39 @@ describe('/openapi.json', () => {
     }
   })
 
+  it('makes members with defaults optional in requests, and certain in responses', async () => {
+    const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const bodies = Object.values<Record<string, Json>>(body.paths).flatMap((methods) =>
+      Object.values(methods).flatMap(
+        ({ requestBody }) => requestBody?.content['application/json']?.schema ?? [],
+      ),
+    )
+    let defaults = 0
+    const seen = new Set<Json>()
+    const look = (part: Json) => {
+      const schema = resolve(body, part)
+      if (seen.has(schema)) return
+      seen.add(schema)
+      for (const [name, property] of Object.entries<Json>(schema.properties ?? {}))
+        if (property.default !== undefined) {
+          assert.ok(!schema.required?.includes(name), `${name} is required in ${JSON.stringify(schema)}`)
+          defaults++
+        }
+      const parts = [
+        schema.properties ?? {},
+        schema.anyOf ?? [],
+        schema.oneOf ?? [],
+        schema.items ? [schema.items] : [],
+      ]
+      for (const one of parts.flatMap((inner) => Object.values<Json>(inner))) look(one)
+    }
+    bodies.forEach(look)
+    assert.ok(defaults > 20, `${defaults} defaults`)
+    const { schemas } = body.components
+    assert.ok(schemas.HmacVerification.required.includes('algorithm'))
+    assert.ok(!schemas.HmacVerificationInput.required.includes('algorithm'))
+  })
+
   it('declares each filter with its type and its operators', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     for (const entity of entityNames) {
