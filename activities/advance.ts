@@ -8,7 +8,6 @@ import { hasOwned, lockRun, recordSegment, rewind } from '../db/runs/state.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
-import { NeedsSavepoints } from './light-node.ts'
 import type { Plans } from './plans.ts'
 import { runEvent } from './run-event.ts'
 import { Segment } from './segment.ts'
@@ -30,14 +29,8 @@ export function createAdvance(deps: AdvanceDeps) {
     const log = deps.log.child({ organization_id: input.organization_id, run_id: input.run_id })
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
-    const perform = (savepoints: boolean) =>
-      transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId, savepoints))
     try {
-      // Nearly every node succeeds, and savepoints would double what each of them costs.
-      return await perform(false).catch((error) => {
-        if (!(error instanceof NeedsSavepoints)) throw error
-        return perform(true)
-      })
+      return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
     } catch (error) {
       // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
       if (!isRefusal(error)) throw error
@@ -52,7 +45,6 @@ async function oneSegment(
   { plans, records, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
-  savepoints: boolean,
 ): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
@@ -60,7 +52,7 @@ async function oneSegment(
   const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is made now, so that it comes before what the nodes raise.
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
-  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log, savepoints })
+  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log })
   await segment.perform()
   const { answer, nodes, events, end } = segment.result()
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []

@@ -17,16 +17,11 @@ export interface LightNodeOptions {
   raise(event: NewEvent): void
   recordsOf: RecordsOf
   log: Logger
-  /** Whether each node is undone alone when it fails, by a savepoint; else the segment must be done again with them. */
-  savepoints: boolean
 }
 
-/** Without savepoints a node failed that may have written something. */
-export class NeedsSavepoints extends Error {}
-
 /**
- * Runs a pure, read or write node within its segment's transaction; one that fails leaves nothing behind. Throws
- * NeedsSavepoints.
+ * Runs a pure, read or write node within its segment's transaction. One that reads or writes runs in a savepoint: when
+ * it fails, what it wrote is undone, and a statement that PostgreSQL refused does not break the transaction.
  */
 export async function runLightNode(
   options: LightNodeOptions,
@@ -34,24 +29,18 @@ export async function runLightNode(
   scope: Scope,
 ): Promise<Outcome> {
   if (node.effect === 'pure') return executeIn(options.tx, options, node, scope)
-  if (!options.savepoints) {
-    const outcome = await executeIn(options.tx, options, node, scope)
-    if (outcome.status === 'failed') throw new NeedsSavepoints()
-    return outcome
-  }
-  let failed: Outcome | undefined
-  try {
-    return await savepoint(options.tx, async (tx) => {
-      const outcome = await executeIn(tx, options, node, scope)
-      if (outcome.status !== 'failed') return outcome
-      failed = outcome
-      throw new Error('rolled back')
-    })
-  } catch (error) {
-    if (failed) return failed
-    throw error
-  }
+  let outcome: Outcome | undefined
+  await savepoint(options.tx, async (tx) => {
+    outcome = await executeIn(tx, options, node, scope)
+    if (outcome.status === 'failed') throw new Undo()
+  }).catch((error: unknown) => {
+    if (!(error instanceof Undo)) throw error
+  })
+  return outcome!
 }
+
+/** Makes the savepoint undo what a failed node wrote. */
+class Undo extends Error {}
 
 async function executeIn(
   tx: Tenant,
