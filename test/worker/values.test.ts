@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createHttp, type HttpClient } from '../../activities/effects/http.ts'
+import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'

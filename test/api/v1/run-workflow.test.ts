@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createHttp, type HttpClient } from '../../../activities/effects/http.ts'
+import { createHttp, type HttpClient } from '../../../activities/http/client.ts'
 import { createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'

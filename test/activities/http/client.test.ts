@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createHttp } from '../../../activities/effects/http.ts'
+import { createHttp } from '../../../activities/http/client.ts'
 import { EgressPolicy } from '../../../db/egress.ts'
 import { NodeError } from '../../../workflows/nodes/define.ts'
 
