@@ -5,7 +5,7 @@ import { checkShape, saidOf } from '../workflows/definition/config.ts'
 import { render, type Scope } from '../workflows/expressions/liquid.ts'
 import type { RunError } from '../workflows/interpret/run-state.ts'
 import { type NodeContext, NodeError, type NodeType } from '../workflows/nodes/define.ts'
-import { findNodeType, handlesOf } from '../workflows/nodes/index.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
 import { masked } from './mask.ts'
 import { capped, requireRoom, storable } from './storable.ts'
 
@@ -68,7 +68,7 @@ export function typeOf(name: string): NodeType {
 }
 
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
-  handlesOf(type, config)[0]?.name ?? 'success'
+  type.handles(config)[0]?.name ?? 'success'
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const said = checkShape(type.config, rendered).flatMap((issue) => saidOf(issue, type.type))

@@ -16,15 +16,12 @@ export interface ActivityDeps {
   records: RecordsOf
 }
 
-/** All activities of runs by name: `advance`, the test of a node, and each node type that is, or may be, external. */
+/** All activities of runs by name: `advance`, the test of a node, and each node type, for its config may make it external. */
 export function createActivities(dependencies: ActivityDeps) {
   const deps = { ...dependencies, plans: new Plans() }
   const runNode = createRunNode(deps)
-  const external = Object.values(nodeTypes).filter(
-    ({ effect }) => effect === 'external' || typeof effect === 'function',
-  )
   return {
-    ...Object.fromEntries(external.map(({ type }) => [type, runNode])),
+    ...Object.fromEntries(Object.keys(nodeTypes).map((type) => [type, runNode])),
     advance: createAdvance(deps),
     testOneNode: createTestNode(deps),
   }

@@ -39,7 +39,7 @@ export function createTestNode(deps: TestNodeDeps) {
       if (!state || !node) return 'lost'
       if (state.run.status !== 'queued' && state.run.status !== 'running') return state.run.status
       const type = typeOf(node.node_type)
-      const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
+      const effect = type.effectClass(node.config)
       const told = new NodeLog()
       const run = (tx: Tenant | undefined) =>
         runOnce(

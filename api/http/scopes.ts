@@ -1,4 +1,4 @@
-import { allows, type Scope } from '../../db/access/scopes.ts'
+import { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 import { AppError } from '../../db/errors.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
@@ -16,6 +16,13 @@ export interface Caller {
     timezone: string
   }
   scopes: ReadonlySet<Scope>
+}
+
+/** A scope by its name. Throws where there is no such scope, so that a misspelt one lets nobody in. */
+export function scopeNamed(name: string): Scope {
+  const scope = SCOPES.find((known) => known === name)
+  if (!scope) throw new Error(`there is no scope ${name}`)
+  return scope
 }
 
 /** Throws `insufficient_scope` naming the first of `needed` that the caller lacks. */

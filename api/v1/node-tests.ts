@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
-import { entities, entityNamed, entityNames } from '../../db/records/model/kinds/index.ts'
-import { referencesOf } from '../../db/records/references.ts'
 import { createNodeTest } from '../../db/runs/runs.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
-import type { NodeType } from '../../workflows/nodes/define.ts'
 import { type Route, route } from '../http/route.ts'
-import { requireScopes, type Scope } from '../http/scopes.ts'
+import { requireScopes, scopeNamed } from '../http/scopes.ts'
+import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
 
 /** The test itself may take a minute; a caller that waits longer finds something else wrong. */
@@ -74,8 +72,8 @@ export const nodeTestRoutes: Route[] = [
     handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
       const { node_type, config, confirm } = body
       const type = requireNodeType(node_type)
-      const effect = typeof type.effect === 'function' ? type.effect(config) : type.effect
-      requireScopes(caller, recordScopes(type, effect, config))
+      const effect = type.effectClass(config)
+      requireScopes(caller, type.scopes(config, catalogue).map(scopeNamed))
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()
@@ -129,29 +127,3 @@ function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
     throw invalid([{ loc: ['body', 'inputs', 'inputs'], msg: 'must be an object', type: 'type_error' }])
   return { ...Object.fromEntries(roots), inputs: { ...others, ...inputs } }
 }
-
-/** Which records the node would touch; where a placeholder decides, every kind that it could be. */
-function recordScopes(type: NodeType, effect: string, config: Record<string, unknown>): Scope[] {
-  if (type.category !== 'records') return []
-  const { entity, target, fields } = config
-  const level = effect === 'read' ? 'read' : 'write'
-  const named = [entity, target, ...linkedBy(entity, fields)].filter((name) => name !== undefined)
-  const open = named.some((name) => typeof name !== 'string' || name.includes('{{'))
-  const kinds = open ? entityNames : named.flatMap((name) => entityNamed(String(name)) ?? [])
-  return [...new Set(kinds)].map((kind) => `${kind}:${level}` as const)
-}
-
-/** The kinds that the fields of a record would link it with. */
-function linkedBy(entity: unknown, fields: unknown): unknown[] {
-  if (!isObject(fields)) return [fields]
-  const { associations = [] } = fields
-  const kind = entityNamed(String(entity))
-  const references = kind ? referencesOf(entities[kind]).filter(([name]) => Object.hasOwn(fields, name)) : []
-  return [
-    ...references.map(([, { to }]) => to),
-    ...[associations].flat().map((one) => (isObject(one) ? one.object : one)),
-  ]
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

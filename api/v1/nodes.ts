@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { notFound } from '../../db/errors.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
-import { findNodeType, handlesOf, nodeTypes } from '../../workflows/nodes/index.ts'
+import { findNodeType, nodeTypes } from '../../workflows/nodes/index.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
@@ -97,12 +97,12 @@ export function requireNodeType(name: string): NodeType {
 }
 
 function present(type: NodeType) {
-  const { category, title, description, effect, example } = type
+  const { category, title, description, example } = type
   return {
     object: 'node_type' as const,
     node_type: type.type,
     ...{ category, title, description },
-    effect: typeof effect === 'function' ? effect(example.config) : effect,
-    output_handles: handlesOf(type, example.config),
+    effect: type.effectClass(example.config),
+    output_handles: type.handles(example.config),
   }
 }

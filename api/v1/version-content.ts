@@ -4,7 +4,7 @@ import { compile } from '../../workflows/definition/compile.ts'
 import { MAX_SPEC_BYTES } from '../../workflows/definition/parse.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
-import { validationContext } from './validation-context.ts'
+import { catalogue } from './catalogue.ts'
 
 /** What a version is saved from: one of the two. */
 export interface Source {
@@ -16,8 +16,8 @@ export interface Source {
 export function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
   if (spec !== undefined && Buffer.byteLength(spec) > MAX_SPEC_BYTES)
     throw new AppError('payload_too_large', `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`)
-  const context = validationContext()
-  const validated = spec === undefined ? validateDefinition(definition, context) : validateSpec(spec, context)
+  const validated =
+    spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
   if (!validated.definition) {
     const { errors } = validated.result
     throw new AppError(

@@ -14,8 +14,8 @@ import { type Validated, validateDefinition, validateSpec } from '../../workflow
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { catalogue } from './catalogue.ts'
 import { tagged } from './record-shapes.ts'
-import { validationContext } from './validation-context.ts'
 import { checked, keepName, retitled, saidBy } from './version-content.ts'
 import {
   presentSummary,
@@ -65,12 +65,11 @@ export const workflowRoutes: Route[] = [
     example: { spec: example },
     handler: async ({ body }) => {
       const both = body.spec !== undefined && body.definition !== undefined
-      const context = validationContext()
       const results = [
-        ...(body.spec === undefined ? [] : [from('spec', validateSpec(body.spec, context), both)]),
+        ...(body.spec === undefined ? [] : [from('spec', validateSpec(body.spec, catalogue), both)]),
         ...(body.definition === undefined
           ? []
-          : [from('definition', validateDefinition(body.definition, context), both)]),
+          : [from('definition', validateDefinition(body.definition, catalogue), both)]),
       ]
       return {
         object: 'validation',

@@ -1,17 +1,17 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
-import { hasPlaceholder } from '../expressions/template.ts'
-import { findNodeType, handlesOf, nodeTypes } from '../nodes/index.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import type { ConfigProblem } from '../nodes/define.ts'
+import { findNodeType, nodeTypes } from '../nodes/index.ts'
 import { checkConfig, saidOf } from './config.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { failing, type Lowered } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import { cronProblems, isTimezone } from './schedule.ts'
-import type { Definition, EffectClass, NodeSpec } from './types.ts'
-import type { ValidationContext } from './validate.ts'
+import type { Definition, NodeSpec } from './types.ts'
 
 /** Types and configs, one node at a time. */
-export function checkNodes({ definition, nodePath }: Lowered, context: ValidationContext): Problem[] {
+export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalogue): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const path = nodePath(node.id)
     if (node.type === MISSING_TYPE) return []
@@ -26,27 +26,21 @@ export function checkNodes({ definition, nodePath }: Lowered, context: Validatio
           ...didYouMean(node.type, Object.keys(nodeTypes)),
         },
       ]
-    const shape = checkConfig(type.config, node.config)
-      .flatMap((issue) => saidOf(issue, node.type, [node.id]))
-      .map(
-        (said): Problem => ({
-          ...said,
-          code: 'invalid_config',
-          path: `${path}/config${pointer(...said.path)}`,
-          node_id: node.id,
-        }),
-      )
-    return [
-      ...shape,
-      ...checkAttempts(node, path),
-      ...(node.type === 'crm_manager' ? checkRecords(node, path, context) : []),
-    ]
+    const inConfig = (problem: ConfigProblem): Problem => ({
+      ...problem,
+      path: `${path}/config${pointer(...problem.path)}`,
+      node_id: node.id,
+    })
+    const shape = checkConfig(type.config, node.config).flatMap((issue) =>
+      saidOf(issue, node.type, [node.id]).map((said) => inConfig({ ...said, code: 'invalid_config' })),
+    )
+    return [...shape, ...checkAttempts(node, path), ...type.check(node.config, catalogue).map(inConfig)]
   })
 }
 
 /** Only what reaches outside is tried again, or takes long: the rest runs within the run's own transaction. */
 function checkAttempts(node: NodeSpec, path: string): Problem[] {
-  if (effectOf(node) === 'external') return []
+  if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
   return (['retry', 'timeout'] as const)
     .filter((member) => node[member] !== undefined)
     .map((member) => ({
@@ -56,11 +50,6 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
       node_id: node.id,
       atKey: true,
     }))
-}
-
-function effectOf(node: NodeSpec): EffectClass | undefined {
-  const effect = findNodeType(node.type)?.effect
-  return typeof effect === 'function' ? effect(node.config) : effect
 }
 
 /** Edges, reachability and circles. */
@@ -81,7 +70,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
         })
     const type = source && findNodeType(source.type)
     if (!type) continue
-    const handles = handlesOf(type, source.config).map(({ name }) => name)
+    const handles = type.handles(source.config).map(({ name }) => name)
     if (handles.includes(edge.handle)) continue
     problems.push({
       code: 'unknown_handle',
@@ -118,18 +107,17 @@ export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet
   const caught = failing(definition.edges)
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
-    const effect = effectOf(node)
+    const type = findNodeType(node.type)
     const handled = node.retry || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
-    if (effect === 'external' && !handled)
+    if (type?.effectClass(node.config) === 'external' && !handled)
       problems.push({
         code: 'side_effect_without_retry',
         message: `${node.id} can fail, and says neither how to retry nor what then`,
         hint: 'give it `retry`, or lead its `error` handle somewhere',
         ...where,
       })
-    const only = effect === 'read' || node.type === 'set_fields'
-    if (only && !read.has(node.id))
+    if (type?.outputOnly(node.config) && !read.has(node.id))
       problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
     return problems
   })
@@ -179,36 +167,3 @@ const scheduleProblems = ({ cron, timezone }: { cron: string; timezone: string }
         },
       ]),
 ]
-
-function checkRecords(node: NodeSpec, path: string, context: ValidationContext): Problem[] {
-  const { config } = node
-  const problems: Problem[] = []
-  const kind = (member: 'entity' | 'target') => {
-    const name = config[member]
-    if (typeof name !== 'string' || hasPlaceholder(name)) return undefined
-    if (Object.hasOwn(context.entities, name)) return context.entities[name]
-    problems.push({
-      code: 'unknown_entity',
-      message: `there is no kind of record ${name.slice(0, 100)}`,
-      path: `${path}/config/${member}`,
-      node_id: node.id,
-      ...didYouMean(name, Object.keys(context.entities)),
-    })
-    return undefined
-  }
-  const entity = kind('entity')
-  kind('target')
-  const { fields } = config
-  if (entity && typeof fields === 'object' && fields !== null && !Array.isArray(fields))
-    for (const name of Object.keys(fields))
-      if (!entity.writable.includes(name))
-        problems.push({
-          code: 'unknown_field',
-          message: `${String(config.entity)} have no field ${name.slice(0, 100)} that can be set`,
-          path: `${path}/config/fields${pointer(name)}`,
-          node_id: node.id,
-          atKey: true,
-          ...didYouMean(name, entity.writable),
-        })
-  return problems
-}

@@ -1,12 +1,12 @@
 import type { Reference } from '../expressions/references.ts'
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import { findNodeType } from '../nodes/index.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
-import { knownOutput } from './output-fields.ts'
 import type { NodeSpec } from './types.ts'
-import type { ValidationContext } from './validate.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
 /** Why a root that exists in the language has nothing in it here. */
@@ -22,7 +22,7 @@ const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 export function checkReferences(
   lowered: Lowered,
   graph: Graph,
-  context: ValidationContext,
+  catalogue: Catalogue,
 ): { problems: Problem[]; read: Set<string> } {
   const { definition } = lowered
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
@@ -80,7 +80,10 @@ export function checkReferences(
         message: `a node has ${NODE_MEMBERS.join(', ')}, not ${member}`,
         hint: `nodes.${name}.output.${member}`,
       }
-    const fields = member === 'output' && field !== undefined ? knownOutput(node, context) : undefined
+    const fields =
+      member === 'output' && field !== undefined
+        ? findNodeType(node.type)?.outputFields(node.config, catalogue)
+        : undefined
     if (field !== undefined && fields && !fields.includes(field) && !reference.optional)
       return {
         code: 'unknown_field',

@@ -1,10 +1,9 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import type { Definition, EffectClass, NodeSpec, Plan, PlanNode, RetryPolicy } from './types.ts'
+import type { Definition, NodeSpec, Plan, PlanNode, RetryPolicy, RetrySpec } from './types.ts'
 
-/** Attempts of a node that says nothing: an external one is tried three times, one inside the transaction once. */
-const DEFAULT_ATTEMPTS: Record<EffectClass, number> = { pure: 1, read: 1, write: 1, external: 3 }
-const DEFAULT_INTERVAL_MS = 1_000
+/** Where neither the node nor its type says otherwise. */
+const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
 const DEFAULT_MAX_INTERVAL_MS = 60_000
 const DEFAULT_TIMEOUT_MS = 30_000
 
@@ -41,17 +40,16 @@ export function compile(definition: Definition): Plan {
 function planNode(node: NodeSpec): PlanNode {
   const type = findNodeType(node.type)
   if (!type) throw new Error(`unknown node type ${node.type}`)
-  const effect = typeof type.effect === 'function' ? type.effect(node.config) : type.effect
   return {
     id: node.id,
     type: node.type,
     title: node.title ?? node.id,
-    effect,
+    effect: type.effectClass(node.config),
     config: node.config,
     ...(node.when === undefined ? {} : { when: node.when }),
     join: node.join ?? 'all',
     on_error: node.on_error ?? 'fail',
-    retry: retryPolicy(node, effect),
+    retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
     timeout_ms: node.timeout === undefined ? DEFAULT_TIMEOUT_MS : milliseconds(node.timeout),
     next: {},
     incoming: [],
@@ -59,13 +57,12 @@ function planNode(node: NodeSpec): PlanNode {
 }
 
 /** Temporal wants at least one attempt, intervals above zero, a coefficient of at least 1, and maximum ≥ initial. */
-function retryPolicy({ id, retry = {} }: NodeSpec, effect: EffectClass): RetryPolicy {
-  const initial =
-    retry.initial_interval === undefined ? DEFAULT_INTERVAL_MS : milliseconds(retry.initial_interval)
+function retryPolicy(id: string, retry: RetrySpec & typeof DEFAULT_RETRY): RetryPolicy {
+  const initial = milliseconds(retry.initial_interval)
   const policy = {
-    max_attempts: retry.max_attempts ?? DEFAULT_ATTEMPTS[effect],
+    max_attempts: retry.max_attempts,
     initial_interval_ms: initial,
-    backoff: retry.backoff ?? 2,
+    backoff: retry.backoff,
     max_interval_ms:
       retry.max_interval === undefined
         ? Math.max(initial, DEFAULT_MAX_INTERVAL_MS)

@@ -1,5 +1,4 @@
 import type { NodeType } from '../nodes/define.ts'
-import { handlesOf } from '../nodes/index.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
 /** What can be known about the order of a definition's nodes before it runs. */
@@ -39,7 +38,7 @@ export function graphOf(
     const node = nodes.get(id)!
     const type = typeOf(node)
     if (!type) return false
-    const names = handlesOf(type, node.config).map(({ name }) => name)
+    const names = type.handles(node.config).map(({ name }) => name)
     const onlyWay = names.filter((name) => name !== 'error').length === 1 && names[0] === handle
     return onlyWay && node.on_error !== 'end' && !out.get(id)?.some((edge) => edge.handle === 'error')
   }

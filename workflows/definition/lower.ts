@@ -1,4 +1,4 @@
-import { findNodeType, handlesOf } from '../nodes/index.ts'
+import { findNodeType } from '../nodes/index.ts'
 import { pointer } from './errors.ts'
 import type { Spec, SpecNode } from './schema.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
@@ -66,7 +66,7 @@ export function nodeSpec(id: string, node: Omit<SpecNode, 'next'>): NodeSpec {
 /** The handle by which a node leaves where none is named; empty where it has none, or is of an unknown type. */
 export function defaultHandle(type: string, config: Record<string, unknown>): string {
   const found = findNodeType(type)
-  return found ? (handlesOf(found, config)[0]?.name ?? '') : 'success'
+  return found ? (found.handles(config)[0]?.name ?? '') : 'success'
 }
 
 function edgesOf(id: string, node: SpecNode, following: string | undefined): [Edge, string][] {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { checkGraph, checkHabits, checkNodes, checkTrigger } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
@@ -11,11 +12,6 @@ import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
 
-/** What a definition may speak of outside of itself: the kinds of records, by plural name, with their fields. */
-export interface ValidationContext {
-  entities: Record<string, { readable: readonly string[]; writable: readonly string[] }>
-}
-
 export interface Validated {
   result: ValidationResult
   /** Present where the result is valid. */
@@ -26,7 +22,7 @@ export interface Validated {
 const MAX_FINDINGS = 200
 
 /** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
-export function validateSpec(yamlText: string, context: ValidationContext): Validated {
+export function validateSpec(yamlText: string, catalogue: Catalogue): Validated {
   const { value, problems, locate } = parseYaml(yamlText)
   const place = ({ line, column, ...problem }: Problem & { line?: number; column?: number }) =>
     finding(problem, line && column ? { line, column } : locate(problem.path, problem.atKey))
@@ -36,28 +32,28 @@ export function validateSpec(yamlText: string, context: ValidationContext): Vali
   const shape = schemaProblems(specSchema, value)
   const spec = salvage(specSchema, value)
   const lowered = spec && lowerSpec(spec)
-  const found = [...problems, ...shape, ...(lowered ? check(lowered, context) : [])]
+  const found = [...problems, ...shape, ...(lowered ? check(lowered, catalogue) : [])]
   return conclude(found.map(place), lowered?.definition)
 }
 
 /** Checks a raw definition, `{nodes, edges, trigger, inputs, outputs}`. Never throws. */
-export function validateDefinition(raw: unknown, context: ValidationContext): Validated {
+export function validateDefinition(raw: unknown, catalogue: Catalogue): Validated {
   const shape = schemaProblems(definitionSchema, raw)
   const parsed = salvage(definitionSchema, raw)
   const lowered = parsed && lowerRaw(parsed)
-  const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, context)] : [])]
+  const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : [])]
   return conclude(
     found.map((problem) => finding(problem)),
     lowered?.definition,
   )
 }
 
-function check(lowered: Lowered, context: ValidationContext): Problem[] {
+function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
-  const { problems, read } = checkReferences(lowered, graph, context)
+  const { problems, read } = checkReferences(lowered, graph, catalogue)
   return [
     ...checkTrigger(lowered.definition),
-    ...checkNodes(lowered, context),
+    ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
     ...problems,
     ...checkTypes(lowered),

@@ -42,6 +42,7 @@ export const apiRequest = defineNode({
     body: z.unknown().describe('Parsed where the answer says JSON, else text.'),
   }),
   handles: () => [{ name: 'success', description: 'The status is an expected one.' }],
+  retry: { max_attempts: 3 },
   example: {
     config: {
       method: 'POST',

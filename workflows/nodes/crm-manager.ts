@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import { defineNode, type RecordEffects } from './define.ts'
+import { didYouMean } from '../definition/errors.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { type Catalogue, kindNamed } from './catalogue.ts'
+import { type Authored, type ConfigProblem, defineNode, type RecordEffects } from './define.ts'
+import { isObject } from './fields.ts'
 
 const entity = z.string().min(1).describe('A kind of record, by its plural: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
@@ -7,7 +11,8 @@ const fields = z.record(z.string(), z.unknown()).describe('Field values, as POST
 const target = entity.describe('The kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
-const READS = new Set(['get', 'search', 'list_related'])
+const READS: unknown[] = ['get', 'search', 'list_related']
+const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
   z.strictObject({ operation: z.literal('create'), entity, fields }),
@@ -51,11 +56,16 @@ export const crmManager = defineNode({
   title: 'CRM records',
   description:
     'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`, where each related record has what its link says as `association`.',
-  effect: (config) =>
-    typeof config.operation === 'string' && READS.has(config.operation) ? 'read' : 'write',
+  effect: (config) => (reads(config) ? 'read' : 'write'),
   config: operations,
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'It is done.' }],
+  scopes(config, catalogue) {
+    const level = reads(config) ? 'read' : 'write'
+    return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
+  },
+  check,
+  outputFields,
   example: {
     config: {
       operation: 'upsert',
@@ -107,3 +117,72 @@ async function operate(
       return records.listRelated(config.entity, config.id, config.target, config.limit)
   }
 }
+
+/** The kinds of records that the node touches; where a placeholder decides, every kind. */
+function kindsOf({ entity, target, fields }: Authored, catalogue: Catalogue): string[] {
+  const named = [entity, target, ...linkedBy(entity, fields, catalogue)].filter((name) => name !== undefined)
+  const open = named.some((name) => typeof name !== 'string' || hasPlaceholder(name))
+  if (open) return Object.keys(catalogue.entities)
+  return [...new Set(named.flatMap((name) => kindNamed(catalogue, String(name)) ?? []))]
+}
+
+/** The kinds that `fields` would link the record with: by references and by `associations`. */
+function linkedBy(entity: unknown, fields: unknown, catalogue: Catalogue): unknown[] {
+  if (!isObject(fields)) return [fields]
+  const { associations = [] } = fields
+  const kind = kindNamed(catalogue, String(entity))
+  const references = kind === undefined ? {} : catalogue.entities[kind]!.references
+  return [
+    ...Object.keys(references)
+      .filter((name) => Object.hasOwn(fields, name))
+      .map((name) => references[name]),
+    ...[associations].flat().map((one) => (isObject(one) ? one.object : one)),
+  ]
+}
+
+/** Kinds that do not exist, and fields that cannot be set. */
+function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  for (const member of ['entity', 'target']) {
+    const name = config[member]
+    if (typeof name !== 'string' || hasPlaceholder(name) || Object.hasOwn(entities, name)) continue
+    problems.push({
+      code: 'unknown_entity',
+      message: `there is no kind of record ${name.slice(0, 100)}`,
+      path: [member],
+      ...didYouMean(name, Object.keys(entities)),
+    })
+  }
+  const { entity, fields } = config
+  const kind = kindOf(entity, entities)
+  if (!kind || !isObject(fields)) return problems
+  for (const name of Object.keys(fields))
+    if (!kind.writable.includes(name))
+      problems.push({
+        code: 'unknown_field',
+        message: `${entity} have no field ${name.slice(0, 100)} that can be set`,
+        path: ['fields', name],
+        atKey: true,
+        ...didYouMean(name, kind.writable),
+      })
+  return problems
+}
+
+function outputFields({ operation, entity }: Authored, { entities }: Catalogue) {
+  switch (operation) {
+    case 'create':
+    case 'get':
+    case 'update':
+      return kindOf(entity, entities)?.readable
+    case 'search':
+    case 'list_related':
+      return ['data', 'has_more']
+    case 'upsert':
+      return ['record', 'created']
+    default:
+      return undefined
+  }
+}
+
+const kindOf = (entity: unknown, entities: Catalogue['entities']) =>
+  typeof entity === 'string' && Object.hasOwn(entities, entity) ? entities[entity] : undefined

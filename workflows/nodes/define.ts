@@ -1,13 +1,19 @@
-import type { z } from 'zod'
-import type { EffectClass } from '../definition/types.ts'
+import { z } from 'zod'
+import type { Problem } from '../definition/errors.ts'
+import type { EffectClass, RetrySpec } from '../definition/types.ts'
+import type { Catalogue } from './catalogue.ts'
+
+/** A node's config as its author wrote it: any value may hold placeholders. */
+export type Authored = Record<string, unknown>
 
 /**
- * A node type: its one definition, from which the catalogue, validation, JSON Schema, the guide, MCP and both
- * activities that run nodes read. To add one: a file in this folder and a line in `index.ts`.
+ * What the file of a node type says: the one definition that the catalogue, validation, compilation, the interpreter,
+ * scopes and previews read. To add one: a file in this folder and a line in `index.ts`.
  */
-export interface NodeType<Config = unknown, Output = unknown> {
+export interface NodeDefinition<Config, Output> {
   /** The `type` of the spec, `node_type` on the wire. */
   type: string
+  /** Where the catalogue lists it; nothing else follows from it. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
   /** One or two sentences: what it does and when to use it. */
@@ -15,28 +21,62 @@ export interface NodeType<Config = unknown, Output = unknown> {
   /**
    * `pure`, `read` and `write` nodes run inside a segment's transaction (their effects happen exactly once);
    * `external` ones as an activity of their own, at least once, with a stable idempotency key. A function where it
-   * depends on the config (crm_manager reads or writes).
+   * depends on the config.
    */
-  effect: EffectClass | ((config: Record<string, unknown>) => EffectClass)
+  effect: EffectClass | ((config: Authored) => EffectClass)
   /** Config as authored; every string in it may hold placeholders. Parsed again after rendering. */
   config: z.ZodType<Config>
   output: z.ZodType<Output>
   /** Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`. */
-  handles: (config: Record<string, unknown>) => Handle[]
+  handles: (config: Authored) => Handle[]
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
-  example: {
-    config: Record<string, unknown>
-    inputs?: Record<string, unknown>
-    output: unknown
-    handle?: string
-  }
+  /** The /v1 scopes that a test of such a node needs beside `workflows:run`; default none. */
+  scopes?: (config: Authored, catalogue: Catalogue) => string[]
+  /** What `config` cannot see: problems that need the catalogue. Values with placeholders are not known yet. */
+  check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
+  /** The fields that the output can have, where they depend on the config; default: those of `output`. */
+  outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
+  /** Whether the output is all that comes of it, so that one nobody reads is a mistake. Default: `read` nodes only. */
+  outputOnly?: boolean
+  /** For what an external node's own `retry` does not say. Default: one attempt. */
+  retry?: Omit<RetrySpec, 'max_interval'>
+  example: NodeExample
   run: (config: Config, ctx: NodeContext) => Promise<NodeResult<Output>> | NodeResult<Output>
+}
+
+/** A node type as everything outside of its file reads it: complete, its config and output of unknown types. */
+export interface NodeType
+  extends Pick<
+    NodeDefinition<unknown, unknown>,
+    'type' | 'category' | 'title' | 'description' | 'config' | 'output' | 'example' | 'run'
+  > {
+  effectClass(config: Authored): EffectClass
+  /** Every output handle, the default one first. */
+  handles(config: Authored): Handle[]
+  scopes(config: Authored, catalogue: Catalogue): string[]
+  check(config: Authored, catalogue: Catalogue): ConfigProblem[]
+  /** Undefined where the output can have any field. */
+  outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
+  outputOnly(config: Authored): boolean
+  retry: Omit<RetrySpec, 'max_interval'>
+}
+
+export interface NodeExample {
+  config: Authored
+  inputs?: Record<string, unknown>
+  output: unknown
+  handle?: string
 }
 
 export interface Handle {
   name: string
   description: string
+}
+
+/** A problem with a config; `path` leads from the config to the value, or to the key with `atKey`. */
+export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint' | 'atKey'> {
+  path: PropertyKey[]
 }
 
 /**
@@ -145,7 +185,26 @@ export class NodeError extends Error {
   }
 }
 
-/** Gives `run` the types of the config and output schemas; the catalogue holds them all as `NodeType`. */
-export function defineNode<Config, Output>(node: NodeType<Config, Output>): NodeType {
-  return node as unknown as NodeType
+const ERROR_HANDLE: Handle = { name: 'error', description: 'It failed; `nodes.<id>.error` says why.' }
+
+/** Infers the types of config and output for `run`, and fills in what the definition leaves out. */
+export function defineNode<Config, Output>(node: NodeDefinition<Config, Output>): NodeType {
+  const { effect, handles, fallible = true, outputOnly } = node
+  const effectClass = typeof effect === 'function' ? effect : () => effect
+  return {
+    ...(node as unknown as NodeDefinition<unknown, unknown>),
+    effectClass,
+    handles: fallible ? (config) => [...handles(config), ERROR_HANDLE] : handles,
+    scopes: node.scopes ?? (() => []),
+    check: node.check ?? (() => []),
+    outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
+    outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
+    retry: node.retry ?? {},
+  }
+}
+
+/** The fields that a schema allows; undefined where it allows any. */
+function fieldsOf(schema: z.ZodType): string[] | undefined {
+  const { additionalProperties, properties = {} } = z.toJSONSchema(schema, { unrepresentable: 'any' })
+  return additionalProperties === false ? Object.keys(properties) : undefined
 }

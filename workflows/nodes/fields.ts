@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseDuration } from '../definition/duration.ts'
 
-/** Config fields that several node types share. */
+/** What the configs of several node types share. */
 
 /** A duration such as `5m`, between `min` and `max`, both durations too. */
 export const duration = (min: string, max: string) =>
@@ -14,7 +14,11 @@ export const duration = (min: string, max: string) =>
     }, `must be a duration between ${min} and ${max}, such as 500ms, 30s, 5m, 2h or 1d`)
     .meta({ examples: ['5m'] })
 
-/** Names of the author's making that become handles. */
+/** A name that the author chooses and that becomes a handle. */
 export const handleName = z
   .string()
   .regex(/^[a-z_][a-z0-9_]{0,63}$/, 'must be lower case letters, digits and underscores')
+
+/** A mapping, as YAML and JSON have it. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

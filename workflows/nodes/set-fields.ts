@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineNode } from './define.ts'
+import { isObject } from './fields.ts'
 
 export const setFields = defineNode({
   type: 'set_fields',
@@ -13,6 +14,8 @@ export const setFields = defineNode({
   }),
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'The fields are set.' }],
+  outputFields: ({ fields }) => (isObject(fields) ? Object.keys(fields) : undefined),
+  outputOnly: true,
   example: {
     config: { fields: { full_name: '{{ trigger.record.first_name }} {{ trigger.record.last_name }}' } },
     inputs: { trigger: { record: { first_name: 'Ada', last_name: 'Lovelace' } } },

@@ -3,10 +3,15 @@ import fc from 'fast-check'
 import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
 
-const context = {
+const catalogue = {
   entities: {
-    contacts: { readable: ['id', 'email', 'first_name', 'created_at'], writable: ['email', 'first_name'] },
-    companies: { readable: ['id', 'name'], writable: ['name'] },
+    contacts: {
+      object: 'contact',
+      readable: ['id', 'email', 'first_name', 'created_at'],
+      writable: ['email', 'first_name'],
+      references: {},
+    },
+    companies: { object: 'company', readable: ['id', 'name'], writable: ['name'], references: {} },
   },
 }
 
@@ -78,7 +83,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   }
   for (const [name, text] of Object.entries(valid))
     it(`finds nothing wrong with ${name}`, () => {
-      const { result, definition } = validateSpec(text, context)
+      const { result, definition } = validateSpec(text, catalogue)
       deepEqual(result, { valid: true, errors: [], warnings: [] })
       ok(compile(definition!))
     })
@@ -323,7 +328,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   ]
   for (const [name, text, code, line, column, hint] of bad)
     it(`points at ${name}`, () => {
-      const { result, definition } = validateSpec(text, context)
+      const { result, definition } = validateSpec(text, catalogue)
       equal(result.valid, false)
       equal(definition, undefined)
       const found = result.errors.find((error) => error.code === code)
@@ -361,7 +366,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   ]
   for (const [name, text, code] of warned)
     it(`warns of ${name}, and saves it`, () => {
-      const { result } = validateSpec(text, context)
+      const { result } = validateSpec(text, catalogue)
       deepEqual([result.valid, result.errors], [true, []])
       deepEqual(
         result.warnings.map((found) => found.code),
@@ -370,7 +375,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     })
 
   it('says in words what is wrong, where the words of the parsers would not', () => {
-    const said = (text: string) => validateSpec(text, context).result.errors.map(({ message }) => message)
+    const said = (text: string) => validateSpec(text, catalogue).result.errors.map(({ message }) => message)
     deepEqual(said(`${spec('  a: {type: stop}')}trigger: {type: foo}`), [
       'trigger.type must be one of manual, webhook, event, schedule',
     ])
@@ -384,7 +389,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     const wrong = (cron: string, timezone = 'UTC') =>
       validateSpec(
         `${spec('  a: {type: stop}')}trigger: {type: schedule, cron: "${cron}", timezone: "${timezone}"}`,
-        context,
+        catalogue,
       )
         .result.errors.filter(({ code }) => code !== 'trigger_not_available')
         .map(({ code, path, message }) => [code, path, message.slice(0, 27)])
@@ -424,7 +429,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     const hint = (written: string) =>
       validateSpec(
         spec(`${set('a', `, next: ${written}`)}\n${set('find')}\n${set('send_mail')}`),
-        context,
+        catalogue,
       ).result.errors.find(({ code }) => code === 'missing_target')?.hint
     for (const far of ['b', 'zz', 'fold', 'mail']) equal(hint(far), undefined, far)
     for (const slip of ['fnd', 'fidn', 'Find']) equal(hint(slip), 'did you mean find?', slip)
@@ -432,7 +437,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   })
 
   it('says that nothing can follow a stop, for it ends the run', () => {
-    const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), context)
+    const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), catalogue)
     const found = result.errors.find(({ code }) => code === 'unknown_handle')
     equal(found?.message, 'a stop ends the run: nothing can follow a')
   })
@@ -440,7 +445,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   it('reports everything at once', () => {
     const { result } = validateSpec(
       spec('  a: {type: nope, tmeout: 1s}\n  b: {type: delay, config: {for: x}, next: gone}'),
-      context,
+      catalogue,
     )
     deepEqual(
       new Set(result.errors.map(({ code }) => code)),
@@ -458,7 +463,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         edges: [{ from: 'a', handle: 'oops', to: 'b' }],
         extra: 1,
       },
-      context,
+      catalogue,
     )
     deepEqual(result.errors.map(({ code, path, line }) => [code, path, line]).sort(), [
       ['duplicate_node', '/nodes/1/id', undefined],
@@ -468,7 +473,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       ['unknown_key', '/extra', undefined],
     ])
     for (const raw of [null, 5, [], {}, { nodes: 'x' }, { nodes: [null, 1] }])
-      equal(validateDefinition(raw, context).result.valid, false)
+      equal(validateDefinition(raw, catalogue).result.valid, false)
   })
 
   it('is done in a moment with what would take a parser minutes', () => {
@@ -482,7 +487,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       '? '.repeat(5_000),
     ]) {
       const start = Date.now()
-      equal(validateSpec(bomb, context).result.valid, false)
+      equal(validateSpec(bomb, catalogue).result.valid, false)
       ok(Date.now() - start < 3_000)
     }
   })
@@ -490,7 +495,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   it('takes no placeholder where nothing is rendered', () => {
     const spec =
       'name: Test\nnodes:\n  message: "{{ run.id }}"\n  b:\n    type: stop\n    retry: "{{ run.id }}"\n'
-    const { result } = validateSpec(spec, context)
+    const { result } = validateSpec(spec, catalogue)
     deepEqual(
       result.errors.map(({ path }) => path),
       ['/nodes/message', '/nodes/b/retry'],
@@ -498,7 +503,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   })
 
   it('knows no type by the name of a question mark', () => {
-    const { result } = validateSpec('name: Test\nnodes:\n  a: {type: "?"}\n', context)
+    const { result } = validateSpec('name: Test\nnodes:\n  a: {type: "?"}\n', catalogue)
     deepEqual(
       result.errors.map(({ code }) => code),
       ['unknown_node_type'],
@@ -510,7 +515,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     it('never throws on text', () => {
       fc.assert(
         fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.json()), (text) => {
-          validateSpec(text, context)
+          validateSpec(text, catalogue)
         }),
       )
     })
@@ -525,7 +530,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
           (text, at, cut, put) => {
             const from = at % text.length
             const changed = text.slice(0, from) + put + text.slice(from + cut)
-            const { result, definition } = validateSpec(changed, context)
+            const { result, definition } = validateSpec(changed, catalogue)
             for (const { line, column } of [...result.errors, ...result.warnings])
               ok(line! >= 1 && column! >= 1)
             if (definition) compile(definition)
@@ -546,7 +551,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
             maxDepth: 5,
           }),
           (raw) => {
-            validateDefinition(raw, context)
+            validateDefinition(raw, catalogue)
           },
         ),
       )
@@ -578,7 +583,7 @@ describe('compiling', () => {
         const others = pairs
           .filter(([a, b]) => a < b)
           .map(([a, b, handle]) => ({ from: `n${a}`, handle, to: `n${b}` }))
-        const { result, definition } = validateDefinition({ nodes, edges: [...spine, ...others] }, context)
+        const { result, definition } = validateDefinition({ nodes, edges: [...spine, ...others] }, catalogue)
         deepEqual(result.errors, [])
         const plan = compile(definition!)
         const wanted = new Set([...spine, ...others].map(({ from, handle, to }) => `${from}:${handle}>${to}`))
@@ -601,7 +606,7 @@ describe('compiling', () => {
         '  a: {type: api_request, config: {url: "https://x.test"}, timeout: 2m, retry: {max_attempts: 4, initial_interval: 90s}}',
         'settings: {timeout: 1h, concurrency: 2}',
       ),
-      context,
+      catalogue,
     )
     const plan = compile(definition!)
     deepEqual(plan.settings, { concurrency: 2, timeout_ms: 3_600_000 })
@@ -612,5 +617,14 @@ describe('compiling', () => {
       backoff: 2,
       max_interval_ms: 90_000,
     })
+  })
+
+  it("takes the retries of a node's type where the node says none: one attempt for most", () => {
+    const text = spec(`  a: {type: delay, config: {for: 1s}}
+  b: {type: api_request, config: {url: "https://x.test"}, retry: {backoff: 3}}`)
+    const { nodes } = compile(validateSpec(text, catalogue).definition!)
+    const usual = { initial_interval_ms: 1_000, max_interval_ms: 60_000 }
+    deepEqual(nodes.a!.retry, { ...usual, max_attempts: 1, backoff: 2 })
+    deepEqual(nodes.b!.retry, { ...usual, max_attempts: 3, backoff: 3 })
   })
 })

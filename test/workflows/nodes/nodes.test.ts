@@ -1,9 +1,12 @@
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import { z } from 'zod'
+import { catalogue } from '../../../api/v1/catalogue.ts'
+import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
+import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import { render } from '../../../workflows/expressions/liquid.ts'
 import { compare } from '../../../workflows/nodes/compare.ts'
 import { type HttpResponse, type NodeContext, NodeError } from '../../../workflows/nodes/define.ts'
-import { findNodeType, handlesOf, nodeTypes } from '../../../workflows/nodes/index.ts'
+import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
@@ -59,9 +62,41 @@ describe('node types', () => {
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)
       if (handle) equal('handle' in result && result.handle, handle)
-      if (handle) ok(handlesOf(type, config).some(({ name }) => name === handle))
+      if (handle) ok(type.handles(config).some(({ name }) => name === handle))
       ok(z.toJSONSchema(type.config, { io: 'input', unrepresentable: 'any' }))
     })
+
+  for (const type of Object.values(nodeTypes))
+    it(`${type.type} is consistent with itself: its example is valid, its scopes exist`, () => {
+      const { config, inputs = {}, output } = type.example
+      const types = Object.keys((inputs.inputs ?? {}) as object).map((name) => [name, { type: 'any' }])
+      const definition = {
+        name: 'Test',
+        nodes: [{ id: 'it', type: type.type, config }],
+        inputs: Object.fromEntries(types),
+      }
+      deepEqual(validateDefinition(definition, catalogue).result.errors, [])
+      for (const scope of type.scopes(config, catalogue)) ok(SCOPES.includes(scope as Scope), scope)
+      const fields = type.outputFields(config, catalogue)
+      if (fields) for (const field of Object.keys(output as object)) ok(fields.includes(field), field)
+    })
+
+  it('crm_manager asks for read where it reads, for write where it writes, and for every kind where a placeholder decides', () => {
+    const scopes = (config: Record<string, unknown>) => nodeTypes.crm_manager!.scopes(config, catalogue)
+    deepEqual(scopes({ operation: 'get', entity: 'contacts', id: ID }), ['contacts:read'])
+    deepEqual(scopes({ operation: 'link', entity: 'contacts', target: 'deals' }), [
+      'contacts:write',
+      'deals:write',
+    ])
+    const everyKind = Object.keys(catalogue.entities).map((kind) => `${kind}:write`)
+    deepEqual(scopes({ operation: '{{ inputs.do }}', entity: '{{ inputs.kind }}' }), everyKind)
+    const fields = { name: 'X', company_id: ID, associations: [{ object: 'note', id: ID }] }
+    deepEqual(scopes({ operation: 'create', entity: 'deals', fields }), [
+      'deals:write',
+      'companies:write',
+      'notes:write',
+    ])
+  })
 
   it('delay waits from the time of the segment', async () => {
     const result = await run('delay', { for: '2h' })
