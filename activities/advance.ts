@@ -1,22 +1,25 @@
 import { activityInfo } from '@temporalio/activity'
 import { v7 as uuidv7 } from 'uuid'
+import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { hasOwned, lockRun, recordSegment, rewind } from '../db/runs/state.ts'
+import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
+import { runSegment } from '../workflows/interpret/segment.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
-import type { RecordsOf } from './context.ts'
+import type { EffectFactories } from './effects/define.ts'
+import { runLightNode } from './light-node.ts'
 import type { Plans } from './plans.ts'
 import { runEvent } from './run-event.ts'
-import { Segment } from './segment.ts'
 
 export interface AdvanceDeps {
   db: Database
   log: Logger
   plans: Plans
-  records: RecordsOf
+  effects: EffectFactories
 }
 
 /**
@@ -42,7 +45,7 @@ export function createAdvance(deps: AdvanceDeps) {
 
 async function oneSegment(
   tx: Tenant,
-  { plans, records, log }: AdvanceDeps,
+  { plans, effects, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
 ): Promise<SegmentAnswer> {
@@ -52,9 +55,18 @@ async function oneSegment(
   const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is made now, so that it comes before what the nodes raise.
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
-  const segment = new Segment(plan, input, { tx, state, recordsOf: records, log })
-  await segment.perform()
-  const { answer, nodes, events, end } = segment.result()
+  const now = new Date()
+  const events: NewEvent[] = []
+  const { answer, nodes, end } = await runSegment(plan, state, input, {
+    clock: Date.now,
+    limits: LIMITS,
+    async runNode(node, scope) {
+      const attempt = { node, state, scope, now, signal: NEVER }
+      const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
+      events.push(...raised)
+      return outcome
+    },
+  })
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   tx.last()
   await recordSegment(tx, run.id, {
@@ -67,6 +79,9 @@ async function oneSegment(
   })
   return answer
 }
+
+/** A segment is never cancelled: it is short, and all or nothing. */
+const NEVER = new AbortController().signal
 
 /** The run's state; or an answer, where there is nothing to do. */
 async function load(

@@ -2,7 +2,7 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
-import type { Http, RecordsOf } from './context.ts'
+import type { EffectFactories } from './effects/define.ts'
 import { Plans } from './plans.ts'
 import { createRunNode } from './run-node.ts'
 import { createTestNode } from './test-node.ts'
@@ -10,10 +10,8 @@ import { createTestNode } from './test-node.ts'
 export interface ActivityDeps {
   db: Database
   log: Logger
-  /** Calls URLs for external nodes, through the egress guard. */
-  http: Http
-  /** What record nodes do. */
-  records: RecordsOf
+  /** What nodes can do: `createEffects`. */
+  effects: EffectFactories
 }
 
 /** All activities of runs by name: `advance`, the test of a node, and each node type, for its config may make it external. */

@@ -1,72 +1,41 @@
-import { v7 as uuidv7 } from 'uuid'
-import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
+import { sqlState } from '../db/postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../db/postgres/tenancy.ts'
-import type { PlanNode } from '../workflows/definition/types.ts'
-import type { Scope } from '../workflows/expressions/liquid.ts'
-import type { RunState } from '../workflows/interpret/run-state.ts'
-import { contextOf, type RecordsOf } from './context.ts'
-import { execute, type Outcome } from './execute.ts'
-
-export interface LightNodeOptions {
-  tx: Tenant
-  state: RunState
-  /** The time of the segment. */
-  now: Date
-  /** Takes the events that the node raises; they are written with its row. */
-  raise(event: NewEvent): void
-  recordsOf: RecordsOf
-  log: Logger
-}
+import type { EffectFactories } from './effects/define.ts'
+import { UNEXPECTED } from './explain.ts'
+import { type Attempt, failed, type Performed, performNode } from './perform-node.ts'
 
 /**
- * Runs a pure, read or write node within its segment's transaction. One that reads or writes runs in a savepoint: when
- * it fails, what it wrote is undone, and a statement that PostgreSQL refused does not break the transaction.
+ * Runs a pure, read or write node in a transaction. One that reads or writes runs in a savepoint: when it fails, what it
+ * wrote is undone, and a statement that PostgreSQL refused does not break the transaction.
  */
 export async function runLightNode(
-  options: LightNodeOptions,
-  node: PlanNode,
-  scope: Scope,
-): Promise<Outcome> {
-  if (node.effect === 'pure') return executeIn(options.tx, options, node, scope)
-  let outcome: Outcome | undefined
-  await savepoint(options.tx, async (tx) => {
-    outcome = await executeIn(tx, options, node, scope)
-    if (outcome.status === 'failed') throw new Undo()
+  deps: { effects: EffectFactories; log: Logger },
+  tx: Tenant,
+  attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs'>,
+): Promise<Performed> {
+  // Nothing in a transaction is retried or has a time limit of its own.
+  const perform = (tx: Tenant | undefined) =>
+    performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity })
+  if (attempt.node.effect === 'pure') return perform(undefined)
+  let result: Performed | undefined
+  await savepoint(tx, async (inner) => {
+    result = await perform(inner)
+    if (result.outcome.status === 'failed') throw new Undo()
   }).catch((error: unknown) => {
-    if (!(error instanceof Undo)) throw error
+    if (error instanceof Undo) return
+    if (sqlState(error) !== IN_FAILED_TRANSACTION) throw error
+    // The node went on after a refused statement, so that its later ones and the savepoint's release failed.
+    deps.log.error(
+      { run_id: attempt.state.run.id, node: attempt.node.id },
+      'a node ignored a refused statement',
+    )
+    result = failed(UNEXPECTED, result?.outcome.input)
   })
-  return outcome!
+  return result!
 }
+
+const IN_FAILED_TRANSACTION = '25P02'
 
 /** Makes the savepoint undo what a failed node wrote. */
 class Undo extends Error {}
-
-async function executeIn(
-  tx: Tenant,
-  { state, now, raise, recordsOf, log }: LightNodeOptions,
-  node: PlanNode,
-  scope: Scope,
-): Promise<Outcome> {
-  const raised: NewEvent[] = []
-  const emit = async (name: string, data: Record<string, unknown>) => {
-    const id = uuidv7()
-    raised.push({ id, name, data })
-    return id
-  }
-  const context = contextOf(state, {
-    now,
-    node: { id: node.id, attempt: 1 },
-    signal: NEVER,
-    effects: {
-      ...(node.effect === 'pure' ? {} : { records: recordsOf(tx) }),
-      ...(node.effect === 'write' ? { emit } : {}),
-    },
-  })
-  const outcome = await execute(node, scope, context, log)
-  if (outcome.status !== 'failed') for (const event of raised) raise(event)
-  return outcome
-}
-
-/** What is inside the transaction is not waited for and has no time limit of its own. */
-const NEVER = new AbortController().signal

@@ -1,13 +1,16 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
+import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
 import type { PlanNode } from '../workflows/definition/types.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
+import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
-import { contextOf, type Http, scopeOf } from './context.ts'
-import { execute, type Outcome } from './execute.ts'
+import type { EffectFactories } from './effects/define.ts'
+import { UNEXPECTED } from './explain.ts'
+import { failed, type Performed, performNode } from './perform-node.ts'
 import type { Plans } from './plans.ts'
 
 const HEARTBEAT_MS = 3_000
@@ -16,7 +19,7 @@ export interface RunNodeDeps {
   db: Database
   log: Logger
   plans: Plans
-  http: Http
+  effects: EffectFactories
 }
 
 /**
@@ -31,7 +34,9 @@ export function createRunNode(deps: RunNodeDeps) {
     const begun = await transact((tx) => begin(tx, deps.plans, input))
     if (begun === 'settled') return { status: 'completed' }
     const { state, node, attempt } = begun
-    const outcome = await withHeartbeat((signal) => attemptNode(deps, state, node, attempt, signal))
+    const { outcome, raised } = await withHeartbeat((signal) =>
+      attemptNode(deps, state, node, attempt, signal),
+    )
     const ended_at = new Date().toISOString()
     if (outcome.status === 'failed') {
       const last = !outcome.retryable || attempt >= node.retry.max_attempts
@@ -46,16 +51,17 @@ export function createRunNode(deps: RunNodeDeps) {
       throw failure(outcome.error, last)
     }
     const handle = 'handle' in outcome ? outcome.handle : null
-    await transact((tx) =>
-      updateNode(tx, input.run_id, input.node, {
+    await transact(async (tx) => {
+      const recorded = await updateNode(tx, input.run_id, input.node, {
         status: 'completed',
         input: outcome.input,
         output: outcome.output,
         handle,
         error: null,
         ended_at,
-      }),
-    )
+      })
+      if (recorded) await insertEvents(tx, raised)
+    })
     return { status: 'completed' }
   }
 }
@@ -88,32 +94,22 @@ async function attemptNode(
   node: PlanNode,
   attempt: number,
   cancelled: AbortSignal,
-): Promise<Outcome> {
+): Promise<Performed> {
   const timeout = AbortSignal.timeout(node.timeout_ms)
   const signal = AbortSignal.any([timeout, cancelled])
-  const context = contextOf(state, {
-    now: new Date(),
-    node: { id: node.id, attempt },
-    signal,
-    effects: { http: (request) => deps.http(request, { signal, timeoutMs: node.timeout_ms }) },
+  const work = performNode(deps, {
+    ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
+    scope: scopeOf(state, state.nodes),
   })
-  const work = execute(node, scopeOf(state, state.nodes), context, deps.log)
-  const outcome = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
+  const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
     if (signal.aborted) return undefined
     deps.log.error({ err: error, run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
-    const message = 'The node failed unexpectedly.'
-    return {
-      status: 'failed',
-      input: null,
-      error: { code: 'internal_error', message },
-      retryable: true,
-    } as const
+    return failed(UNEXPECTED)
   })
   if (cancelled.aborted) throw new CancelledFailure('the run has ended')
-  if (outcome && !(timeout.aborted && outcome.status === 'failed')) return outcome
+  if (performed && !(timeout.aborted && performed.outcome.status === 'failed')) return performed
   const message = `It took longer than ${node.timeout_ms} ms.`
-  const input = outcome && 'input' in outcome ? outcome.input : null
-  return { status: 'failed', input, error: { code: 'timeout', message }, retryable: true }
+  return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
 }
 
 function aborted(signal: AbortSignal): Promise<undefined> {

@@ -1,24 +1,28 @@
 import { Context } from '@temporalio/activity'
-import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { lockRun, recordSegment } from '../db/runs/state.ts'
-import type { RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import type { Outcome } from '../workflows/interpret/execute.ts'
+import { NodeLog } from '../workflows/interpret/node-log.ts'
+import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
+import { testScope } from '../workflows/interpret/scope.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EndStatus, NodeTestInput } from '../workflows/protocol.ts'
-import { contextOf, type Http, type RecordsOf } from './context.ts'
-import { execute, type Outcome, typeOf } from './execute.ts'
-import { NodeLog } from './node-log.ts'
+import type { EffectFactories } from './effects/define.ts'
+import { REFUSED } from './explain.ts'
+import { runLightNode } from './light-node.ts'
+import { failed, type Performed, performNode } from './perform-node.ts'
 
 const TIMEOUT_MS = 60_000
 const HEARTBEAT_MS = 3_000
+const NODE_ID = 'test'
 
 export interface TestNodeDeps {
   db: Database
   log: Logger
-  http: Http
-  records: RecordsOf
+  effects: EffectFactories
 }
 
 /**
@@ -31,110 +35,86 @@ export function createTestNode(deps: TestNodeDeps) {
     const timer = setInterval(() => heartbeat(), HEARTBEAT_MS)
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(organization_id, { type: 'workflow_run', id: test_id }, work)
-    const temporalRunId = info.workflowExecution?.runId ?? ''
-    const signal = AbortSignal.any([cancellationSignal, AbortSignal.timeout(TIMEOUT_MS)])
     try {
       const state = await transact((tx) => lockRun(tx, test_id, undefined))
-      const node = state?.run.node
-      if (!state || !node) return 'lost'
-      if (state.run.status !== 'queued' && state.run.status !== 'running') return state.run.status
-      const type = typeOf(node.node_type)
-      const effect = type.effectClass(node.config)
-      const told = new NodeLog()
-      const run = (tx: Tenant | undefined) =>
-        runOnce(
-          state,
-          node,
-          signal,
-          {
-            ...(tx ? { records: told.records(deps.records(tx)) } : {}),
-            ...(tx && effect === 'write' ? { emit: told.emit(emitter(tx)) } : {}),
-            ...(effect === 'external'
-              ? { http: told.http((request) => deps.http(request, { signal, timeoutMs: TIMEOUT_MS })) }
-              : {}),
-          },
-          deps.log,
-        )
-      const started = performance.now()
-      const record = (tx: Tenant, outcome: Outcome) => {
-        const duration = performance.now() - started
-        told.ended(outcome)
-        return recordSegment(tx, test_id, recordOf(node, outcome, told, temporalRunId, duration))
-      }
-      if (effect === 'pure' || effect === 'external') {
-        const outcome = await run(undefined)
-        await transact((tx) => record(tx, outcome))
-        return statusOf(outcome)
-      }
-      return await inOneTransaction(transact, run, record)
+      const { run } = state ?? {}
+      if (!state || !run?.node) return 'lost'
+      if (run.status !== 'queued' && run.status !== 'running') return run.status
+      const signal = AbortSignal.any([cancellationSignal, AbortSignal.timeout(TIMEOUT_MS)])
+      return await performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
+        transact,
+        temporalRunId: info.workflowExecution?.runId ?? '',
+      })
     } finally {
       clearInterval(timer)
     }
   }
 }
 
-/** What a failed node wrote is undone; only how it failed is recorded. */
-async function inOneTransaction(
-  transact: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
-  run: (tx: Tenant) => Promise<Outcome>,
-  record: (tx: Tenant, outcome: Outcome) => Promise<void>,
-): Promise<EndStatus> {
-  let failed: Outcome | undefined
-  try {
-    return await transact(async (tx) => {
-      const outcome = await run(tx)
-      if (outcome.status === 'failed') {
-        failed = outcome
-        throw new Error('rolled back')
-      }
-      await record(tx, outcome)
-      return statusOf(outcome)
-    })
-  } catch (error) {
-    if (!failed && !isRefusal(error)) throw error
-    const refused = { code: 'value_refused', message: 'The database refused a value.' }
-    const outcome = failed ?? { status: 'failed', input: null, error: refused, retryable: false }
-    await transact((tx) => record(tx, outcome))
-    return 'failed'
-  }
-}
+type Tested = RunFacts & { run: { node: NonNullable<RunFacts['run']['node']> } }
 
-function runOnce(
-  state: RunState,
-  node: { node_type: string; config: Record<string, unknown> },
+async function performTest(
+  deps: TestNodeDeps,
+  state: Tested,
   signal: AbortSignal,
-  effects: Parameters<typeof contextOf>[1]['effects'],
-  log: Logger,
-): Promise<Outcome> {
-  const context = contextOf(state, { now: new Date(), node: { id: 'test', attempt: 1 }, signal, effects })
-  const scope = {
-    trigger: {},
-    inputs: {},
-    nodes: {},
-    ...state.run.inputs,
-    run: { id: state.run.id, workflow_name: state.run.workflow_name, started_at: context.now.toISOString() },
-    org: state.organization,
-    env: {},
+  host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
+): Promise<EndStatus> {
+  const { run, organization } = state
+  const { node_type, config } = run.node
+  const node = {
+    id: NODE_ID,
+    type: node_type,
+    config,
+    effect: findNodeType(node_type)?.effectClass(config) ?? 'pure',
   }
-  return execute({ type: node.node_type, config: node.config }, scope, context, log)
+  const now = new Date()
+  const started = performance.now()
+  const scope = testScope(run.inputs, {
+    run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
+    org: organization,
+  })
+  // A new one for each attempt: a transaction that met a deadlock is repeated.
+  let log = new NodeLog()
+  const perform = (tx: Tenant | undefined): Promise<Performed> => {
+    log = new NodeLog()
+    const attempt = { node, state, scope, now, signal, say: (line: string) => log.add(line) }
+    if (tx) return runLightNode(deps, tx, attempt)
+    return performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: TIMEOUT_MS })
+  }
+  const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
+    log.ended(outcome)
+    const duration = performance.now() - started
+    await recordSegment(tx, run.id, {
+      ...recordOf(run.node, outcome, { log, duration }),
+      temporal_run_id: host.temporalRunId,
+      events: raised,
+    })
+    return statusOf(outcome)
+  }
+  if (node.effect === 'external') {
+    const performed = await perform(undefined)
+    return host.transact((tx) => record(tx, performed))
+  }
+  try {
+    return await host.transact(async (tx) => record(tx, await perform(tx)))
+  } catch (error) {
+    // A constraint that PostgreSQL checks at the end of the transaction.
+    if (!isRefusal(error)) throw error
+    return host.transact((tx) => record(tx, failed(REFUSED)))
+  }
 }
-
-const emitter = (tx: Tenant) => async (name: string, data: Record<string, unknown>) =>
-  (await insertEvents(tx, [{ name, data }]))[0]!
 
 const statusOf = (outcome: Outcome): EndStatus => (outcome.status === 'failed' ? 'failed' : 'completed')
 
 function recordOf(
   node: { node_type: string; title: string },
   outcome: Outcome,
-  { lines }: NodeLog,
-  temporalRunId: string,
-  duration: number,
+  { log, duration }: { log: NodeLog; duration: number },
 ) {
   const now = new Date()
   const error = outcome.status === 'failed' ? outcome.error : null
   const row: RunNode = {
-    node_id: 'test',
+    node_id: NODE_ID,
     node_type: node.node_type,
     title: node.title,
     status: outcome.status === 'failed' ? 'failed' : 'completed',
@@ -152,11 +132,9 @@ function recordOf(
   }
   const status = statusOf(outcome)
   return {
-    temporal_run_id: temporalRunId,
     segment: 0,
     answer: { commands: [{ type: 'end' as const, status }], nodes: [], details: '' },
-    events: [],
     nodes: [row],
-    end: { status, outputs: { log: lines }, error },
+    end: { status, outputs: { log: log.lines }, error },
   }
 }

@@ -2,7 +2,7 @@ import { Client } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { createDeliver } from '../activities/deliver.ts'
-import { recordEffects } from '../activities/effects/records.ts'
+import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
 
   const bundle = await workflowBundle(config.DATA_DIR)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
-  const activities = createActivities({ db, log, http: http.call, records: recordEffects })
+  const activities = createActivities({ db, log, effects: createEffects({ http: http.call }) })
   const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE

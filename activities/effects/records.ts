@@ -14,12 +14,13 @@ import { entities, entityNames, isEntity } from '../../db/records/model/kinds/in
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
 import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
-import { NodeError, type RecordEffects, type RecordFields } from '../../workflows/nodes/define.ts'
+import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
 
 const DEFAULT_LIMIT = 50
 
-/** The organization's records for nodes: the same schemas, store and events as the API, as the run's actor. */
-export function recordEffects(tx: Tenant): RecordEffects {
+/** The organization's records for nodes: the same schemas, store and events as the API, with the run as actor. */
+export function recordsIn(tx: Tenant): Records {
   return {
     async create(name, fields) {
       const entity = entityOf(name)
@@ -79,7 +80,7 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
   throw new NodeError('validation_error', issues.join('; ').slice(0, 2_000))
 }
 
-function listQuery(entity: EntityName, query: Parameters<RecordEffects['search']>[1]): ListQuery {
+function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
   if (!sortable(entities[entity], sort))
     throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)

@@ -1,5 +1,6 @@
 import { Agent, request as undiciRequest } from 'undici'
-import { type HttpRequest, type HttpResponse, NodeError } from '../../workflows/nodes/define.ts'
+import type { HttpRequest, HttpResponse } from '../../workflows/effects/http.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
 
 export interface HttpOptions extends EgressOptions {
@@ -33,7 +34,7 @@ export interface ExchangeResult {
 
 /** Calls the outside world; nothing gets to a private address unless `allow` has it. */
 export interface HttpClient {
-  /** For `ctx.http` of nodes. Throws NodeError. */
+  /** For nodes. Throws NodeError. */
   call(request: HttpRequest, options: { signal: AbortSignal; timeoutMs: number }): Promise<HttpResponse>
   /** For deliveries: a redirect is an answer like any other. Throws NodeError. */
   exchange(exchange: Exchange): Promise<ExchangeResult>

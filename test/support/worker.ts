@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
 import { pino } from 'pino'
-import type { Http, RecordsOf } from '../../activities/context.ts'
 import { createDeliver } from '../../activities/deliver.ts'
-import { recordEffects } from '../../activities/effects/records.ts'
+import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
-import { createHttp } from '../../activities/http/client.ts'
+import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { createRun } from '../../db/runs/runs.ts'
@@ -40,8 +39,7 @@ export interface TestWorker {
 export async function startWorker(
   db: Database,
   effects: {
-    http?: Http
-    records?: RecordsOf
+    http?: HttpClient['call']
     advance?: (advance: Advance) => Advance
     /** Of the API that sealed the endpoints' secrets. */
     secretsKey?: Buffer
@@ -58,8 +56,7 @@ export async function startWorker(
   const activities = createActivities({
     db,
     log: testLog,
-    http: effects.http ?? unused,
-    records: effects.records ?? recordEffects,
+    effects: createEffects({ http: effects.http ?? unused }),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({

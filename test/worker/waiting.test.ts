@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Http } from '../../activities/context.ts'
+import type { HttpClient } from '../../activities/http/client.ts'
 import { cancelRun } from '../../db/runs/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
@@ -26,8 +26,8 @@ describe('runs that wait', () => {
   let worker: TestWorker
   let organizationId: string
   let calls: string[] = []
-  let answer: Http
-  const http: Http = (request, options) => {
+  let answer: HttpClient['call']
+  const http: HttpClient['call'] = (request, options) => {
     calls.push(request.headers?.['Idempotency-Key'] ?? '')
     return answer(request, options)
   }

@@ -15,7 +15,13 @@ export interface RunTrigger {
 }
 
 /** What a segment begins with: the run, its nodes so far and, if it was done before, its answer. */
-export interface RunState {
+export interface RunState extends RunFacts {
+  nodes: RunNode[]
+  answer: SegmentAnswer | null
+}
+
+/** What stays the same for all segments of a run. */
+export interface RunFacts {
   run: {
     id: string
     kind: 'run' | 'node_test'
@@ -31,8 +37,6 @@ export interface RunState {
     started_at: string | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
-  nodes: RunNode[]
-  answer: SegmentAnswer | null
 }
 
 export interface RunError {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { defineNode, type HttpRequest, type HttpResponse, NodeError } from './define.ts'
+import type { HttpRequest, HttpResponse } from '../effects/http.ts'
+import { defineNode, NodeError } from './define.ts'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
@@ -20,6 +21,7 @@ export const apiRequest = defineNode({
   description:
     'Calls a URL. An answer that is not expected fails the node; 408, 429 and 5xx are retried as `retry` says. Writing methods carry an Idempotency-Key that is the same for every attempt.',
   effect: 'external',
+  effects: ['http'],
   config: z.strictObject({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
     url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
@@ -57,7 +59,7 @@ export const apiRequest = defineNode({
     const named = Object.keys(sent).some((name) => name.toLowerCase() === 'idempotency-key')
     if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
     const request: HttpRequest = { method, url, headers: sent, query: texts(query), follow_redirects }
-    const response = await ctx.http(body === undefined ? request : { ...request, body })
+    const response = await ctx.http.request(body === undefined ? request : { ...request, body })
     if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
     return { output: { status: response.status, headers: response.headers, body: response.body } }
   },

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { didYouMean } from '../definition/errors.ts'
+import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
-import { type Authored, type ConfigProblem, defineNode, type RecordEffects } from './define.ts'
+import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { isObject } from './fields.ts'
 
 const entity = z.string().min(1).describe('A kind of record, by its plural: contacts, deals, notes, ….')
@@ -57,6 +58,7 @@ export const crmManager = defineNode({
   description:
     'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`, where each related record has what its link says as `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  effects: ['records'],
   config: operations,
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'It is done.' }],
@@ -91,7 +93,7 @@ export const crmManager = defineNode({
 
 async function operate(
   config: z.output<typeof operations>,
-  records: RecordEffects,
+  records: Records,
 ): Promise<Record<string, unknown>> {
   switch (config.operation) {
     case 'create':

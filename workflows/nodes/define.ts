@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Problem } from '../definition/errors.ts'
 import type { EffectClass, RetrySpec } from '../definition/types.ts'
+import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { Catalogue } from './catalogue.ts'
 
 /** A node's config as its author wrote it: any value may hold placeholders. */
@@ -10,7 +11,7 @@ export type Authored = Record<string, unknown>
  * What the file of a node type says: the one definition that the catalogue, validation, compilation, the interpreter,
  * scopes and previews read. To add one: a file in this folder and a line in `index.ts`.
  */
-export interface NodeDefinition<Config, Output> {
+export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The `type` of the spec, `node_type` on the wire. */
   type: string
   /** Where the catalogue lists it; nothing else follows from it. */
@@ -24,6 +25,8 @@ export interface NodeDefinition<Config, Output> {
    * depends on the config.
    */
   effect: EffectClass | ((config: Authored) => EffectClass)
+  /** The effects that `run` finds in its context. Each is there only in the classes that its port allows. */
+  effects?: readonly Used[]
   /** Config as authored; every string in it may hold placeholders. Parsed again after rendering. */
   config: z.ZodType<Config>
   output: z.ZodType<Output>
@@ -31,7 +34,10 @@ export interface NodeDefinition<Config, Output> {
   handles: (config: Authored) => Handle[]
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
-  /** The /v1 scopes that a test of such a node needs beside `workflows:run`; default none. */
+  /**
+   * The /v1 scopes that a test of such a node needs beside `workflows:run`. Required where a port of its effects is
+   * `scoped`; default none.
+   */
   scopes?: (config: Authored, catalogue: Catalogue) => string[]
   /** What `config` cannot see: problems that need the catalogue. Values with placeholders are not known yet. */
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
@@ -42,16 +48,17 @@ export interface NodeDefinition<Config, Output> {
   /** For what an external node's own `retry` does not say. Default: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   example: NodeExample
-  run: (config: Config, ctx: NodeContext) => Promise<NodeResult<Output>> | NodeResult<Output>
+  run: (config: Config, ctx: NodeContext<Used>) => Promise<NodeResult<Output>> | NodeResult<Output>
 }
 
 /** A node type as everything outside of its file reads it: complete, its config and output of unknown types. */
 export interface NodeType
   extends Pick<
-    NodeDefinition<unknown, unknown>,
+    NodeDefinition<unknown, unknown, never>,
     'type' | 'category' | 'title' | 'description' | 'config' | 'output' | 'example' | 'run'
   > {
   effectClass(config: Authored): EffectClass
+  effects: readonly EffectName[]
   /** Every output handle, the default one first. */
   handles(config: Authored): Handle[]
   scopes(config: Authored, catalogue: Catalogue): string[]
@@ -88,82 +95,19 @@ export type NodeResult<Output = unknown> =
   | { wait_until: Date; output: Output }
   | { end: { status: 'completed' | 'failed'; message?: string }; output: Output }
 
-/** What a node may use. The activities implement it; members that do not fit the node's effect class throw. */
-export interface NodeContext {
+/** What `run` is given: the facts of its run, and the effects that its type declares. */
+export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
+
+export interface NodeFacts {
   /** The time of the segment, not of the call: the same for all nodes of it. */
   now: Date
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
   node: { id: string; attempt: number }
-  /** The organization's own records: `read` and `write` nodes. */
-  records: RecordEffects
-  /** Writes an event into the outbox: `write` nodes. @returns the event's id. */
-  emit(name: string, data: Record<string, unknown>): Promise<string>
-  /** Calls a URL through the egress guard: `external` nodes. */
-  http(request: HttpRequest): Promise<HttpResponse>
   /** Equal for every attempt of this node in this run: `external` nodes send it along. */
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
-}
-
-export type RecordFields = Record<string, unknown>
-
-/** Entities are plural kinds (`contacts`), ids are UUIDs; everything throws NodeError with the store's reason. */
-export interface RecordEffects {
-  create(entity: string, fields: RecordFields): Promise<RecordFields>
-  get(entity: string, id: string): Promise<RecordFields>
-  search(
-    entity: string,
-    query: {
-      filters?: Record<string, unknown>
-      match?: 'all' | 'any'
-      q?: string
-      sort?: string
-      order?: 'asc' | 'desc'
-      limit?: number
-    },
-  ): Promise<{ data: RecordFields[]; has_more: boolean }>
-  update(entity: string, id: string, fields: RecordFields): Promise<RecordFields>
-  /** `by` is `email` (contacts), `domain` (companies) or `external_id`. */
-  upsert(
-    entity: string,
-    by: string,
-    fields: RecordFields,
-  ): Promise<{ record: RecordFields; created: boolean }>
-  delete(entity: string, id: string): Promise<{ id: string; deleted: true }>
-  link(
-    entity: string,
-    id: string,
-    target: string,
-    targetId: string,
-    properties?: RecordFields,
-  ): Promise<RecordFields>
-  unlink(entity: string, id: string, target: string, targetId: string): Promise<RecordFields>
-  listRelated(
-    entity: string,
-    id: string,
-    target: string,
-    limit?: number,
-  ): Promise<{ data: RecordFields[]; has_more: boolean }>
-}
-
-export interface HttpRequest {
-  method: string
-  url: string
-  headers?: Record<string, string>
-  query?: Record<string, string>
-  body?: string | Record<string, unknown> | unknown[]
-  /** Follow redirects, each hop checked again; at most 5. Default true. */
-  follow_redirects?: boolean
-}
-
-export interface HttpResponse {
-  status: number
-  headers: Record<string, string>
-  /** Parsed where the answer says JSON, else text; at most 1 MiB. */
-  body: unknown
-  duration_ms: number
 }
 
 /** A failure that the author of a workflow can act on. `retryable: false` ends the attempts at once. */
@@ -187,13 +131,22 @@ export class NodeError extends Error {
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'It failed; `nodes.<id>.error` says why.' }
 
-/** Infers the types of config and output for `run`, and fills in what the definition leaves out. */
-export function defineNode<Config, Output>(node: NodeDefinition<Config, Output>): NodeType {
+/**
+ * Infers the types of config, output and context for `run`, and fills in what the definition leaves out. Throws where
+ * scopes are required and absent.
+ */
+export function defineNode<Config, Output, Used extends EffectName = never>(
+  node: NodeDefinition<Config, Output, Used>,
+): NodeType {
   const { effect, handles, fallible = true, outputOnly } = node
   const effectClass = typeof effect === 'function' ? effect : () => effect
+  const effects = node.effects ?? []
+  if (!node.scopes && effects.some((name) => ports[name].scoped))
+    throw new Error(`${node.type} must say which scopes it needs`)
   return {
-    ...(node as unknown as NodeDefinition<unknown, unknown>),
+    ...(node as unknown as NodeDefinition<unknown, unknown, never>),
     effectClass,
+    effects,
     handles: fallible ? (config) => [...handles(config), ERROR_HANDLE] : handles,
     scopes: node.scopes ?? (() => []),
     check: node.check ?? (() => []),

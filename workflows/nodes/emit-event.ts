@@ -9,6 +9,7 @@ export const emitEvent = defineNode({
   description:
     'Raises an event of your own, such as `invoice.paid`, which outgoing webhooks deliver. Names that the service itself raises are refused.',
   effect: 'write',
+  effects: ['events'],
   config: z.strictObject({
     event: z
       .string()
@@ -23,5 +24,7 @@ export const emitEvent = defineNode({
     inputs: { inputs: { invoice: 'INV-7' } },
     output: { event_id: '019a0000-0000-7000-8000-000000000001', event: 'invoice.paid' },
   },
-  run: async ({ event, data }, ctx) => ({ output: { event_id: await ctx.emit(event, data), event } }),
+  run: async ({ event, data }, { events }) => ({
+    output: { event_id: await events.emit(event, data), event },
+  }),
 })

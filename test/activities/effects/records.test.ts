@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { recordEffects } from '../../../activities/effects/records.ts'
+import { recordsIn } from '../../../activities/effects/records.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -18,7 +18,7 @@ describe('the records of nodes', () => {
 
   it('are searched with as many values as a statement takes; more fail the node, for good', async () => {
     const search = (filters: Record<string, unknown>) =>
-      db.tenant(organization, testActor, (tx) => recordEffects(tx).search('contacts', { filters }))
+      db.tenant(organization, testActor, (tx) => recordsIn(tx).search('contacts', { filters }))
     const emails = (count: number) => Array.from({ length: count }, (_, i) => `n${i}@example.com`)
     assert.deepEqual((await search({ 'email[in]': emails(10_000) })).data, [])
     await assert.rejects(search({ 'email[in]': emails(70_000) }), { code: 'validation_error' })

@@ -346,6 +346,12 @@ describe('running workflows', () => {
       'gave up after N ms',
       'failed: not_found: contact not found',
     ])
+    const emit = { event: 'invoice.paid', data: { number: 'hunter2' } }
+    assert.deepEqual(await logOf('emit_event', emit), [
+      'raising the event invoice.paid, fields number',
+      'raised the event invoice.paid, ID (N ms)',
+      'left by success',
+    ])
     const call = { url: 'http://127.0.0.2:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
     const [request, gaveUp, failed] = await logOf('api_request', call)
     assert.equal(request, 'GET http://127.0.0.2:9/x, query api_key, headers X-Key')

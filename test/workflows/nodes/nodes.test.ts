@@ -3,55 +3,58 @@ import { z } from 'zod'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
 import { validateDefinition } from '../../../workflows/definition/validate.ts'
+import type { HttpResponse } from '../../../workflows/effects/http.ts'
+import { type Effects, ports } from '../../../workflows/effects/index.ts'
+import type { Records } from '../../../workflows/effects/records.ts'
 import { render } from '../../../workflows/expressions/liquid.ts'
+import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { compare } from '../../../workflows/nodes/compare.ts'
-import { type HttpResponse, type NodeContext, NodeError } from '../../../workflows/nodes/define.ts'
+import { defineNode, type NodeError, type NodeResult } from '../../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
 /** The outside of a node: answers as the examples expect. */
-function context(http: Partial<HttpResponse> = {}): NodeContext & { requests: unknown[] } {
+function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests: unknown[] } {
   const requests: unknown[] = []
-  const missing = async () => {
-    throw new NodeError('not_used', 'not part of the example')
+  const upsert: Records['upsert'] = async (_, __, fields) => ({
+    record: { id: ID, object: 'contact', ...fields },
+    created: true,
+  })
+  const answer = {
+    status: 201,
+    headers: { 'content-type': 'application/json' },
+    body: { id: 7 },
+    duration_ms: 1,
   }
   return {
     requests,
-    now: new Date('2026-01-01T00:00:00Z'),
-    run: { id: ID, workflow_id: ID, workflow_name: 'Test' },
-    organization: { id: ID, currency: 'EUR', timezone: 'UTC' },
-    node: { id: 'node', attempt: 1 },
-    records: {
-      create: missing,
-      get: missing,
-      search: missing,
-      update: missing,
-      delete: missing,
-      link: missing,
-      unlink: missing,
-      listRelated: missing,
-      upsert: async (_, __, fields) => ({ record: { id: ID, object: 'contact', ...fields }, created: true }),
+    effects: {
+      records: { upsert } as Records,
+      events: { emit: async () => ID },
+      http: {
+        async request(request) {
+          requests.push(request)
+          return { ...answer, ...http }
+        },
+      },
     },
-    emit: async () => ID,
-    http: async (request) => {
-      requests.push(request)
-      return {
-        status: 201,
-        headers: { 'content-type': 'application/json' },
-        body: { id: 7 },
-        duration_ms: 1,
-        ...http,
-      }
-    },
-    idempotencyKey: 'run:node',
-    signal: new AbortController().signal,
   }
 }
 
-const run = async (type: string, config: unknown, ctx: NodeContext = context()) => {
-  const node = findNodeType(type)!
-  return node.run(node.config.parse(config), ctx)
+/** Runs a node with the effects that it declares and its class allows, and no others. */
+async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
+  const type = findNodeType(name)!
+  const effectClass = type.effectClass(config as Record<string, unknown>)
+  const context = contextOf({
+    run: { id: 'run', workflow_id: ID, workflow_name: 'Test' },
+    organization: { id: ID, currency: 'EUR', timezone: 'UTC' },
+    now: new Date('2026-01-01T00:00:00Z'),
+    node: { id: 'node', attempt: 1 },
+    signal: new AbortController().signal,
+    effects: effectsFor(type.effects, effectClass, (name) => effects[name]),
+  })
+  return type.run(type.config.parse(config), context)
 }
 
 describe('node types', () => {
@@ -67,7 +70,7 @@ describe('node types', () => {
     })
 
   for (const type of Object.values(nodeTypes))
-    it(`${type.type} is consistent with itself: its example is valid, its scopes exist`, () => {
+    it(`${type.type} is consistent with itself: its example is valid, its effects fit its class, its scopes exist`, () => {
       const { config, inputs = {}, output } = type.example
       const types = Object.keys((inputs.inputs ?? {}) as object).map((name) => [name, { type: 'any' }])
       const definition = {
@@ -76,10 +79,27 @@ describe('node types', () => {
         inputs: Object.fromEntries(types),
       }
       deepEqual(validateDefinition(definition, catalogue).result.errors, [])
+      for (const name of type.effects) ok(ports[name].classes.includes(type.effectClass(config)), name)
       for (const scope of type.scopes(config, catalogue)) ok(SCOPES.includes(scope as Scope), scope)
       const fields = type.outputFields(config, catalogue)
       if (fields) for (const field of Object.keys(output as object)) ok(fields.includes(field), field)
     })
+
+  it('one that uses what scopes guard must say which it needs', () => {
+    const define = (scopes?: () => string[]) =>
+      defineNode({
+        ...{ type: 'test', category: 'records', title: 'Test', description: 'Test', effect: 'read' },
+        effects: ['records'],
+        config: z.strictObject({}),
+        output: z.unknown(),
+        handles: () => [],
+        ...(scopes ? { scopes } : {}),
+        example: { config: {}, output: null },
+        run: async (_, { records }) => ({ output: await records.get('contacts', ID) }),
+      })
+    throws(() => define(), /must say which scopes/)
+    deepEqual(define(() => ['contacts:read']).scopes({}, catalogue), ['contacts:read'])
+  })
 
   it('crm_manager asks for read where it reads, for write where it writes, and for every kind where a placeholder decides', () => {
     const scopes = (config: Record<string, unknown>) => nodeTypes.crm_manager!.scopes(config, catalogue)
@@ -130,9 +150,9 @@ describe('node types', () => {
   })
 
   it('api_request sends its key with writing methods, and fails on unexpected statuses', async () => {
-    const ctx = context()
-    await run('api_request', { method: 'POST', url: 'https://x.test/', query: { page: 2 } }, ctx)
-    deepEqual(ctx.requests, [
+    const host = outside()
+    await run('api_request', { method: 'POST', url: 'https://x.test/', query: { page: 2 } }, host)
+    deepEqual(host.requests, [
       {
         method: 'POST',
         url: 'https://x.test/',
@@ -147,7 +167,7 @@ describe('node types', () => {
       [404, false],
     ] as const)
       await rejects(
-        run('api_request', { url: 'https://x.test/' }, context({ status })),
+        run('api_request', { url: 'https://x.test/' }, outside({ status })),
         (error: NodeError) => {
           equal(error.code, 'unexpected_status')
           equal(error.retryable, retryable)
@@ -157,7 +177,7 @@ describe('node types', () => {
     const found = await run(
       'api_request',
       { url: 'https://x.test/', expected_statuses: ['2xx', 404] },
-      context({ status: 404 }),
+      outside({ status: 404 }),
     )
     equal((found.output as { status: number }).status, 404)
   })

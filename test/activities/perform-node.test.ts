@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { pino } from 'pino'
-import { contextOf } from '../../activities/context.ts'
-import { execute } from '../../activities/execute.ts'
+import { createEffects } from '../../activities/effects/index.ts'
+import { performNode } from '../../activities/perform-node.ts'
+import type { Records } from '../../workflows/effects/records.ts'
 import type { RunState } from '../../workflows/interpret/run-state.ts'
-import type { RecordEffects } from '../../workflows/nodes/define.ts'
+import { findNodeType } from '../../workflows/nodes/index.ts'
 
 const state: RunState = {
   run: {
@@ -25,41 +26,39 @@ const state: RunState = {
   answer: null,
 }
 
-describe('carrying out one node', () => {
+describe('one attempt of a node', () => {
   let lines: string[]
   const log = pino({}, { write: (line: string) => lines.push(line) })
-  const run = (
-    config: Record<string, unknown>,
-    inputs: Record<string, unknown> = {},
-    type = 'set_fields',
-  ) => {
-    const get = () => {
-      throw new TypeError('cannot read hunter2')
-    }
-    const context = contextOf(state, {
-      now: new Date(),
-      node: { id: 'it', attempt: 1 },
-      signal: new AbortController().signal,
-      effects: { records: { get } as unknown as RecordEffects },
-    })
-    return execute({ type, config }, { inputs }, context, log)
+  const unused = () => {
+    throw new Error('not part of this test')
   }
+  const get = () => {
+    throw new TypeError('cannot read hunter2')
+  }
+  const effects = { ...createEffects({ http: unused }), records: () => ({ get }) as unknown as Records }
+  const perform = async (type: string, config: Record<string, unknown>, scope: Record<string, unknown>) => {
+    const { outcome } = await performNode(
+      { effects, log },
+      {
+        ...{ state, scope, tx: undefined, attempt: 1, timeoutMs: 1_000, now: new Date() },
+        node: { id: 'it', type, config, effect: findNodeType(type)!.effectClass(config) },
+        signal: new AbortController().signal,
+      },
+    )
+    return outcome
+  }
+  const run = (config: Record<string, unknown>, inputs: Record<string, unknown> = {}, type = 'set_fields') =>
+    perform(type, config, { inputs })
   beforeEach(() => {
     lines = []
   })
 
   it('fails where the outputs of the nodes before are too large together', async () => {
-    const context = contextOf(state, {
-      now: new Date(),
-      node: { id: 'it', attempt: 1 },
-      signal: new AbortController().signal,
-      effects: {},
-    })
     const nodes = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${n}`, { output: 'x'.repeat(900_000) }]))
-    const node = { type: 'set_fields', config: { fields: { a: 1 } } }
-    assert.equal((await execute(node, { nodes: nodes(9) }, context, log)).status, 'completed')
-    const outcome = await execute(node, { nodes: nodes(10) }, context, log)
+    const config = { fields: { a: 1 } }
+    assert.equal((await perform('set_fields', config, { nodes: nodes(9) })).status, 'completed')
+    const outcome = await perform('set_fields', config, { nodes: nodes(10) })
     assert.equal(outcome.status === 'failed' && outcome.error.code, 'run_too_large')
   })
 
@@ -89,7 +88,7 @@ describe('carrying out one node', () => {
     assert.equal(lines.length, 1)
     const line = JSON.parse(lines[0]!)
     assert.deepEqual([line.run_id, line.node, line.error], [state.run.id, 'it', 'TypeError'])
-    assert.match(line.stack, /execute\.test\.ts/)
+    assert.match(line.stack, /perform-node\.test\.ts/)
     assert.doesNotMatch(lines[0]!, /hunter2/)
   })
 

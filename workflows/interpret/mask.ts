@@ -1,4 +1,4 @@
-/** Names whose values are kept nowhere: what a node was called with is stored, and shown with its run. */
+/** Names whose values are never stored: a node's rendered config is stored, and shown with its run. */
 const SECRET_NAME = /secret|signature|token|authorization|cookie|password|credential|api-?_?key|^key$/i
 const MASK = '[masked]'
 
@@ -24,7 +24,7 @@ function maskedNames(value: unknown): unknown {
   )
 }
 
-/** By its text, for what is no URL is stored too. */
+/** On the text, because a value that is not a valid URL is stored too. */
 function maskedUrl(url: string): string {
   return url
     .replace(/^([a-z][a-z\d+.-]*:\/\/[^/?#:@]*:)[^/?#@]*@/i, `$1${MASK}@`)

@@ -1,56 +1,78 @@
-import type { NewEvent } from '../db/events/outbox.ts'
-import type { Plan, PlanNode } from '../workflows/definition/types.ts'
-import { render } from '../workflows/expressions/liquid.ts'
-import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
-import { errorHandle, isOpen, type NodeState, type NodeStates, step } from '../workflows/interpret/step.ts'
-import { NodeError } from '../workflows/nodes/define.ts'
-import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
-import { scopeOf } from './context.ts'
+import type { Plan, PlanNode } from '../definition/types.ts'
+import { render, type Scope } from '../expressions/liquid.ts'
+import { NodeError } from '../nodes/define.ts'
+import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
-import { type LightNodeOptions, runLightNode } from './light-node.ts'
+import type { Limits } from './limits.ts'
 import { renderOutputs } from './outputs.ts'
+import type { RunError, RunNode, RunState } from './run-state.ts'
+import { scopeOf } from './scope.ts'
+import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
 
-/** A segment goes on in the next after so many nodes or milliseconds, so that it never holds locks for long. */
-const MAX_NODES = 50
-const MAX_MS = 500
-/** Characters of what the Temporal UI shows. */
-const MAX_DETAILS = 2_000
+/** What a segment needs from outside. */
+export interface SegmentHost {
+  /** Runs one pure, read or write node. */
+  runNode(node: PlanNode, scope: Scope): Promise<Outcome>
+  /** The time, in milliseconds since the epoch. */
+  clock(): number
+  limits: Limits
+}
 
-export type SegmentOptions = Omit<LightNodeOptions, 'now' | 'raise'>
+export interface SegmentResult {
+  answer: SegmentAnswer
+  /** The rows that are new or changed. */
+  nodes: RunNode[]
+  /** How the run ended, where it did. */
+  end: End | undefined
+}
 
+type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
-/** The work of one segment, in memory but for the nodes' own effects. `perform()` once, then `result()`. */
-export class Segment {
-  private readonly now = new Date()
+/**
+ * One segment of a run: applies what happened, runs every light node that is ready until the run must wait, has ended,
+ * or has used up the limits of a segment. All of it is in memory, apart from the effects of the nodes.
+ */
+export async function runSegment(
+  plan: Plan,
+  state: RunSoFar,
+  input: SegmentInput,
+  host: SegmentHost,
+): Promise<SegmentResult> {
+  const segment = new Segment(plan, state, input, host)
+  await segment.perform()
+  return segment.result()
+}
+
+class Segment {
   private readonly rows: Map<string, RunNode>
   private readonly changed = new Set<RunNode>()
   private readonly commands: Command[] = []
   private readonly ran: string[] = []
   private end: End | undefined
   private readonly plan: Plan
-  private readonly state: RunState
+  private readonly state: RunSoFar
   private readonly input: SegmentInput
-  private readonly options: SegmentOptions
-  private readonly events: NewEvent[] = []
+  private readonly host: SegmentHost
 
-  constructor(plan: Plan, input: SegmentInput, options: SegmentOptions) {
+  constructor(plan: Plan, state: RunSoFar, input: SegmentInput, host: SegmentHost) {
     this.plan = plan
-    this.state = options.state
+    this.state = state
     this.input = input
-    this.options = options
-    this.rows = new Map(options.state.nodes.map((row) => [row.node_id, row]))
+    this.host = host
+    this.rows = new Map(state.nodes.map((row) => [row.node_id, { ...row }]))
   }
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
-    const until = Date.now() + MAX_MS
+    const { clock, limits } = this.host
+    const until = clock() + limits.segmentMs
     for (let count = 0; !this.end; count++) {
       const { ready, skipped } = step(this.plan, this.states())
       for (const id of skipped) this.settle(this.add(this.plan.nodes[id]!), 'skipped', null)
       const next = ready[0]
       if (next === undefined) break
-      if (count >= MAX_NODES || Date.now() > until) {
+      if (count >= limits.segmentNodes || clock() > until) {
         this.commands.push({ type: 'continue' })
         return
       }
@@ -59,7 +81,7 @@ export class Segment {
     if (!this.end && this.open().length === 0) this.complete()
   }
 
-  result(): { answer: SegmentAnswer; nodes: RunNode[]; events: NewEvent[]; end: End | undefined } {
+  result(): SegmentResult {
     const { end } = this
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.plan.settings.timeout_ms : undefined
@@ -69,10 +91,10 @@ export class Segment {
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
-    return { answer, nodes: [...this.changed], events: this.events, end }
+    return { answer, nodes: [...this.changed], end }
   }
 
-  /** What the run still waits for: also an external node that has written its row, but whose end has not arrived. */
+  /** What the run waits for. An external node that has ended counts until the workflow has reported its end. */
   private open(): RunNode[] {
     return [...this.rows.values()].filter((row) => row.settled_segment === null)
   }
@@ -110,7 +132,7 @@ export class Segment {
     const scope = scopeOf(this.state, this.rows.values())
     if (node.when !== undefined) {
       const wanted = this.truth(node, scope)
-      // It is left out of the flow, which goes on behind it.
+      // The flow goes on behind a node whose `when` is false.
       if (wanted === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
       if (typeof wanted === 'object') return this.fail(row, node, wanted)
     }
@@ -120,9 +142,7 @@ export class Segment {
       this.ran.push(`${id}: started`)
       return
     }
-    const raise = (event: NewEvent) => void this.events.push(event)
-    const outcome = await runLightNode({ ...this.options, now: this.now, raise }, node, scope)
-    this.take(row, node, outcome)
+    this.take(row, node, await this.host.runNode(node, scope))
   }
 
   private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
@@ -134,7 +154,7 @@ export class Segment {
     else {
       row.status = 'waiting'
       row.wait_until = outcome.wait_until.toISOString()
-      const ms = Math.max(1, outcome.wait_until.getTime() - Date.now())
+      const ms = Math.max(1, outcome.wait_until.getTime() - this.host.clock())
       this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
       this.ran.push(`${node.id}: waiting`)
     }
@@ -158,7 +178,7 @@ export class Segment {
     row.status = status
     row.handle = handle
     row.settled_segment = this.input.segment
-    row.ended_at ??= new Date().toISOString()
+    row.ended_at ??= this.time()
     this.changed.add(row)
     this.ran.push(`${row.node_id}: ${status}`)
   }
@@ -178,7 +198,7 @@ export class Segment {
       segment: this.input.segment,
       settled_segment: null,
       position: this.rows.size,
-      started_at: new Date().toISOString(),
+      started_at: this.time(),
       ended_at: null,
     }
     this.rows.set(node.id, row)
@@ -186,7 +206,11 @@ export class Segment {
     return row
   }
 
-  /** Whether `when` holds; or why it cannot be told. */
+  private time(): string {
+    return new Date(this.host.clock()).toISOString()
+  }
+
+  /** Whether `when` holds; an error where it cannot be rendered. */
   private truth(node: PlanNode, scope: Record<string, unknown>): boolean | RunError {
     try {
       const value = render(node.when, scope)
@@ -200,7 +224,7 @@ export class Segment {
   private complete(): void {
     try {
       const scope = scopeOf(this.state, this.rows.values())
-      const outputs = renderOutputs(this.plan.outputs, this.rows, scope)
+      const outputs = renderOutputs(this.plan.outputs, this.rows, scope, this.host.limits.valueBytes)
       this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -212,14 +236,14 @@ export class Segment {
     this.end ??= { status, outputs: undefined, error }
   }
 
-  /** It is in the history, so it stays short whatever the titles and messages are. */
+  /** Part of the history, hence cut. */
   private details(): string {
     if (this.end) {
       const why = this.end.error ? `: ${this.end.error.message}` : ''
-      return `**${this.end.status}**${why}`.slice(0, MAX_DETAILS)
+      return `**${this.end.status}**${why}`.slice(0, this.host.limits.detailsCharacters)
     }
     const lines = this.open().map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
     const reached = `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached`
-    return [reached, ...lines].join('\n').slice(0, MAX_DETAILS)
+    return [reached, ...lines].join('\n').slice(0, this.host.limits.detailsCharacters)
   }
 }

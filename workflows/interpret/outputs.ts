@@ -1,25 +1,26 @@
-import { render, type Scope } from '../workflows/expressions/liquid.ts'
-import { references } from '../workflows/expressions/references.ts'
-import type { NodeState } from '../workflows/interpret/step.ts'
+import { render, type Scope } from '../expressions/liquid.ts'
+import { references } from '../expressions/references.ts'
+import type { NodeState } from './step.ts'
 import { capped } from './storable.ts'
 
 /**
- * What a run answers with: each output rendered; null where a node it reads has none of what it reads: an output or
- * an error that did not come about. Throws NodeError.
+ * The outputs of a run, rendered. One that reads a node's output is null unless that node completed; one that reads
+ * its error is null unless it failed. Throws NodeError.
  */
 export function renderOutputs(
   outputs: Record<string, unknown>,
   nodes: ReadonlyMap<string, NodeState>,
   scope: Scope,
+  maxBytes: number,
 ): Record<string, unknown> {
   const rendered = Object.entries(outputs).map(([name, value]) => [
     name,
-    cameAbout(value, nodes) ? render(value, scope) : null,
+    isAvailable(value, nodes) ? render(value, scope) : null,
   ])
-  return capped(Object.fromEntries(rendered)) as Record<string, unknown>
+  return capped(Object.fromEntries(rendered), maxBytes) as Record<string, unknown>
 }
 
-function cameAbout(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {
+function isAvailable(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {
   if (typeof value === 'string')
     return references(value).every(({ path: [root, id, member], optional }) => {
       if (root !== 'nodes' || optional || typeof id !== 'string') return true
@@ -28,5 +29,5 @@ function cameAbout(value: unknown, nodes: ReadonlyMap<string, NodeState>): boole
       return status === (member === 'error' ? 'failed' : 'completed')
     })
   if (typeof value !== 'object' || value === null) return true
-  return Object.values(value).every((item) => cameAbout(item, nodes))
+  return Object.values(value).every((item) => isAvailable(item, nodes))
 }

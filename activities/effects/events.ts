@@ -1,0 +1,12 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Events } from '../../workflows/effects/events.ts'
+import type { EffectHost } from './define.ts'
+
+/** Events wait in memory until the node has succeeded: one that fails raises none. */
+export const eventsOf = ({ raise }: EffectHost): Events => ({
+  async emit(name, data) {
+    const id = uuidv7()
+    raise({ id, name, data })
+    return id
+  },
+})

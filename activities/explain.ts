@@ -1,0 +1,48 @@
+import { AppError } from '../db/errors.ts'
+import type { Logger } from '../db/log.ts'
+import { isRefusal, sqlState } from '../db/postgres/sql-state.ts'
+import type { Failure } from '../workflows/interpret/execute.ts'
+import type { RunError } from '../workflows/interpret/run-state.ts'
+
+/** A fault of this service: only the log has its cause. */
+export const UNEXPECTED: Failure = {
+  error: { code: 'internal_error', message: 'The node failed unexpectedly.' },
+  retryable: true,
+}
+
+export const REFUSED: Failure = {
+  error: { code: 'value_refused', message: 'The database refused a value.' },
+  retryable: false,
+}
+
+/**
+ * The failure of a node that threw something else than a NodeError. An error of PostgreSQL that may pass (a deadlock, a
+ * lost connection) is thrown again: the transaction must be repeated. What is unexpected is logged, unless `signal` is
+ * aborted: a call that was cancelled throws whatever its library throws then.
+ */
+export function explainError(
+  error: unknown,
+  { log, signal, ...where }: { log: Logger; signal: AbortSignal; run_id: string; node: string },
+): Failure {
+  if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
+  if (isRefusal(error)) return REFUSED
+  if (sqlState(error)) throw error
+  if (!signal.aborted) log.error({ ...where, ...causeOf(error) }, 'a node failed unexpectedly')
+  return UNEXPECTED
+}
+
+/** Where it was thrown; without its message, which may hold values of the run. */
+function causeOf(error: unknown) {
+  if (!(error instanceof Error)) return { thrown: typeof error }
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
+  return { error: error.name, stack: frames?.slice(0, 10).join('\n') }
+}
+
+function fromAppError(error: AppError): RunError {
+  const { issues } = error.details
+  return {
+    code: error.type,
+    message: error.message,
+    ...(issues ? { details: { issues: issues.map(({ loc, msg, type }) => ({ loc, msg, type })) } } : {}),
+  }
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { type EffectName, type Effects, effectNames, ports } from '../../../workflows/effects/index.ts'
+import { dry, narrated } from '../../../workflows/effects/narrate.ts'
+import type { Records } from '../../../workflows/effects/records.ts'
+import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+const secret = { password: 'hunter2' }
+
+/** A call of every method of every effect, the lines that say it and its result, and the result. */
+const calls: [
+  effect: EffectName,
+  method: string,
+  args: unknown[],
+  result: unknown,
+  said: [string, string],
+][] = [
+  [
+    'http',
+    'request',
+    [
+      {
+        method: 'POST',
+        url: 'https://x.test/a?token=hunter2',
+        query: { b: 'hunter2' },
+        headers: { 'X-Key': 'hunter2' },
+        body: secret,
+      },
+    ],
+    { status: 200, headers: { 'content-type': 'text/plain' }, body: 'hunter2', duration_ms: 1 },
+    [
+      'POST https://x.test/a, query token b, headers X-Key, a body of 22 bytes',
+      'answered 200, text/plain, 7 bytes',
+    ],
+  ],
+  [
+    'events',
+    'emit',
+    ['invoice.paid', secret],
+    ID,
+    ['raising the event invoice.paid, fields password', `raised the event invoice.paid, ${ID}`],
+  ],
+  [
+    'records',
+    'create',
+    ['contacts', secret],
+    { object: 'contact', id: ID, ...secret },
+    ['creating one of contacts, fields password', `created contact ${ID}`],
+  ],
+  [
+    'records',
+    'get',
+    ['contacts', ID],
+    { object: 'contact', id: ID, ...secret },
+    [`reading ${ID} of contacts`, `read contact ${ID}`],
+  ],
+  [
+    'records',
+    'search',
+    ['contacts', { filters: { email: 'hunter2' }, q: 'hunter2', limit: 1 }],
+    { data: [secret], has_more: true },
+    ['searching contacts, by q limit, filters email', 'found 1, and there are more'],
+  ],
+  [
+    'records',
+    'update',
+    ['contacts', ID, secret],
+    { object: 'contact', id: ID, version: 2, ...secret },
+    [`changing ${ID} of contacts, fields password`, `contact ${ID} is at version 2`],
+  ],
+  [
+    'records',
+    'upsert',
+    ['contacts', 'email', secret],
+    { record: { object: 'contact', id: ID, ...secret }, created: false },
+    ['upserting one of contacts by email, fields password', `changed contact ${ID}`],
+  ],
+  [
+    'records',
+    'delete',
+    ['contacts', ID],
+    { id: ID, deleted: true },
+    [`deleting ${ID} of contacts`, `deleted ${ID} of contacts`],
+  ],
+  [
+    'records',
+    'link',
+    ['contacts', ID, 'companies', 'other', secret],
+    {},
+    [`linking ${ID} of contacts to other of companies`, `linked ${ID} of contacts to other of companies`],
+  ],
+  [
+    'records',
+    'unlink',
+    ['contacts', ID, 'companies', 'other'],
+    {},
+    [
+      `unlinking ${ID} of contacts from other of companies`,
+      `unlinked ${ID} of contacts from other of companies`,
+    ],
+  ],
+  [
+    'records',
+    'listRelated',
+    ['contacts', ID, 'companies'],
+    { data: [], has_more: false },
+    [`listing the companies of ${ID} of contacts`, 'found 0'],
+  ],
+]
+
+const invoke = (effect: object, method: string, args: unknown[]) =>
+  (effect as Record<string, (...args: unknown[]) => Promise<unknown>>)[method]!(...args)
+
+describe('effects', () => {
+  for (const [name, method, args, result, said] of calls) {
+    it(`say what ${name}.${method} does, without values`, async () => {
+      const lines: string[] = []
+      const effect = { [method]: async () => result } as unknown as Effects[typeof name]
+      const told = narrated(ports[name] as never, effect as never, (line) => lines.push(line))
+      assert.equal(await invoke(told, method, args), result)
+      assert.deepEqual(
+        lines.map((line) => line.replace(/ \(\d+ ms\)$/, '')),
+        said,
+      )
+      assert.doesNotMatch(lines.join(), /hunter2/)
+    })
+
+    it(`only say what ${name}.${method} would do in a dry run`, async () => {
+      const lines: string[] = []
+      const pending = invoke(
+        dry(ports[name] as never, (line) => lines.push(line)),
+        method,
+        args,
+      )
+      const first = await Promise.race([pending, new Promise((resolve) => setImmediate(resolve, 'pending'))])
+      assert.deepEqual([first, lines], ['pending', [said[0]]])
+    })
+  }
+
+  it('have words for every method', () => {
+    const described = effectNames.flatMap((name) =>
+      Object.keys(ports[name].words).map((method) => `${name}.${method}`),
+    )
+    assert.deepEqual(described.sort(), calls.map(([name, method]) => `${name}.${method}`).sort())
+  })
+
+  it('say that a call failed, and how long it took', async () => {
+    const lines: string[] = []
+    const get = async () => {
+      throw new Error('no')
+    }
+    const told = narrated(ports.records, { get } as unknown as Records, (line) => lines.push(line))
+    await assert.rejects(told.get('contacts', ID), /no/)
+    assert.match(lines[1]!, /^gave up after \d+ ms$/)
+  })
+
+  it('are there where a node declares them and its class allows them; others throw when touched', () => {
+    const contextWith = (declared: EffectName[], effectClass: 'pure' | 'read' | 'write' | 'external') =>
+      contextOf({
+        run: { id: ID, workflow_id: null, workflow_name: 'Test' },
+        organization: { id: ID, currency: 'EUR', timezone: 'UTC' },
+        now: new Date(),
+        node: { id: 'it', attempt: 1 },
+        signal: new AbortController().signal,
+        effects: effectsFor(declared, effectClass, (name) => dry(ports[name], () => {})),
+      }) as unknown as Partial<Effects>
+    const refused = { code: 'effect_not_allowed' }
+    const reading = contextWith(['records', 'events'], 'read')
+    assert.ok(reading.records)
+    assert.throws(() => reading.events, refused)
+    assert.throws(() => reading.http, refused)
+    assert.ok(!('http' in { ...reading }))
+    assert.ok(contextWith(['records', 'events'], 'write').events)
+    assert.throws(() => contextWith(['records', 'http'], 'external').records, refused)
+    assert.ok(contextWith(['http'], 'external').http)
+    for (const name of effectNames) assert.throws(() => contextWith([...effectNames], 'pure')[name], refused)
+  })
+})

@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict'
+import { compile } from '../../../workflows/definition/compile.ts'
+import type { Definition, Edge, NodeSpec } from '../../../workflows/definition/types.ts'
+import { contextOf } from '../../../workflows/interpret/context.ts'
+import { execute } from '../../../workflows/interpret/execute.ts'
+import { LIMITS, type Limits } from '../../../workflows/interpret/limits.ts'
+import type { RunFacts, RunNode } from '../../../workflows/interpret/run-state.ts'
+import { runSegment, type SegmentResult } from '../../../workflows/interpret/segment.ts'
+import type { Happened } from '../../../workflows/protocol.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+const facts: RunFacts = {
+  run: {
+    id: ID,
+    kind: 'run',
+    workflow_id: ID,
+    workflow_version: 1,
+    workflow_name: 'Test',
+    status: 'running',
+    trigger: { type: 'api' },
+    inputs: {},
+    node: null,
+    temporal_run_id: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    started_at: null,
+  },
+  organization: { id: ID, name: 'Test', currency: 'USD', timezone: 'UTC' },
+}
+
+const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
+  id,
+  type: 'set_fields',
+  config: { fields: { value: id } },
+  ...more,
+})
+const delay = (id: string): NodeSpec => ({ id, type: 'delay', config: { for: '1h' } })
+const call = (id: string): NodeSpec => ({ id, type: 'api_request', config: { url: 'https://x.test/' } })
+const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
+
+/** A run in memory: each segment goes on from the rows that the ones before left. */
+function runOf(
+  definition: Pick<Definition, 'nodes'> & Partial<Definition>,
+  options: { limits?: Partial<Limits>; msPerNode?: number } = {},
+) {
+  const plan = compile({
+    ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, edges: [], outputs: {}, settings: {} },
+    ...definition,
+  })
+  const limits = { ...LIMITS, ...options.limits }
+  const rows = new Map<string, RunNode>()
+  let time = Date.parse('2026-01-01T00:00:00.000Z')
+  let segment = 0
+  return {
+    rows,
+    /** The row of an external node, as its activity leaves it. */
+    leave(id: string, change: Partial<RunNode>) {
+      rows.set(id, { ...rows.get(id)!, ended_at: '2026-01-01T00:00:01.000Z', ...change })
+    },
+    statuses: () => Object.fromEntries([...rows.values()].map(({ node_id, status }) => [node_id, status])),
+    async next(...happened: Happened[]): Promise<SegmentResult> {
+      const input = { organization_id: ID, run_id: ID, segment: segment++, happened }
+      const result = await runSegment(plan, { ...facts, nodes: [...rows.values()] }, input, {
+        limits,
+        clock: () => time,
+        runNode(node, scope) {
+          time += options.msPerNode ?? 0
+          const context = contextOf({
+            ...facts,
+            now: new Date(time),
+            node: { id: node.id, attempt: 1 },
+            signal: new AbortController().signal,
+            effects: {},
+          })
+          const explain = (error: unknown) => {
+            throw error
+          }
+          return execute(node, scope, context, { limits, explain })
+        },
+      })
+      for (const row of result.nodes) rows.set(row.node_id, row)
+      return result
+    },
+  }
+}
+
+const chain = (ids: string[]) => ({
+  nodes: ids.map((id) => set(id)),
+  edges: ids.slice(1).map((id, index) => edge(ids[index]!, id)),
+})
+
+describe('a segment', () => {
+  it('runs all that is ready, and ends the run with its outputs', async () => {
+    const run = runOf({ ...chain(['a', 'b']), outputs: { last: '{{ nodes.b.output.value }}' } })
+    const { answer, end } = await run.next()
+    assert.deepEqual(end, { status: 'completed', outputs: { last: 'b' }, error: null })
+    assert.deepEqual(answer.commands, [{ type: 'end', status: 'completed' }])
+    assert.deepEqual(answer.nodes, ['a: completed', 'b: completed'])
+  })
+
+  it('leaves what is ready to the next after its limit of nodes', async () => {
+    const run = runOf(chain(['a', 'b', 'c']), { limits: { segmentNodes: 2 } })
+    const first = await run.next()
+    assert.deepEqual(first.answer.commands, [{ type: 'continue' }])
+    assert.deepEqual([run.statuses(), first.end], [{ a: 'completed', b: 'completed' }, undefined])
+    const second = await run.next()
+    assert.deepEqual([second.answer.nodes, second.end?.status], [['c: completed'], 'completed'])
+  })
+
+  it('leaves what is ready to the next after its limit of time', async () => {
+    const run = runOf(chain(['a', 'b', 'c', 'd']), { limits: { segmentMs: 500 }, msPerNode: 300 })
+    assert.deepEqual((await run.next()).answer.commands, [{ type: 'continue' }])
+    assert.deepEqual(Object.keys(run.statuses()), ['a', 'b'])
+    assert.equal((await run.next()).end?.status, 'completed')
+  })
+
+  it('does not change the rows that it was given', async () => {
+    const run = runOf({ nodes: [delay('wait')] })
+    await run.next()
+    const [row] = [...run.rows.values()]
+    const before = structuredClone(row)
+    await run.next({ type: 'timer', node: 'wait' })
+    assert.deepEqual(row, before)
+    assert.equal(run.rows.get('wait')?.status, 'completed')
+  })
+
+  it('skips a node whose `when` is false and goes on behind it; what only a dead edge leads to is skipped too', async () => {
+    const run = runOf({
+      nodes: [
+        { id: 'which', type: 'switch', config: { value: 1, cases: { one: 1, two: 2 } } },
+        set('one', { when: '{{ inputs.missing | default: false }}' }),
+        set('two'),
+        set('after'),
+      ],
+      edges: [edge('which', 'one', 'one'), edge('which', 'two', 'two'), edge('one', 'after')],
+    })
+    const { end } = await run.next()
+    assert.equal(end?.status, 'completed')
+    const expected = { which: 'completed', one: 'skipped', two: 'skipped', after: 'completed' }
+    assert.deepEqual(run.statuses(), expected)
+    assert.deepEqual([run.rows.get('one')?.handle, run.rows.get('two')?.handle], ['success', null])
+  })
+
+  it('fails a node whose `when` cannot be rendered, and the run with it', async () => {
+    const run = runOf({ nodes: [set('a', { when: '{{ inputs.missing }}' })] })
+    const { end } = await run.next()
+    assert.deepEqual(
+      [end?.status, end?.error?.code, end?.error?.node_id],
+      ['failed', 'placeholder_error', 'a'],
+    )
+  })
+
+  it('asks for a timer and goes on when its time has come, once', async () => {
+    const run = runOf({ nodes: [delay('wait'), set('then')], edges: [edge('wait', 'then')] })
+    const { answer } = await run.next()
+    assert.deepEqual(answer.commands, [{ type: 'timer', node: 'wait', title: 'wait', ms: 3_600_000 }])
+    assert.equal(run.rows.get('wait')?.status, 'waiting')
+    const { answer: last, end } = await run.next(
+      { type: 'timer', node: 'wait' },
+      { type: 'timer', node: 'wait' },
+    )
+    assert.deepEqual([last.nodes, end?.status], [['wait: completed', 'then: completed'], 'completed'])
+  })
+
+  it('starts an external node, and takes its row for how it ended', async () => {
+    const run = runOf({ nodes: [call('call'), set('then')], edges: [edge('call', 'then')] })
+    const [command] = (await run.next()).answer.commands
+    assert.deepEqual(
+      [command?.type, command?.type === 'external' && [command.node_type, command.retry.max_attempts]],
+      ['external', ['api_request', 3]],
+    )
+    run.leave('call', { status: 'completed', handle: 'success', output: { status: 200 } })
+    assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
+  })
+
+  it('does not go on behind an external node before the workflow has reported its end', async () => {
+    const run = runOf({
+      nodes: [set('start'), call('call'), delay('wait'), set('then')],
+      edges: [edge('start', 'call'), edge('start', 'wait'), edge('call', 'then')],
+    })
+    await run.next()
+    run.leave('call', { status: 'completed', handle: 'success' })
+    const { answer, end } = await run.next({ type: 'timer', node: 'wait' })
+    assert.deepEqual([answer.commands, answer.nodes, end], [[], ['wait: completed'], undefined])
+    assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
+  })
+
+  it('takes the reported error of an activity that left no row', async () => {
+    const run = runOf({ nodes: [call('call'), set('sorry')], edges: [edge('call', 'sorry', 'error')] })
+    await run.next()
+    const failed = { type: 'failed', node: 'call', code: 'activity_failed', message: 'Lost.' } as const
+    const { end } = await run.next(failed)
+    assert.equal(end?.status, 'completed')
+    const row = run.rows.get('call')
+    assert.deepEqual([row?.status, row?.handle, row?.error?.message], ['failed', 'error', 'Lost.'])
+  })
+
+  const open = {
+    nodes: [set('start'), delay('wait'), call('call')],
+    edges: [edge('start', 'wait'), edge('start', 'call')],
+  }
+
+  it('cancels what is open when the run is cancelled, and starts nothing more', async () => {
+    const run = runOf(open)
+    await run.next()
+    const { answer, end } = await run.next({ type: 'cancelled' }, { type: 'timer', node: 'wait' })
+    assert.deepEqual(answer.commands, [{ type: 'end', status: 'cancelled' }])
+    assert.equal(end?.error?.code, 'cancelled')
+    assert.deepEqual(run.statuses(), { start: 'completed', wait: 'completed', call: 'cancelled' })
+  })
+
+  it('fails the run at its time limit, which only the first answer says', async () => {
+    const run = runOf({ ...open, settings: { timeout: '2h' } })
+    assert.equal((await run.next()).answer.timeout_ms, 7_200_000)
+    assert.equal((await run.next({ type: 'timer', node: 'wait' })).answer.timeout_ms, undefined)
+    const { end } = await run.next({ type: 'timeout' })
+    assert.deepEqual([end?.status, end?.error?.code], ['failed', 'timeout'])
+    assert.deepEqual(run.statuses(), { start: 'completed', wait: 'completed', call: 'cancelled' })
+  })
+
+  for (const [status, code] of [
+    ['completed', undefined],
+    ['failed', 'stopped'],
+  ] as const)
+    it(`ends the run as ${status} by a stop, and cancels what is open`, async () => {
+      const stop: NodeSpec = { id: 'stop', type: 'stop', config: { status, message: 'Enough.' } }
+      const run = runOf({
+        nodes: [set('start'), delay('wait'), stop, set('never')],
+        edges: [edge('start', 'wait'), edge('start', 'stop'), edge('wait', 'never')],
+      })
+      const { answer, end } = await run.next()
+      assert.deepEqual(answer.commands, [{ type: 'end', status }])
+      assert.deepEqual([end?.status, end?.error?.code], [status, code])
+      assert.deepEqual(run.statuses(), { start: 'completed', wait: 'cancelled', stop: 'completed' })
+    })
+
+  it('ends the run as failed where its outputs cannot be rendered or are too large', async () => {
+    const limits = { valueBytes: 100 }
+    for (const [output, code] of [
+      ['{{ nodes.a.output.missing }}', 'placeholder_error'],
+      ['x'.repeat(200), 'output_too_large'],
+    ] as const) {
+      const { end } = await runOf({ nodes: [set('a')], outputs: { output } }, { limits }).next()
+      assert.deepEqual([end?.status, end?.error?.code], ['failed', code])
+    }
+  })
+
+  it('keeps what the history holds short', async () => {
+    const nodes = Array.from({ length: 30 }, (_, n) => ({ ...delay(`n${n}`), title: 'x'.repeat(200) }))
+    const edges = nodes.slice(1).map(({ id }) => edge('start', id))
+    const run = runOf(
+      { nodes: [set('start'), ...nodes.slice(1)], edges },
+      { limits: { detailsCharacters: 500 } },
+    )
+    assert.equal((await run.next()).answer.details.length, 500)
+  })
+})

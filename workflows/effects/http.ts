@@ -1,0 +1,53 @@
+import { listed, type Port } from './define.ts'
+
+/** Calls of URLs, through the egress guard. */
+export interface Http {
+  /** Throws NodeError where the call was refused or no complete answer came; any status is an answer. */
+  request(request: HttpRequest): Promise<HttpResponse>
+}
+
+export interface HttpRequest {
+  method: string
+  url: string
+  headers?: Record<string, string>
+  query?: Record<string, string>
+  body?: string | Record<string, unknown> | unknown[]
+  /** Follow redirects, each hop checked again; at most 5. Default true. */
+  follow_redirects?: boolean
+}
+
+export interface HttpResponse {
+  status: number
+  headers: Record<string, string>
+  /** Parsed where the answer says JSON, else text; at most 1 MiB. */
+  body: unknown
+  duration_ms: number
+}
+
+export const http: Port<Http> = {
+  classes: ['external'],
+  scoped: false,
+  words: {
+    request: {
+      call: ({ method, url, headers = {}, query = {}, body }) =>
+        [
+          `${method} ${withoutQuery(url)}`,
+          ...listed('query', [...namesInQuery(url), ...Object.keys(query)]),
+          ...listed('headers', Object.keys(headers)),
+          ...(body === undefined ? [] : [`a body of ${bytesOf(body)} bytes`]),
+        ].join(', '),
+      result({ status, headers, body }) {
+        const type = headers['content-type'] ?? 'no content type'
+        return `answered ${status}, ${type}, ${bytesOf(body)} bytes`
+      },
+    },
+  },
+}
+
+const withoutQuery = (url: string) => url.split(/[?#]/)[0]!
+
+const namesInQuery = (url: string) =>
+  URL.canParse(url) ? [...new Set(new URL(url).searchParams.keys())] : []
+
+const bytesOf = (value: unknown) =>
+  Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value ?? ''))

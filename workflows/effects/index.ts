@@ -1,0 +1,20 @@
+import type { Port } from './define.ts'
+import { type Events, events } from './events.ts'
+import { type Http, http } from './http.ts'
+import { type Records, records } from './records.ts'
+
+/**
+ * Every effect, by the name that a node type declares and finds in its context. To add one: its port in this folder, a
+ * line in both lists below, and its implementation in `activities/effects/`, which does not compile without.
+ */
+export interface Effects {
+  records: Records
+  http: Http
+  events: Events
+}
+
+export type EffectName = keyof Effects
+
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events }
+
+export const effectNames = Object.keys(ports) as EffectName[]

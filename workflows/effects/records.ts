@@ -1,0 +1,96 @@
+import { listed, type Port } from './define.ts'
+
+export type RecordFields = Record<string, unknown>
+
+export interface RecordQuery {
+  filters?: Record<string, unknown>
+  match?: 'all' | 'any'
+  q?: string
+  sort?: string
+  order?: 'asc' | 'desc'
+  limit?: number
+}
+
+export type RecordPage = { data: RecordFields[]; has_more: boolean }
+
+/**
+ * The organization's own records. Entities are plural kinds (`contacts`), ids are UUIDs; every method throws NodeError
+ * with the store's reason.
+ */
+export interface Records {
+  create(entity: string, fields: RecordFields): Promise<RecordFields>
+  get(entity: string, id: string): Promise<RecordFields>
+  search(entity: string, query: RecordQuery): Promise<RecordPage>
+  update(entity: string, id: string, fields: RecordFields): Promise<RecordFields>
+  /** `by` is `email` (contacts), `domain` (companies) or `external_id`. */
+  upsert(
+    entity: string,
+    by: string,
+    fields: RecordFields,
+  ): Promise<{ record: RecordFields; created: boolean }>
+  delete(entity: string, id: string): Promise<{ id: string; deleted: true }>
+  link(
+    entity: string,
+    id: string,
+    target: string,
+    targetId: string,
+    properties?: RecordFields,
+  ): Promise<RecordFields>
+  unlink(entity: string, id: string, target: string, targetId: string): Promise<RecordFields>
+  listRelated(entity: string, id: string, target: string, limit?: number): Promise<RecordPage>
+}
+
+export const records: Port<Records> = {
+  classes: ['read', 'write'],
+  scoped: true,
+  words: {
+    create: {
+      call: (entity, fields) => [`creating one of ${entity}`, ...fieldsOf(fields)].join(', '),
+      result: (record) => `created ${one(record)}`,
+    },
+    get: {
+      call: (entity, id) => `reading ${id} of ${entity}`,
+      result: (record) => `read ${one(record)}`,
+    },
+    search: {
+      call(entity, { filters = {}, ...query }) {
+        const by = listed('by', Object.keys(query))
+        return [`searching ${entity}`, ...by, ...listed('filters', Object.keys(filters))].join(', ')
+      },
+      result: found,
+    },
+    update: {
+      call: (entity, id, fields) => [`changing ${id} of ${entity}`, ...fieldsOf(fields)].join(', '),
+      result: (record) => `${one(record)} is at version ${record.version}`,
+    },
+    upsert: {
+      call: (entity, by, fields) => [`upserting one of ${entity} by ${by}`, ...fieldsOf(fields)].join(', '),
+      result: ({ record, created }) => `${created ? 'created' : 'changed'} ${one(record)}`,
+    },
+    delete: {
+      call: (entity, id) => `deleting ${id} of ${entity}`,
+      result: (_, entity, id) => `deleted ${id} of ${entity}`,
+    },
+    link: {
+      call: (entity, id, target, targetId) => `linking ${id} of ${entity} to ${targetId} of ${target}`,
+      result: (_, entity, id, target, targetId) => `linked ${id} of ${entity} to ${targetId} of ${target}`,
+    },
+    unlink: {
+      call: (entity, id, target, targetId) => `unlinking ${id} of ${entity} from ${targetId} of ${target}`,
+      result: (_, entity, id, target, targetId) =>
+        `unlinked ${id} of ${entity} from ${targetId} of ${target}`,
+    },
+    listRelated: {
+      call: (entity, id, target) => `listing the ${target} of ${id} of ${entity}`,
+      result: found,
+    },
+  },
+}
+
+const fieldsOf = (fields: RecordFields) => listed('fields', Object.keys(fields))
+
+const one = (record: RecordFields) => `${record.object} ${record.id}`
+
+function found({ data, has_more }: RecordPage): string {
+  return `found ${data.length}${has_more ? ', and there are more' : ''}`
+}

@@ -1,0 +1,43 @@
+import type { EffectClass } from '../definition/types.ts'
+import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
+import { type NodeContext, NodeError } from '../nodes/define.ts'
+import type { RunFacts } from './run-state.ts'
+
+/** Makes the effects that a node type declares, as far as the class of the node allows them. */
+export function effectsFor(
+  declared: readonly EffectName[],
+  effectClass: EffectClass,
+  make: <Name extends EffectName>(name: Name) => Effects[Name],
+): Partial<Effects> {
+  const allowed = declared.filter((name) => ports[name].classes.includes(effectClass))
+  return Object.fromEntries(allowed.map((name) => [name, make(name)]))
+}
+
+export interface ContextOptions {
+  run: Pick<RunFacts['run'], 'id' | 'workflow_id' | 'workflow_name'>
+  organization: Pick<RunFacts['organization'], 'id' | 'currency' | 'timezone'>
+  /** The time of the segment. */
+  now: Date
+  node: { id: string; attempt: number }
+  signal: AbortSignal
+  effects: Partial<Effects>
+}
+
+/** What a node is given. Of the effects only these are there; touching another throws NodeError `effect_not_allowed`. */
+export function contextOf({ run, organization, effects, ...facts }: ContextOptions): NodeContext {
+  const context = {
+    ...facts,
+    run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
+    organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
+    idempotencyKey: `${run.id}:${facts.node.id}`,
+    ...effects,
+  }
+  for (const name of effectNames)
+    if (!effects[name])
+      Object.defineProperty(context, name, {
+        get() {
+          throw new NodeError('effect_not_allowed', `A node of this type and class has no ${name}.`)
+        },
+      })
+  return context
+}

@@ -1,0 +1,80 @@
+import { checkShape, saidOf } from '../definition/config.ts'
+import { render, type Scope } from '../expressions/liquid.ts'
+import { type NodeContext, NodeError, type NodeType } from '../nodes/define.ts'
+import { findNodeType } from '../nodes/index.ts'
+import type { Limits } from './limits.ts'
+import { masked } from './mask.ts'
+import type { RunError } from './run-state.ts'
+import { capped, requireRoom, storable } from './storable.ts'
+
+/** How one attempt of a node ended. `input` is its config, rendered and masked; null where rendering failed. */
+export type Outcome =
+  | { status: 'completed'; input: unknown; output: unknown; handle: string }
+  | { status: 'waiting'; input: unknown; output: unknown; handle: string; wait_until: Date }
+  | {
+      status: 'ended'
+      input: unknown
+      output: unknown
+      end: { status: 'completed' | 'failed'; message?: string }
+    }
+  | ({ status: 'failed'; input: unknown } & Failure)
+
+export interface Failure {
+  error: RunError
+  /** Whether another attempt may succeed. */
+  retryable: boolean
+}
+
+export interface ExecuteOptions {
+  limits: Limits
+  /** Turns an error that is no NodeError into a failure, or throws it where the whole segment must be repeated. */
+  explain(error: unknown): Failure
+}
+
+/** Renders a node's config and runs it. Errors become a `failed` outcome; throws only what `explain` throws. */
+export async function execute(
+  node: { type: string; config: Record<string, unknown> },
+  scope: Scope,
+  context: NodeContext,
+  { limits, explain }: ExecuteOptions,
+): Promise<Outcome> {
+  let input: unknown = null
+  try {
+    const type = typeOf(node.type)
+    requireRoom(scope.nodes, limits)
+    const rendered = capped(render(node.config, scope), limits.valueBytes)
+    input = masked(rendered)
+    const parsed = type.config.safeParse(rendered)
+    if (!parsed.success) throw invalidConfig(type, rendered)
+    const result = await type.run(parsed.data, context)
+    const output = capped(result.output, limits.valueBytes)
+    if ('end' in result) return { status: 'ended', input, output, end: result.end }
+    const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('wait_until' in result)
+      return { status: 'waiting', input, output, handle, wait_until: result.wait_until }
+    return { status: 'completed', input, output, handle }
+  } catch (error) {
+    const failure = error instanceof NodeError ? failureOf(error) : explain(error)
+    return { status: 'failed', input, ...storable(failure) }
+  }
+}
+
+/** Throws NodeError `unknown_node_type`. */
+export function typeOf(name: string): NodeType {
+  const type = findNodeType(name)
+  if (!type) throw new NodeError('unknown_node_type', `There is no node type ${name}.`)
+  return type
+}
+
+export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
+  type.handles(config)[0]?.name ?? 'success'
+
+function invalidConfig(type: NodeType, rendered: unknown): NodeError {
+  const said = checkShape(type.config, rendered).flatMap((issue) => saidOf(issue, type.type))
+  const message = said.map(({ message }) => message).join('; ')
+  return new NodeError('invalid_config', message.slice(0, 2_000))
+}
+
+function failureOf({ code, message, details, retryable }: NodeError): Failure {
+  return { error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) }, retryable }
+}

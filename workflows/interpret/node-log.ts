@@ -1,0 +1,34 @@
+import { redactText } from '../redact.ts'
+import type { Outcome } from './execute.ts'
+
+/** One line of what a tested node did. `time` is ISO 8601. */
+export interface LogLine {
+  time: string
+  message: string
+}
+
+const MAX_LINES = 100
+const MAX_LENGTH = 500
+
+/** What a node does, line by line; secrets that can be told by their form are redacted. */
+export class NodeLog {
+  readonly lines: LogLine[] = []
+
+  /** Lines beyond the hundredth are dropped, and what is beyond 500 characters of one. */
+  add(message: string): void {
+    if (this.lines.length === MAX_LINES) return
+    this.lines.push({
+      time: new Date().toISOString(),
+      message: redactText(message).slice(0, MAX_LENGTH),
+    })
+  }
+
+  /** How the node ended. */
+  ended(outcome: Outcome): void {
+    if (outcome.status === 'failed') this.add(`failed: ${outcome.error.code}: ${outcome.error.message}`)
+    else if (outcome.status === 'ended') this.add(`would end the run as ${outcome.end.status}`)
+    else if (outcome.status === 'waiting')
+      this.add(`would wait until ${outcome.wait_until.toISOString()}, and leave by ${outcome.handle}`)
+    else this.add(`left by ${outcome.handle}`)
+  }
+}

@@ -1,0 +1,44 @@
+import { NodeError } from '../nodes/define.ts'
+import { toStorable } from '../storable-text.ts'
+import type { Limits } from './limits.ts'
+
+/** A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON. */
+export function capped(value: unknown, maxBytes: number): unknown {
+  const json = JSON.stringify(value ?? null)
+  // A UTF-16 unit takes at most 3 bytes of UTF-8.
+  if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
+  return isBad(json) ? replaceBad(JSON.parse(json)) : (value ?? null)
+}
+
+const tooLarge = (maxBytes: number) =>
+  new NodeError('output_too_large', `The node's data is larger than ${maxBytes / 1024} KiB.`)
+
+/** Throws NodeError `run_too_large` where the outputs of a run's nodes, by id, leave no room for another. */
+export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 'runBytes'>): void {
+  if (typeof nodes !== 'object' || nodes === null) return
+  const outputs = Object.values(nodes)
+  // Each is within its own limit: so few cannot exceed the sum.
+  if (outputs.length * limits.valueBytes <= limits.runBytes) return
+  let left = limits.runBytes
+  for (const output of outputs) left -= JSON.stringify(output).length
+  if (left < 0)
+    throw new NodeError(
+      'run_too_large',
+      `The outputs of the run's nodes are larger than ${limits.runBytes / 1024 / 1024} MiB together.`,
+    )
+}
+
+/** The same value without NUL and lone surrogates, which jsonb refuses. */
+export function storable<T>(value: T): T {
+  const json = JSON.stringify(value)
+  return isBad(json) ? (replaceBad(JSON.parse(json)) as T) : value
+}
+
+const isBad = (json: string) => /\\u0000|\\ud[89a-f]/i.test(json)
+
+function replaceBad(part: unknown): unknown {
+  if (typeof part === 'string') return toStorable(part)
+  if (Array.isArray(part)) return part.map(replaceBad)
+  if (typeof part !== 'object' || part === null) return part
+  return Object.fromEntries(Object.entries(part).map(([key, item]) => [toStorable(key), replaceBad(item)]))
+}
