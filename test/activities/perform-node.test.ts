@@ -74,6 +74,16 @@ describe('one attempt of a node', () => {
     })
   })
 
+  it('refuses a large value that is referred to many times before it is written out', async () => {
+    const list = Array.from({ length: 600 }, () => '{{ inputs.big }}')
+    const outcome = await run({ fields: { list } }, { big: 'x'.repeat(1_000_000) })
+    assert.equal(outcome.status === 'failed' && outcome.error.code, 'output_too_large')
+    // Numbers of one digit take two characters each, with their comma.
+    const digits = (count: number) => run({ fields: { list: Array.from({ length: count }, () => 1) } })
+    assert.equal((await digits(500_000)).status, 'completed')
+    assert.equal((await digits(530_000)).status, 'failed')
+  })
+
   it('replaces what PostgreSQL cannot keep in a text', async () => {
     const outcome = await run({ fields: { a: '{{ inputs.bad }}' } }, { bad: 'a\0b\ud800c' })
     assert.equal(outcome.status, 'completed')

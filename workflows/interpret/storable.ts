@@ -4,6 +4,8 @@ import type { Limits } from './limits.ts'
 
 /** A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON. */
 export function capped(value: unknown, maxBytes: number): unknown {
+  // A large value that is referred to many times is small in memory, and must not be written out.
+  if (charactersWithin(value, maxBytes) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
   if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
@@ -12,6 +14,19 @@ export function capped(value: unknown, maxBytes: number): unknown {
 
 const tooLarge = (maxBytes: number) =>
   new NodeError('output_too_large', `The node's data is larger than ${maxBytes / 1024} KiB.`)
+
+/** What is left of a budget after the characters of a value's texts and keys; negative as soon as it is used up. */
+function charactersWithin(value: unknown, budget: number): number {
+  if (typeof value === 'string') return budget - value.length
+  if (typeof value !== 'object' || value === null) return budget - 1
+  let left = budget
+  for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    if (member === undefined) continue
+    left = charactersWithin(member, typeof key === 'string' ? left - key.length : left)
+    if (left < 0) break
+  }
+  return left
+}
 
 /** Throws NodeError `run_too_large` where the outputs of a run's nodes, by id, leave no room for another. */
 export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 'runBytes'>): void {
