@@ -3,8 +3,10 @@ import { AppError, invalid } from '../../db/errors.ts'
 import { createNodeTest } from '../../db/runs/runs.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
+import { dryRun } from '../../workflows/interpret/dry-run.ts'
+import { testScope } from '../../workflows/interpret/scope.ts'
 import { type Route, route } from '../http/route.ts'
-import { requireScopes, scopeNamed } from '../http/scopes.ts'
+import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
 
@@ -23,6 +25,14 @@ const preview = z.object({
     config: z.record(z.string(), z.unknown()),
     inputs: z.record(z.string(), z.unknown()),
     warnings: z.array(z.string()),
+    calls: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description:
+          'What the node would call, in words, up to the first result that it needs; without values that may be secret. Absent where the config is invalid or the inputs lack a value of a placeholder.',
+        examples: [['POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes']],
+      }),
   }),
 })
 
@@ -55,7 +65,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Run one node by itself',
     description:
-      'Really runs it, with all its effects, once `confirm` is true. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records, and of those that it links them with.',
+      'With `confirm: true` the node runs, with all its effects; without, `preview.calls` says what it would call. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records, and of those that it links them with.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -83,11 +93,15 @@ export const nodeTestRoutes: Route[] = [
             .flatMap((issue) => saidOf(issue, node_type))
             .map(({ message }) => `The config is invalid: ${message}.`),
         ]
+        const calls = await dryRun(type, config, testScope(inputs, { org: orgOf(caller) }), {
+          run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
+          organization: caller.organization,
+        })
         return {
           object: 'node_test_preview',
           status: 'confirmation_required',
           confirmed: false,
-          preview: { node_type, effect, config, inputs, warnings },
+          preview: { node_type, effect, config, inputs, warnings, ...(calls ? { calls } : {}) },
         }
       }
       const started = performance.now()
@@ -126,4 +140,9 @@ function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
   if (typeof inputs !== 'object' || inputs === null)
     throw invalid([{ loc: ['body', 'inputs', 'inputs'], msg: 'must be an object', type: 'type_error' }])
   return { ...Object.fromEntries(roots), inputs: { ...others, ...inputs } }
+}
+
+/** What placeholders read as `org`, as in a run. */
+function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
+  return { id, name, currency, timezone }
 }

@@ -38,7 +38,7 @@ const detail = summary
 /** For the document only: an unknown category has no node types. */
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 
-/** The catalogue of node types. */
+/** The catalogue of node types. Testing one is in node-tests.ts. */
 export const nodeRoutes: Route[] = [
   route({
     method: 'GET',

@@ -299,7 +299,7 @@ describe('running workflows', () => {
     const body = { node_type: 'set_fields', config: { fields: { a: '{{ inputs.n }}' } }, inputs: { n: 3 } }
     const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
     assert.equal(preview.body.status, 'confirmation_required')
-    assert.deepEqual(preview.body.preview.warnings, [])
+    assert.deepEqual([preview.body.preview.warnings, preview.body.preview.calls], [[], []])
     const wrong = await api.request('POST', '/v1/workflows/nodes/test', {
       body: { node_type: 'delay', config: { until: '{{ inputs.n }}' } },
     })
@@ -307,6 +307,7 @@ describe('running workflows', () => {
       'The config is invalid: for is missing.',
       'The config is invalid: delay has no setting until.',
     ])
+    assert.ok(!('calls' in wrong.body.preview))
     const { status, body: answer } = await api.request('POST', '/v1/workflows/nodes/test', {
       body: { ...body, confirm: true },
     })
@@ -322,6 +323,33 @@ describe('running workflows', () => {
       [broken.status, broken.body.status, broken.body.error.code],
       [200, 'failed', 'placeholder_error'],
     )
+  })
+
+  it('previews what a node would call, and calls nothing', async () => {
+    const callsOf = async (node_type: string, config: object, inputs: object = {}) => {
+      const body = { node_type, config, inputs }
+      const { status, body: answer } = await api.request('POST', '/v1/workflows/nodes/test', { body })
+      assert.deepEqual([status, answer.status], [200, 'confirmation_required'])
+      assert.doesNotMatch(JSON.stringify(answer.preview.calls ?? []), /hunter2/)
+      return answer.preview.calls
+    }
+    const before = await db.system('contacts').count().first()
+    const create = { operation: 'create', entity: 'contacts', fields: { first_name: '{{ inputs.name }}' } }
+    const creates = ['creating one of contacts, fields first_name']
+    assert.deepEqual(await callsOf('crm_manager', create, { name: 'hunter2' }), creates)
+    assert.equal(await callsOf('crm_manager', create), undefined)
+    assert.deepEqual(await db.system('contacts').count().first(), before)
+
+    let calls = 0
+    const server = createServer((_, res) => res.end(String(calls++)))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/{{ org.currency }}`
+    const call = { method: 'PUT', url, query: { q: 'hunter2' }, body: { a: 'hunter2' } }
+    assert.deepEqual(await callsOf('api_request', call), [
+      `PUT ${url.replace('{{ org.currency }}', 'USD')}, query q, headers Idempotency-Key, a body of 15 bytes`,
+    ])
+    server.close()
+    assert.equal(calls, 0)
   })
 
   it('tells what a tested node did, without the values', async () => {

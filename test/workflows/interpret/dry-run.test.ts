@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { z } from 'zod'
+import type { EffectName } from '../../../workflows/effects/index.ts'
+import { dryRun } from '../../../workflows/interpret/dry-run.ts'
+import { testScope } from '../../../workflows/interpret/scope.ts'
+import {
+  defineNode,
+  type NodeContext,
+  type NodeResult,
+  type NodeType,
+} from '../../../workflows/nodes/define.ts'
+import { nodeTypes } from '../../../workflows/nodes/index.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+const org = { id: ID, name: 'Test', currency: 'EUR', timezone: 'UTC' }
+
+const facts = {
+  run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
+  organization: org,
+}
+
+const callsOf = (type: NodeType, config: Record<string, unknown>, inputs: Record<string, unknown> = {}) =>
+  dryRun(type, config, testScope({ inputs }, { org }), facts)
+
+/** A node type whose `run` is what a test is about. */
+const nodeThat = <Used extends EffectName>(
+  effects: Used[],
+  effect: NodeType['effectClass'],
+  run: (ctx: NodeContext<Used>) => Promise<NodeResult>,
+) =>
+  defineNode({
+    ...{ type: 'test', category: 'data', title: 'Test', description: 'Test', effect, effects },
+    config: z.looseObject({}),
+    output: z.unknown(),
+    handles: () => [{ name: 'success', description: 'It is done.' }],
+    example: { config: {}, output: null },
+    run: (_, ctx) => run(ctx),
+  })
+
+const get = (url: string) => ({ method: 'GET', url })
+
+describe('a dry run', () => {
+  it('says what each node type would call, with its example', async () => {
+    const { crm_manager, emit_event, api_request, ...others } = nodeTypes
+    const called = (type?: NodeType) =>
+      dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org }), facts)
+    assert.deepEqual(await called(crm_manager), [
+      'upserting one of contacts by email, fields email first_name',
+    ])
+    assert.deepEqual(await called(emit_event), ['raising the event invoice.paid, fields id amount'])
+    assert.deepEqual(await called(api_request), [
+      'POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes',
+    ])
+    for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
+  })
+
+  it('is not made where a placeholder has no value, or the rendered config is invalid or too large', async () => {
+    const { api_request } = nodeTypes
+    const url = 'https://x.test/{{ inputs.id }}'
+    assert.deepEqual(await callsOf(api_request!, { url }, { id: 7 }), ['GET https://x.test/7'])
+    assert.equal(await callsOf(api_request!, { url }), undefined)
+    assert.equal(await callsOf(api_request!, { url: 'https://x.test/{{ run.id }}' }), undefined)
+    assert.equal(await callsOf(api_request!, { url: '{{ inputs.url }}' }, { url: 'nowhere' }), undefined)
+    const body = Array.from({ length: 4 }, () => '{{ inputs.big }}')
+    assert.equal(
+      await callsOf(api_request!, { url: 'https://x.test/', body }, { big: 'x'.repeat(500_000) }),
+      undefined,
+    )
+  })
+
+  it('says all calls that are made before the first result is needed, and none that depend on it', async () => {
+    const both = nodeThat(
+      ['http'],
+      () => 'external',
+      async ({ http }) => {
+        const [{ status }] = await Promise.all([
+          http.request(get('https://a.test/')),
+          // Promises that need no answer come first.
+          (async () => {
+            for (let n = 0; n < 10; n++) await null
+            return http.request(get('https://b.test/'))
+          })(),
+        ])
+        await http.request(get(`https://c.test/${status}`))
+        return { output: null }
+      },
+    )
+    assert.deepEqual(await callsOf(both, {}), ['GET https://a.test/', 'GET https://b.test/'])
+    // An error of its own must not look like the answer to a call.
+    const careful = nodeThat(
+      ['http'],
+      () => 'external',
+      async ({ http }) => {
+        await http.request(get('https://a.test/')).catch(() => http.request(get('https://fallback.test/')))
+        return { output: null }
+      },
+    )
+    assert.deepEqual(await callsOf(careful, {}), ['GET https://a.test/'])
+  })
+
+  it('says nothing where the node fails before its first call', async () => {
+    const failing = nodeThat(
+      ['http'],
+      () => 'external',
+      async () => {
+        throw new Error('no')
+      },
+    )
+    assert.equal(await callsOf(failing, {}), undefined)
+  })
+
+  it('ends, and stays short, whatever the node does', async () => {
+    const endless = nodeThat(
+      ['http'],
+      () => 'external',
+      async ({ http }) => {
+        for (let n = 0; ; n++) void http.request(get(`https://x.test/${n}`))
+      },
+    )
+    assert.equal((await callsOf(endless, {}))?.length, 20)
+    const long = nodeThat(
+      ['http'],
+      () => 'external',
+      async ({ http }) => {
+        await http.request(get(`https://x.test/${'x'.repeat(10_000)}`))
+        return { output: null }
+      },
+    )
+    assert.equal((await callsOf(long, {}))?.[0]?.length, 500)
+    let aborted = false
+    const slow = nodeThat(
+      ['http'],
+      () => 'external',
+      ({ signal }) => {
+        signal.addEventListener('abort', () => {
+          aborted = true
+        })
+        return new Promise(() => {})
+      },
+    )
+    const started = Date.now()
+    assert.deepEqual(await callsOf(slow, {}), [])
+    assert.ok(aborted && Date.now() - started < 2_000)
+  })
+
+  it('gives a node no effect that its class does not allow', async () => {
+    const reads = nodeThat(
+      ['events'],
+      () => 'read',
+      async ({ events }) => {
+        await events.emit('a.b', {})
+        return { output: null }
+      },
+    )
+    assert.equal(await callsOf(reads, {}), undefined)
+    const undeclared = nodeThat(
+      ['events'],
+      () => 'write',
+      // @ts-expect-error The context has the declared effects only.
+      async ({ records }) => ({ output: await records.get('contacts', ID) }),
+    )
+    assert.equal(await callsOf(undeclared, {}), undefined)
+  })
+
+  it('redacts what looks like a secret', async () => {
+    const calls = await callsOf(nodeTypes.api_request!, {
+      url: 'https://ada:hunter2@x.test/agx_0123456789abcdef',
+    })
+    assert.deepEqual(calls, ['GET https://ada:[redacted]@x.test/agx_[redacted]'])
+  })
+})

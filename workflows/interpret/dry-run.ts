@@ -1,0 +1,72 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { ports } from '../effects/index.ts'
+import { dry } from '../effects/narrate.ts'
+import { render, type Scope } from '../expressions/liquid.ts'
+import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
+import { type ContextOptions, contextOf, effectsFor } from './context.ts'
+import { LIMITS } from './limits.ts'
+import { NodeLog } from './node-log.ts'
+import { capped } from './storable.ts'
+
+const MAX_CALLS = 20
+const MAX_MS = 100
+/** Tighter than in a run, because an API request waits for it. */
+const RENDER_LIMITS = { memory: 1_000_000, milliseconds: 50, characters: 1_000_000 }
+
+/**
+ * The calls that a node would make, in words, up to the first result that it needs. Its `run` is given effects that only
+ * note their calls, so nothing happens.
+ * @returns undefined where the config is invalid, or a placeholder has no value in `scope`.
+ */
+export async function dryRun(
+  type: NodeType,
+  config: Authored,
+  scope: Scope,
+  facts: Pick<ContextOptions, 'run' | 'organization'>,
+): Promise<string[] | undefined> {
+  const rendered = renderConfig(type, config, scope)
+  if (!rendered) return undefined
+  // Nothing can be called, so there is no reason to run it.
+  if (type.effects.length === 0) return []
+
+  const log = new NodeLog()
+  const end = new AbortController()
+  let noted = () => {}
+  const firstCall = new Promise<void>((resolve) => {
+    noted = resolve
+  })
+  const say = (line: string) => {
+    if (log.lines.length === MAX_CALLS) throw new NodeError('too_many_calls', 'The preview is long enough.')
+    log.add(line)
+    noted()
+  }
+  const context = contextOf({
+    ...facts,
+    now: new Date(),
+    node: { id: 'test', attempt: 1 },
+    signal: end.signal,
+    effects: effectsFor(type.effects, type.effectClass(config), (name) => dry(ports[name], say)),
+  })
+  // A run that fails before its first call says nothing about its calls.
+  const ran = Promise.resolve(rendered.config)
+    .then((config) => type.run(config, context))
+    .then(
+      () => true,
+      () => log.lines.length > 0,
+    )
+  // Calls in parallel are made in the same turn of the event loop as the first.
+  const waits = firstCall.then(() => setImmediate(true))
+  const isKnown = await Promise.race([ran, waits, setTimeout(MAX_MS, true, { signal: end.signal })])
+  end.abort()
+  return isKnown ? log.lines.map(({ message }) => message) : undefined
+}
+
+function renderConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {
+  try {
+    const parsed = type.config.safeParse(capped(render(config, scope, RENDER_LIMITS), LIMITS.valueBytes))
+    return parsed.success ? { config: parsed.data } : undefined
+  } catch (error) {
+    if (error instanceof NodeError) return undefined
+    throw error
+  }
+}
