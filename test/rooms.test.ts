@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
+import { nodeTypes } from '../workflows/nodes/index.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -54,6 +55,26 @@ describe('the rooms of the house', () => {
       assert.deepEqual(strangers, [])
     })
 
+  it('name node types in workflows/nodes only', () => {
+    const files = Object.keys(MAY_IMPORT)
+      .filter((room) => room !== 'test')
+      .flatMap(filesOf)
+      .filter((file) => !relative(ROOT, file).startsWith('workflows/nodes/'))
+    const named = files.flatMap((file) =>
+      Object.keys(nodeTypes)
+        .filter((type) => namesType(readFileSync(file, 'utf8'), type))
+        .map((type) => `${relative(ROOT, file)} names ${type}`),
+    )
+    assert.deepEqual(named, [])
+    for (const [text, type] of [
+      ["node.type === 'stop'", 'stop'],
+      ['example: { node_type: "delay" }', 'delay'],
+      ['/** As crm_manager does. */', 'crm_manager'],
+    ] as const)
+      assert.ok(namesType(text, type), text)
+    assert.ok(!namesType("action('stop')", 'stop'))
+  })
+
   it('have files to look at', () => {
     for (const room of Object.keys(MAY_IMPORT)) assert.ok(filesOf(room).length > 0, room)
     assert.deepEqual(importsOf(fileURLToPath(import.meta.url)).slice(0, 2), ['node:assert/strict', 'node:fs'])
@@ -82,6 +103,12 @@ describe('the workflow bundle', function () {
     )
   })
 })
+
+/** Whether a text names a node type: anywhere where it is two words, as the value of a `type` where it is a plain word. */
+const namesType = (text: string, type: string): boolean =>
+  type.includes('_')
+    ? new RegExp(`\\b${type}\\b`).test(text)
+    : new RegExp(`type['"]?\\s*(?:[=!]==|:)\\s*['"]?${type}\\b`).test(text)
 
 /** What @temporalio/workflow brings with it. */
 const SDK = ['@temporalio/workflow', '@temporalio/common', 'long', 'ms', 'nexus-rpc']

@@ -4,7 +4,7 @@ import { nearest } from './definition/errors.ts'
 export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` is: a record of this kind, a run, or what the `emit_event` node that raises it gives. */
+  /** What `data` is: a record of this kind, a run, or whatever the node that raises it gives. */
   subject: 'contact' | 'company' | 'deal' | 'task' | 'note' | 'activity' | 'run' | 'any'
 }
 
@@ -38,11 +38,11 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },
 ]
 
-/** The catalogue; an `emit_event` node can raise any other `<entity>.<action>`, of which two have a name of their own. */
+/** The catalogue. A node can raise any other `<entity>.<action>`; the two about invoices are listed as examples of that. */
 export const EVENTS: readonly CatalogueEvent[] = [
   ...SERVICE_EVENTS,
-  { name: 'invoice.created', title: 'An invoice was created, as an emit_event node tells', subject: 'any' },
-  { name: 'invoice.paid', title: 'An invoice was paid, as an emit_event node tells', subject: 'any' },
+  { name: 'invoice.created', title: 'An invoice was created, as a workflow tells', subject: 'any' },
+  { name: 'invoice.paid', title: 'An invoice was paid, as a workflow tells', subject: 'any' },
 ]
 
 /** `<entity>.<action>`, such as `invoice.paid`. */
@@ -57,7 +57,7 @@ const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => [name, `${name.split('
 
 /**
  * What a name that the catalogue does not have was meant to be, as far as that is certain enough to refuse it: one
- * letter off, or two that changed places. Anything else may be an event that an emit_event node raises.
+ * letter off, or two that changed places. Anything else may be an event that a node raises.
  */
 export const misspelt = (name: string): string | undefined =>
   PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)

@@ -75,7 +75,7 @@ const values = {
     .transform((names) => [...new Set(names)])
     .meta({
       description:
-        'Names of `GET /v1/events`, or `<entity>.<action>` raised by an emit_event node. `contact.*` is every event of contacts, `*` every event.',
+        'Names of `GET /v1/events`, or any `<entity>.<action>` that a workflow raises. `contact.*` is every event of contacts, `*` every event.',
     }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:

@@ -24,7 +24,7 @@ const run = z.object({
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
 const mergedFrom = { merged_from: z.uuid().describe('The record that went into this one, and is gone.') }
 
-/** Of an event that only an `emit_event` node raises, as an accounting system's webhook could lead to. */
+/** Of an event that only a workflow's own node raises, such as one about an invoice. */
 const other = z.looseObject({ id: z.string().optional() })
 const otherExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
 

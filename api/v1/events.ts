@@ -11,7 +11,8 @@ const event = z
     name: z.string(),
     description: z.string(),
     subject: z.string().meta({
-      description: 'The kind of record that `data` holds, `run`, or `any` for events of emit_event nodes.',
+      description:
+        'The kind of record that `data` holds, `run`, or `any` for events that a node of a workflow raises.',
     }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z
@@ -52,7 +53,7 @@ export const eventRoutes: Route[] = [
     id: 'listEvents',
     tag: 'Events',
     summary: 'List events',
-    description: 'Lists the events of the service. emit_event nodes can raise further events.',
+      description: 'Lists the events of the service. Nodes of workflows can raise further events.',
     response: { status: 200, schema: listEnvelope(event) },
     handler: async () => presentList(CATALOGUE),
   }),

@@ -5,6 +5,7 @@ import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
+import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { type Route, route } from '../http/route.ts'
 import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
@@ -56,6 +57,9 @@ const tested = z
   })
   .meta({ id: 'NodeTest' })
 
+/** The node type of the example. */
+const shown = Object.values(nodeTypes)[0]!
+
 export const nodeTestRoutes: Route[] = [
   route({
     method: 'POST',
@@ -74,9 +78,9 @@ export const nodeTestRoutes: Route[] = [
     }),
     response: { status: 200, schema: z.union([preview, tested]) },
     example: {
-      node_type: 'set_fields',
-      config: { fields: { greeting: 'Hello {{ inputs.name }}' } },
-      inputs: { inputs: { name: 'Ada' } },
+      node_type: shown.type,
+      config: shown.example.config,
+      inputs: shown.example.inputs,
       confirm: true,
     },
     handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {

@@ -11,6 +11,7 @@ import {
 } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -34,15 +35,6 @@ const rawDefinition = z
 const name = z.string().trim().min(1).max(200)
 const description = z.string().max(5_000)
 
-const example = `name: Greet
-inputs: {email: string}
-nodes:
-  save:
-    type: crm_manager
-    config: {operation: upsert, entity: contacts, by: email, fields: {email: "{{ inputs.email }}"}}
-outputs: {contact_id: "{{ nodes.save.output.record.id }}"}
-`
-
 export const workflowRoutes: Route[] = [
   route({
     method: 'POST',
@@ -62,7 +54,7 @@ export const workflowRoutes: Route[] = [
       })
       .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
-    example: { spec: example },
+    example: { spec: EXAMPLE_SPEC },
     handler: async ({ body }) => {
       const both = body.spec !== undefined && body.definition !== undefined
       const results = [
@@ -92,7 +84,7 @@ export const workflowRoutes: Route[] = [
       .strictObject({ spec, name: name.optional(), description: description.optional() })
       .meta({ id: 'WorkflowCreate' }),
     response: { status: 201, schema: savedShape },
-    example: { spec: example },
+    example: { spec: EXAMPLE_SPEC },
     etag: true,
     handler: async ({ body, tenant, setHeader }) => {
       const { content, warnings } = checked({ spec: body.spec })
@@ -168,7 +160,7 @@ export const workflowRoutes: Route[] = [
         message: 'give spec or definition, not both',
       })
       .meta({ id: 'WorkflowUpdate' }),
-    example: { name: 'Greet a lead', spec: example },
+    example: { name: 'Greet a lead', spec: EXAMPLE_SPEC },
     response: { status: 200, schema: savedShape },
     etag: true,
     ifMatch: true,

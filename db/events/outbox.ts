@@ -4,7 +4,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 export interface NewEvent {
   /** Given where it must be known before the event is written. */
   id?: string
-  /** `<entity>.<action>`, one of the catalogue or raised by `emit_event`. */
+  /** `<entity>.<action>`, one of the catalogue or raised by a node. */
   name: string
   /** What subscribers get as `data`: the record as the API shows it, its id included. */
   data: Record<string, unknown>
@@ -38,7 +38,7 @@ export function eventRows(tx: Tenant, events: NewEvent[]) {
     name,
     data,
     previous,
-    // Events of others (`emit_event`) may bring ids of their own kind.
+    // The data of a node's event may have an id of another form.
     subject_id: isUuid(data.id) ? data.id : null,
   }))
 }

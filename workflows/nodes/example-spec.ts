@@ -1,0 +1,9 @@
+/** A short authoring spec that is valid as it stands, for documents that show one. */
+export const EXAMPLE_SPEC = `name: Greet
+inputs: {email: string}
+nodes:
+  save:
+    type: crm_manager
+    config: {operation: upsert, entity: contacts, by: email, fields: {email: "{{ inputs.email }}"}}
+outputs: {contact_id: "{{ nodes.save.output.record.id }}"}
+`
