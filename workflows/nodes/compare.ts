@@ -77,6 +77,33 @@ function order(left: unknown, right: unknown): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+/** A value as sorts compare it: by `rank` first, which its type gives. */
+export interface SortKey {
+  rank: number
+  value: number | string
+}
+
+/**
+ * The place of a value in a sort of values of any types: numbers (also as text), then times, texts, booleans, and last
+ * lists and objects, which are all equal. Within a type it is the order of `gt` and `lt`. Undefined where the value is
+ * empty.
+ */
+export function sortKey(value: unknown): SortKey | undefined {
+  if (isEmpty(value)) return undefined
+  const numeric = number(value)
+  if (numeric !== undefined) return { rank: 0, value: numeric }
+  const moment = time(value)
+  if (moment !== undefined) return { rank: 1, value: moment }
+  if (typeof value === 'string') return { rank: 2, value: text(value) }
+  return typeof value === 'boolean' ? { rank: 3, value: Number(value) } : { rank: 4, value: 0 }
+}
+
+/** Below, equal or above zero. */
+export function compareKeys(left: SortKey, right: SortKey): number {
+  if (left.rank !== right.rank) return left.rank - right.rank
+  return left.value < right.value ? -1 : left.value > right.value ? 1 : 0
+}
+
 function contains(left: unknown, right: unknown): boolean {
   if (Array.isArray(left)) return left.some((item) => equal(item, right))
   return !isNothing(left) && text(left).includes(text(right))

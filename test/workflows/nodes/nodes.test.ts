@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import fc from 'fast-check'
 import { z } from 'zod'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
@@ -8,7 +9,7 @@ import { type Effects, ports } from '../../../workflows/effects/index.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { render } from '../../../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
-import { compare } from '../../../workflows/nodes/compare.ts'
+import { compare, compareKeys, sortKey } from '../../../workflows/nodes/compare.ts'
 import { defineNode, type NodeError, type NodeResult } from '../../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 
@@ -212,5 +213,32 @@ describe('comparing', () => {
 
   it('finds nothing greater or less than what is empty', () => {
     for (const operator of ['gt', 'gte', 'lt', 'lte'] as const) equal(compare(null, operator, 1), false)
+  })
+
+  it('sorts values of any types in one order, which within a type is that of gt and lt', () => {
+    const scalar = fc.oneof(
+      ...[fc.integer(), fc.double({ noNaN: true }), fc.boolean(), fc.string(), fc.constant(null)],
+      fc.integer().map(String),
+      fc
+        .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
+        .map((date) => date.toISOString()),
+    )
+    const keys = (...values: unknown[]) => values.map(sortKey)
+    fc.assert(
+      fc.property(scalar, scalar, scalar, (one, two, three) => {
+        const [a, b, c] = keys(one, two, three)
+        if (!a || !b || !c) return
+        equal(Math.sign(compareKeys(a, b)), -Math.sign(compareKeys(b, a)) || 0)
+        if (compareKeys(a, b) <= 0 && compareKeys(b, c) <= 0) ok(compareKeys(a, c) <= 0, 'is transitive')
+        if (a.rank === b.rank && typeof one !== 'boolean')
+          equal(compareKeys(a, b) > 0, compare(one, 'gt', two), 'agrees with gt')
+      }),
+    )
+    const sorted = [-1, '2', 10, '2026-01-01', '2026-01-01T00:00:01Z', 'a', 'B', false, true, [1]]
+    deepEqual(
+      sorted.toReversed().toSorted((a, b) => compareKeys(sortKey(a)!, sortKey(b)!)),
+      sorted,
+    )
+    deepEqual(keys(null, undefined, '', ' ', [], {}), Array(6).fill(undefined))
   })
 })
