@@ -5,6 +5,7 @@ import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
 import { setFields } from './set-fields.ts'
+import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
 
@@ -14,6 +15,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   condition,
   switchNode,
   setFields,
+  sortItems,
   delay,
   apiRequest,
   emitEvent,

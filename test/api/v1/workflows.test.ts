@@ -289,7 +289,17 @@ describe('workflows over HTTP', () => {
     it('are all there, or those of a category', async () => {
       const { body } = await suite.api.request('GET', '/v1/workflows/nodes')
       deepEqual(body.data.map((node: { node_type: string }) => node.node_type).sort(), [
-        ...['api_request', 'condition', 'crm_manager', 'delay', 'emit_event', 'set_fields', 'stop', 'switch'],
+        ...[
+          'api_request',
+          'condition',
+          'crm_manager',
+          'delay',
+          'emit_event',
+          'set_fields',
+          'sort_items',
+          'stop',
+          'switch',
+        ],
       ])
       const flow = await suite.api.request('GET', '/v1/workflows/nodes?category=flow')
       ok(
@@ -306,6 +316,7 @@ describe('workflows over HTTP', () => {
         'delay',
         'emit_event',
         'set_fields',
+        'sort_items',
         'stop',
         'switch',
       ]) {

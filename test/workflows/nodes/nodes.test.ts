@@ -145,6 +145,38 @@ describe('node types', () => {
     throws(() => nodeTypes.switch!.config.parse({ value: 1, cases: { error: 1 } }))
   })
 
+  it('sort_items sorts by several fields, what is missing last in both directions, and keeps the order of equals', async () => {
+    const sort = async (items: unknown[], by: unknown[]) =>
+      ((await run('sort_items', { items, by })).output as { items: unknown[] }).items
+    const [a, b, c] = [
+      { n: 1, id: 'a' },
+      { n: 1, id: 'b' },
+      { n: '2', id: 'c' },
+    ]
+    const nothing = { n: '', id: 'd' }
+    deepEqual(await sort([nothing, c, b, a], [{ field: 'n' }]), [b, a, c, nothing])
+    deepEqual(await sort([nothing, b, a, c], [{ field: 'n', direction: 'desc' }]), [c, b, a, nothing])
+    const by = [{ field: 'n' }, { field: 'id', direction: 'desc' }]
+    deepEqual(await sort([a, 'no object', c, b], by), [b, a, c, 'no object'])
+    const nested = [
+      { at: { x: true } },
+      { at: { x: 'text' } },
+      { at: null },
+      { at: { x: '2026-01-01' } },
+      { at: { x: 5 } },
+    ]
+    deepEqual(
+      await sort(nested, [{ field: 'at.x' }]),
+      [4, 3, 1, 0, 2].map((index) => nested[index]),
+    )
+    const inherited = { field: 'constructor', direction: 'desc' }
+    const own: object = { constructor: 1 }
+    deepEqual(await sort([{}, own], [inherited]), [own, {}])
+    const items = Array.from({ length: 10_001 }, (_, n) => ({ n }))
+    await rejects(sort(items, [{ field: 'n' }]), /10000/)
+    deepEqual((await sort(items.slice(1).reverse(), [{ field: 'n' }])).slice(0, 2), [{ n: 1 }, { n: 2 }])
+  })
+
   it('emit_event refuses the names that the service raises', () => {
     throws(() => nodeTypes.emit_event!.config.parse({ event: 'contact.created' }))
     throws(() => nodeTypes.emit_event!.config.parse({ event: 'nonsense' }))

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { compareKeys, type SortKey, sortKey } from './compare.ts'
+import { defineNode } from './define.ts'
+import { isObject } from './fields.ts'
+
+const MAX_ITEMS = 10_000
+const MAX_FIELDS = 10
+
+export const sortItems = defineNode({
+  type: 'sort_items',
+  category: 'data',
+  title: 'Sort items',
+  description:
+    'Sorts a list by one or several fields of its items, each in its own direction. Numbers come before times, times before text; text is sorted without regard to case, numbers and times that are written as text by their value. Items in which the field is missing or empty come last in both directions; equal items stay in the order in which they were.',
+  effect: 'pure',
+  config: z.strictObject({
+    items: z
+      .array(z.unknown())
+      .max(MAX_ITEMS)
+      .describe('The list; usually a placeholder: `{{ nodes.find.output.data }}`.'),
+    by: z
+      .array(
+        z.strictObject({
+          field: z
+            .string()
+            .min(1)
+            .max(200)
+            .describe('A field of the items; a dot leads into a nested one: `custom_fields.score`.'),
+          direction: z.enum(['asc', 'desc']).default('asc'),
+        }),
+      )
+      .min(1)
+      .max(MAX_FIELDS)
+      .describe('What to sort by; each field decides where the ones before it are equal.'),
+  }),
+  output: z.strictObject({ items: z.array(z.unknown()) }),
+  handles: () => [{ name: 'success', description: 'The items are sorted.' }],
+  outputOnly: true,
+  example: {
+    config: {
+      items: '{{ inputs.deals }}',
+      by: [{ field: 'amount', direction: 'desc' }, { field: 'name' }],
+    },
+    inputs: {
+      inputs: {
+        deals: [
+          { name: 'Loom', amount: '900.00' },
+          { name: 'Mill' },
+          { name: 'Engine', amount: '1250.00' },
+          { name: 'Gears', amount: 900 },
+        ],
+      },
+    },
+    output: {
+      items: [
+        { name: 'Engine', amount: '1250.00' },
+        { name: 'Gears', amount: 900 },
+        { name: 'Loom', amount: '900.00' },
+        { name: 'Mill' },
+      ],
+    },
+  },
+  run({ items, by }) {
+    const fields = by.map(({ field, direction }) => ({
+      path: field.split('.'),
+      sign: direction === 'asc' ? 1 : -1,
+    }))
+    const rows = items.map((item) => ({ item, keys: fields.map(({ path }) => sortKey(valueAt(item, path))) }))
+    rows.sort((a, b) => {
+      for (const [index, { sign }] of fields.entries()) {
+        const order = inDirection(sign, a.keys[index], b.keys[index])
+        if (order !== 0) return order
+      }
+      return 0
+    })
+    return { output: { items: rows.map(({ item }) => item) } }
+  },
+})
+
+function valueAt(item: unknown, path: string[]): unknown {
+  let value = item
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+    value = value[key]
+  }
+  return value
+}
+
+/** What is empty comes last, whatever the direction. */
+function inDirection(sign: number, a: SortKey | undefined, b: SortKey | undefined): number {
+  if (a && b) return sign * compareKeys(a, b)
+  return a ? -1 : b ? 1 : 0
+}
