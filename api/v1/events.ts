@@ -53,7 +53,7 @@ export const eventRoutes: Route[] = [
     id: 'listEvents',
     tag: 'Events',
     summary: 'List events',
-      description: 'Lists the events of the service. Nodes of workflows can raise further events.',
+    description: 'Lists the events of the service. Nodes of workflows can raise further events.',
     response: { status: 200, schema: listEnvelope(event) },
     handler: async () => presentList(CATALOGUE),
   }),

@@ -74,7 +74,9 @@ export const nodeRoutes: Route[] = [
     tag: 'Node types',
     summary: 'Retrieve a node type',
     description: 'Returns the schemas of its config and output, its output handles and an example.',
-    params: z.object({ node_type: z.string().describe('The id of the node type: `crm_manager`.') }),
+    params: z.object({
+      node_type: z.string().describe('The `node_type` that the list of node types shows.'),
+    }),
     response: { status: 200, schema: detail },
     handler: async ({ params }) => {
       const type = requireNodeType(params.node_type)
