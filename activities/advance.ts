@@ -6,6 +6,7 @@ import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { hasOwned, lockRun, recordSegment, rewind } from '../db/runs/state.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
+import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
 import { NeedsSavepoints } from './light-node.ts'
@@ -97,7 +98,7 @@ async function load(
   return state
 }
 
-const endedAs = (status: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost', details: string) =>
+const endedAs = (status: EndStatus, details: string) =>
   ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
 
 async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {

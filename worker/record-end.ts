@@ -2,7 +2,7 @@ import { runEvent } from '../activities/run-event.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
-import type { EndStatus } from '../workflows/protocol.ts'
+import type { EndStatus } from '../workflows/interpret/statuses.ts'
 
 /** Records the end of a run, locked by `lockRun`, that will never record it itself, and raises its event. */
 export async function recordEnd(

@@ -9,11 +9,10 @@ import {
   type RunNodeView,
   type RunSummary,
 } from '../../db/runs/views.ts'
+import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf } from './run-links.ts'
-
-const STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost'] as const
 
 const time = z.iso.datetime()
 const links = z.object({ self: z.string(), temporal_ui: z.string().optional() })
@@ -25,7 +24,7 @@ const summary = z
     workflow_id: z.uuid(),
     workflow_name: z.string(),
     workflow_version: z.int(),
-    status: z.enum(STATUSES),
+    status: z.enum(RUN_STATUSES),
     trigger: z.object({ type: z.string() }).meta({ description: 'Who or what started it.' }),
     record_id: z.uuid().nullable(),
     stuck_reason: z.string().nullable().meta({ description: 'Why it does not get on, where it does not.' }),
@@ -58,7 +57,7 @@ const details = summary
         node_id: z.string(),
         node_type: z.string(),
         title: z.string(),
-        status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+        status: z.enum(NODE_STATUSES),
         attempt: z.int(),
         input: z.unknown().meta({ description: 'Its config, rendered.' }),
         output: z.unknown(),
@@ -82,7 +81,7 @@ const query = z.strictObject({
   count,
   workflow_id: z.uuid().optional(),
   record_id: z.uuid().optional(),
-  status: z.enum(STATUSES).optional(),
+  status: z.enum(RUN_STATUSES).optional(),
 })
 
 const byId = z.object({ run_id: z.uuid() })

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { RunStatus, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { RunStatus } from '../../workflows/interpret/statuses.ts'
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 

@@ -1,5 +1,6 @@
 import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
-import type { EndStatus, SegmentAnswer } from '../../workflows/protocol.ts'
+import type { EndStatus } from '../../workflows/interpret/statuses.ts'
+import type { SegmentAnswer } from '../../workflows/protocol.ts'
 import { eventRows, type NewEvent } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
