@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { Knex } from 'knex'
 import { type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { AppError } from '../../db/errors.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
 import type { KeyLookups } from './key-lookups.ts'
@@ -53,5 +53,5 @@ function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDep
   )
 }
 
-/** Beside the request, not in it: a use that goes unnoted hurts nobody. */
-const noteUse = (system: Knex, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})
+/** Not awaited by the request: a use that is not recorded does no harm. */
+const noteUse = (system: System, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})

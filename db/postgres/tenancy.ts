@@ -46,6 +46,12 @@ export class Wakes implements Iterable<[Channel, string]> {
   }
 }
 
+/**
+ * The pool of the system role, which sees every organization, or a transaction on it. Code outside of db/ only passes it
+ * on to the queries of db/.
+ */
+export type System = Knex
+
 /** Runs `work` in a savepoint: what it wrote is undone when it throws, the transaction goes on. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
   const { trx } = tx
