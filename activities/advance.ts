@@ -4,14 +4,15 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { hasOwned, lockRun, recordSegment, rewind } from '../db/runs/state.ts'
+import { runEvent } from '../db/runs/events.ts'
+import { recordSegment, reopenRun } from '../db/runs/moves.ts'
+import { lockRun } from '../db/runs/state.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { RecordsOf } from './context.ts'
 import { NeedsSavepoints } from './light-node.ts'
 import type { Plans } from './plans.ts'
-import { runEvent } from './run-event.ts'
 import { Segment } from './segment.ts'
 
 export interface AdvanceDeps {
@@ -88,9 +89,8 @@ async function load(
   if (state.answer) return state.answer
   const { status, temporal_run_id: owner } = state.run
   if (owner !== null && owner !== temporalRunId) {
-    if (await hasOwned(tx, run_id, temporalRunId))
+    if (!(await reopenRun(tx, run_id, temporalRunId, segment)))
       return endedAs('terminated', 'Another Temporal run of this run has taken over.')
-    await rewind(tx, run_id, segment)
     const again = await lockRun(tx, run_id, undefined)
     return again ?? endedAs('lost', 'The run is not on record any more.')
   }

@@ -4,11 +4,10 @@ import { endDelivery } from '../db/outgoing/attempts.ts'
 import { releaseDeliveries } from '../db/outgoing/hold.ts'
 import { releaseForQuota } from '../db/outgoing/quota.ts'
 import type { Database } from '../db/postgres/connect.ts'
-import type { Actor } from '../db/postgres/tenancy.ts'
+import { SYSTEM } from '../db/postgres/tenancy.ts'
 import { deliveryWorkflowId } from './queues/deliveries.ts'
 
 const BATCH = 200
-const SYSTEM: Actor = { type: 'system', id: null }
 
 interface BusyRow {
   organization_id: string

@@ -6,7 +6,7 @@ import { getImport, type ImportRow } from '../../db/imports/imports.ts'
 import { readPieces } from '../../db/imports/pieces.ts'
 import { writeEachRow } from '../../db/imports/write-rows.ts'
 import { isRefusal } from '../../db/postgres/sql-state.ts'
-import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import { SYSTEM, type Tenant } from '../../db/postgres/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
 import { givingUp } from './give-up.ts'
@@ -16,7 +16,6 @@ const ROWS = 200
 const BYTES = 1024 * 1024
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
-const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
 export function createImportRows(deps: FilesDeps) {

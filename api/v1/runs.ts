@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cancelRun } from '../../db/runs/runs.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import {
   durationOf,
   getRun,

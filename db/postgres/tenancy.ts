@@ -6,6 +6,9 @@ export interface Actor {
   id: string | null
 }
 
+/** The actor of changes that no caller asked for. */
+export const SYSTEM: Actor = { type: 'system', id: null }
+
 /** What a committed change may wake up. Polling is the truth; a wake only makes it prompt. */
 export type Channel =
   | 'agx_runs'

@@ -2,11 +2,11 @@ import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
 import { DUE, HELD } from '../../db/outgoing/slots.ts'
+import { claimAlone } from '../../db/postgres/queue-lock.ts'
 import type { deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
-import { claimAlone } from './claim.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 const LEASE_SECONDS = 30

@@ -1,17 +1,16 @@
 import type { Client } from '@temporalio/client'
 import type { Knex } from 'knex'
 import type { Logger } from '../../db/log.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
+import { claimAlone } from '../../db/postgres/queue-lock.ts'
+import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import type { FileInput } from '../../workflows/files.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
-import { claimAlone } from './claim.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 const LEASE_SECONDS = 30
 /** Of each organization and sort at once: a file takes as much of the database as it can get. */
 const AT_ONCE = 2
-const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Imports, or exports: what differs are names. */
 export interface FileSort {
