@@ -1,14 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
-import {
-  type AttemptResult,
-  beginAttempt,
-  type DeliveryJob,
-  endAttempt,
-  endDelivery,
-  loadDelivery,
-  noteEndpointHealth,
-} from '../db/outgoing/attempts.ts'
+import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
+import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
 import { takeRetrySlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
+import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
 import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
 import { pageControls } from '../http/list-query.ts'
 
@@ -146,11 +148,9 @@ export const withSecret = webhookSchema
   })
   .meta({ id: 'OutgoingWebhookWithSecret' })
 
-const STATUSES = ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled'] as const
-
 export const deliveryQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(STATUSES).optional(),
+  status: z.enum(DELIVERY_STATUSES).optional(),
   event: z.string().max(130).optional(),
 })
 
@@ -163,8 +163,8 @@ export const deliverySchema = z
     event: z.string(),
     test: z.boolean(),
     generation: z.int().meta({ description: 'How often the event had been sent again before.' }),
-    status: z.enum(STATUSES),
-    held_for: z.enum(['endpoint', 'quota']).nullable().meta({
+    status: z.enum(DELIVERY_STATUSES),
+    held_for: z.enum(HELD_FOR).nullable().meta({
       description: 'What a held one waits for: its webhook to be Active, or the quota of the plan.',
     }),
     attempt_count: z.int(),
@@ -184,7 +184,7 @@ export const deliveryDetailSchema = deliverySchema
       z.object({
         attempt: z.int(),
         status: z
-          .enum(['unknown', 'succeeded', 'failed'])
+          .enum(ATTEMPT_STATUSES)
           .meta({ description: 'unknown: under way, or cut off before its outcome was noted.' }),
         started_at: z.iso.datetime(),
         http_status: z.int().nullable(),

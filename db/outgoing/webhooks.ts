@@ -4,7 +4,7 @@ import type { Plan } from '../incoming/plans.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdDeliveries, releaseDeliveries } from './hold.ts'
+import { holdDeliveries, releaseDeliveries } from './moves/holds.ts'
 import { OUTGOING_LIMITS } from './plans.ts'
 
 /** An endpoint that events are sent to, as the API shows it. */
