@@ -10,6 +10,7 @@ import {
   type Selection,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
+import { EXPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -86,7 +87,7 @@ const exportSchema = z
     query: z.record(z.string(), z.unknown()),
     fields: z.array(z.string()).nullable(),
     bom: z.boolean(),
-    status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
+    status: z.enum(EXPORT_STATUSES),
     columns: z.array(z.string()).nullable().describe('Known once it runs.'),
     rows: z.int(),
     bytes: z.int(),
