@@ -24,11 +24,11 @@ export function createImportRows(deps: FilesDeps) {
 
   async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }
-    const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
-    let row = await system((tx) => beginImport(tx, of))
-    if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
+    const asSystem = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
+    let row = await asSystem((tx) => beginImport(tx, of))
+    if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
     const actor = row.actor ?? SYSTEM
-    const file = readRows(readPieces(system, row.upload_id!, row.next_byte), row.file!.delimiter, {
+    const file = readRows(readPieces(asSystem, row.upload_id!, row.next_byte), row.file!.delimiter, {
       byte: row.next_byte,
       line: row.next_line,
     })
@@ -50,9 +50,9 @@ export function createImportRows(deps: FilesDeps) {
           })
           .catch((error: unknown) => {
             if (!(error instanceof AppError)) throw error
-            return system((tx) => failImport(tx, of, error))
+            return asSystem((tx) => failImport(tx, of, error))
           })
-        if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
+        if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
         Context.current().heartbeat()
       }
     } finally {
