@@ -9,7 +9,7 @@ import { rewind } from './state.ts'
 
 /**
  * Every statement that changes `runs.status`. A run is born `queued` (`runs.ts`), which is the outbox: the relay starts
- * its workflow. `test/db/moves.test.ts` reads this table, and tries every move on every status.
+ * its workflow. `test/db/runs/moves.test.ts` reads this table, and tries every move on every status.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|

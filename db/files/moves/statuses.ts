@@ -1,6 +1,6 @@
 /**
  * The statuses of imports and exports, and the tables of every move between them. The files beside this one hold the
- * statements: nothing else changes `imports.status` or `exports.status`. `test/db/moves.test.ts` reads these tables, and
+ * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables, and
  * tries every move on every status.
  *
  * imports: born `created` (`db/imports/imports.ts`).

@@ -1,6 +1,6 @@
 /**
  * The statuses of a delivery, and the table of every move between them. The files beside this one hold the statements:
- * nothing else changes `deliveries.status`. `test/db/moves.test.ts` reads this table, and tries every move on every
+ * nothing else changes `deliveries.status`. `test/db/outgoing/moves.test.ts` reads this table, and tries every move on every
  * status.
  *
  * | move | from | to | made by | condition | also |
