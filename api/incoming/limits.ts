@@ -1,6 +1,6 @@
 import type Koa from 'koa'
 import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.ts'
-import { PLAN_LIMITS } from '../../db/incoming/plans.ts'
+import { limitOf } from '../../db/access/plans.ts'
 import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { Refusal, secondsUntil } from './answer.ts'
@@ -43,7 +43,7 @@ export async function takeRate(
 
 /** Takes one request from the organization's month. Throws quota_exceeded. */
 export async function takeQuota(system: System, webhook: Receiver): Promise<void> {
-  const limit = webhook.limits.incoming_per_month ?? PLAN_LIMITS[webhook.plan].perMonth
+  const limit = limitOf(webhook, 'incoming_per_month')
   if (!Number.isFinite(limit)) return
   const rule = {
     organizationId: webhook.organization_id,
@@ -69,7 +69,7 @@ async function ceiling(system: System, webhook: Receiver): Promise<number> {
 }
 
 /** The plan's bound holds also where the plan has become smaller since the webhook was saved. */
-const perMinute = (webhook: Receiver) => PLAN_LIMITS[webhook.plan].perMinute
+const perMinute = (webhook: Receiver) => limitOf(webhook, 'incoming_per_minute')
 
 const minuteRule = (webhook: Receiver, limit: number) => ({
   organizationId: webhook.organization_id,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PLANS } from '../../db/access/plans.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 
@@ -11,7 +12,7 @@ const me = z
     organization: z.object({
       id: z.uuid(),
       name: z.string(),
-      plan: z.enum(['free', 'professional', 'enterprise']),
+      plan: z.enum(PLANS),
       currency: z.string().meta({ description: 'ISO 4217' }),
       timezone: z.string().meta({ description: 'IANA' }),
     }),

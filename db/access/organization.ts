@@ -1,4 +1,5 @@
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { Plan } from './plans.ts'
 
 /** What an organization chooses for itself; what it has not chosen is as `DEFAULTS` has it. */
 export interface OrganizationSettings {
@@ -15,7 +16,7 @@ export interface OrganizationSettings {
 export interface Organization extends OrganizationSettings {
   id: string
   name: string
-  plan: 'free' | 'professional' | 'enterprise'
+  plan: Plan
   created_at: Date
 }
 

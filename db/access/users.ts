@@ -1,6 +1,7 @@
 import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import type { Plan } from './plans.ts'
 
 /** People, their passwords and their sessions. Read by the system role only, for it is here that one finds out who asks. */
 
@@ -73,7 +74,7 @@ export interface Session {
   role: MemberRole
   organization_id: string
   organization_name: string
-  plan: 'free' | 'professional' | 'enterprise'
+  plan: Plan
   settings: { currency?: string; timezone?: string }
 }
 

@@ -1,14 +1,11 @@
 import type { Knex } from 'knex'
+import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
 
 /** A webhook as a request needs it: its settings, its sealed secrets, and how its sender's address stands. */
-export interface Receiver extends IncomingWebhook {
+export interface Receiver extends IncomingWebhook, Subscription {
   organization_id: string
-  plan: Plan
-  /** Overrides of the plan's limits. */
-  limits: { incoming_per_month?: number }
   secret_sealed: string
   /** The secret before the last rotation, while it is still valid. */
   previous_secret_sealed: string | null

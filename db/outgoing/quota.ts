@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { takeFromWindow, usedOfWindow } from '../access/limits.ts'
-import type { Plan } from '../incoming/plans.ts'
-import { OUTGOING_LIMITS } from './plans.ts'
+import { limitOf, type Subscription } from '../access/plans.ts'
 
 /**
  * Charges up to `wanted` deliveries to the organization's month, in the caller's transaction.
@@ -9,10 +8,10 @@ import { OUTGOING_LIMITS } from './plans.ts'
  */
 export async function chargeDeliveries(trx: Knex, organizationId: string, wanted: number): Promise<number> {
   if (wanted === 0) return 0
-  const { plan, limits } = await trx('organizations')
+  const subscription = await trx('organizations')
     .where({ id: organizationId })
-    .first<{ plan: Plan; limits: { outgoing_per_month?: number } }>('plan', 'limits')
-  const limit = limits.outgoing_per_month ?? OUTGOING_LIMITS[plan].perMonth
+    .first<Subscription>('plan', 'limits')
+  const limit = limitOf(subscription, 'outgoing_per_month')
   if (!Number.isFinite(limit)) return wanted
   const rule = { organizationId, subject: 'outgoing', limit, period: 'month' } as const
   // Only what is left is asked for, for the window also counts what it refuses, and the plan may grow within the month.

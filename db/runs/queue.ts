@@ -1,11 +1,14 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 
 /** What the relay and the sweep read of runs and node tests; `moves.ts` has what they change of a status. */
 
-/** Running at once in one organization, unless its limits say otherwise. */
-const MAX_RUNNING = 1_000
+/** What each plan allows to run at once, as JSON by plan. */
+const MAX_RUNNING = JSON.stringify(
+  Object.fromEntries(PLANS.map((plan) => [plan, PLAN_LIMITS[plan].max_running])),
+)
 const LEASE_SECONDS = 30
 
 /** A run or node test that was claimed. */
@@ -45,7 +48,7 @@ const CLAIM = `
          and r.status = 'queued' and r.lease_until > now()) as running
     from lanes l
   ), organizations_busy as materialized (
-    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, :maxRunning) -
+    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, (cast(:maxRunning as jsonb) ->> o.plan)::integer) -
       (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
       (select coalesce(sum(b.running), 0) - coalesce(sum((select count(*) from runs r
          where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'running')), 0)
