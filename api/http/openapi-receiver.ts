@@ -1,3 +1,6 @@
+import { TARGETS } from '../../db/incoming/types.ts'
+import { RECORD_KINDS } from '../../workflows/record-kinds.ts'
+
 /** The one operation outside both tables: it has a shape of its own for errors, and a secret in place of a key. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
 
@@ -61,7 +64,7 @@ export const receiverOperation = {
               success: { const: true },
               message: { type: 'string' },
               record_id: { type: 'string', format: 'uuid' },
-              entity: { enum: ['contact', 'company', 'deal', 'task'] },
+              entity: { enum: TARGETS.map((entity) => RECORD_KINDS[entity]) },
               action: { enum: ['created', 'updated', 'skipped'] },
             },
           },
