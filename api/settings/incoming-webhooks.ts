@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { leastRole } from '../../db/access/roles.ts'
 import { AppError } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
@@ -35,7 +36,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listIncomingWebhooks',
     tag,
     summary: 'List incoming webhooks',
@@ -51,7 +52,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'createIncomingWebhook',
     tag,
     summary: 'Create an incoming webhook',
@@ -75,7 +76,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getIncomingWebhook',
     tag,
     summary: 'Get an incoming webhook',
@@ -87,7 +88,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'PATCH',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'updateIncomingWebhook',
     tag,
     summary: 'Change an incoming webhook',
@@ -113,7 +114,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'DELETE',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'deleteIncomingWebhook',
     tag,
     summary: 'Delete an incoming webhook',
@@ -134,7 +135,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming/{webhook_id}/rotate-secret',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'rotateIncomingWebhookSecret',
     tag,
     summary: 'Give an incoming webhook a new secret',
@@ -159,7 +160,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming/{webhook_id}/test',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'testIncomingWebhook',
     tag,
     summary: 'Try a payload',
@@ -181,7 +182,7 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   return appRoute({
     method: 'POST',
     path: `/webhooks/incoming/{webhook_id}/${verb}`,
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: `${verb}IncomingWebhook`,
     tag,
     summary,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { leastRole } from '../../db/access/roles.ts'
 import {
   createOutgoingWebhook,
   deleteOutgoingWebhook,
@@ -29,7 +30,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/outgoing',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listOutgoingWebhooks',
     tag,
     summary: 'List outgoing webhooks',
@@ -44,7 +45,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'createOutgoingWebhook',
     tag,
     summary: 'Create an outgoing webhook',
@@ -67,7 +68,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getOutgoingWebhook',
     tag,
     summary: 'Get an outgoing webhook',
@@ -79,7 +80,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'PATCH',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Change an outgoing webhook',
@@ -102,7 +103,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'DELETE',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'deleteOutgoingWebhook',
     tag,
     summary: 'Delete an outgoing webhook',
@@ -128,7 +129,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing/{webhook_id}/rotate-secret',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'rotateOutgoingWebhookSecret',
     tag,
     summary: 'Give an outgoing webhook a new secret',
@@ -156,7 +157,7 @@ function statusRoute(
   return appRoute({
     method: 'POST',
     path: `/webhooks/outgoing/{webhook_id}/${verb}`,
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: `${verb}OutgoingWebhook`,
     tag,
     summary,

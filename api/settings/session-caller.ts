@@ -1,3 +1,4 @@
+import { ROLE_SCOPES } from '../../db/access/roles.ts'
 import type { Session } from '../../db/access/users.ts'
 import type { Caller } from '../http/scopes.ts'
 
@@ -19,8 +20,7 @@ export function toCaller(session: Session): SessionCaller {
       currency: session.settings.currency ?? 'USD',
       timezone: session.settings.timezone ?? 'UTC',
     },
-    // Roles rule here, not scopes.
-    scopes: new Set(),
+    scopes: ROLE_SCOPES[session.role],
     session,
   }
 }

@@ -9,6 +9,8 @@ const LEVELS = {
   workflows: ['read', 'author', 'run'],
   knowledge: ['read', 'write'],
   analytics: ['read'],
+  /** The settings of incoming and outgoing webhooks. */
+  webhooks: ['read', 'write'],
 } as const
 
 export type Scope = { [R in keyof typeof LEVELS]: `${R}:${(typeof LEVELS)[R][number]}` }[keyof typeof LEVELS]

@@ -2,10 +2,9 @@ import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } 
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { Plan } from './plans.ts'
+import type { MemberRole } from './roles.ts'
 
 /** People, their passwords and their sessions. Read by the system role only, for it is here that one finds out who asks. */
-
-export type MemberRole = 'owner' | 'admin' | 'member'
 
 const SESSION_DAYS = 14
 /** OWASP's advice for scrypt: N = 2^16, r = 8, p = 2 in 64 MiB; about 150 ms. */
