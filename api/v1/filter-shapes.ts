@@ -3,6 +3,7 @@ import { commonFields } from '../../db/records/model/common-fields.ts'
 import { fieldTypes, type Operator } from '../../db/records/model/field-types.ts'
 import { operatorsOf, TAG_OPERATORS } from '../../db/records/model/filters.ts'
 import type { Field, Kind } from '../../db/records/model/kind.ts'
+import { operandsOf } from '../../workflows/operators.ts'
 
 /**
  * The filters of a list: a parameter by the name of each field, which takes a value or, in brackets, an operator:
@@ -73,7 +74,7 @@ const operatorShapes: Record<string, z.ZodObject> = Object.fromEntries(
 )
 
 function operandOf(operator: Operator): z.ZodType {
-  if (operator === 'is_null') return z.enum(['true', 'false']).optional()
+  if (operandsOf(operator) === 'boolean') return z.enum(['true', 'false']).optional()
   const note = OF_VALUE[operator]
   return note ? z.string().describe(note).optional() : z.string().optional()
 }

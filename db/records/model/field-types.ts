@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isTimezone } from '../../../workflows/definition/schedule.ts'
+import type { FilterOperator } from '../../../workflows/operators.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
 import type { Field, FieldType } from './kind.ts'
 import {
@@ -16,20 +17,7 @@ import {
   withScheme,
 } from './values.ts'
 
-export type Operator =
-  | 'eq'
-  | 'ne'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'between'
-  | 'in'
-  | 'nin'
-  | 'contains'
-  | 'starts_with'
-  | 'is_null'
-  | 'has'
+export type Operator = FilterOperator
 
 const EQUALITY: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ORDERED: Operator[] = [...EQUALITY, 'gt', 'gte', 'lt', 'lte', 'between']
