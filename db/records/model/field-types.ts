@@ -39,6 +39,8 @@ interface TypeOf {
   searched?: (value: unknown) => unknown
 }
 
+export const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
+
 const whole = (value: unknown) => value
 
 const trimmed = (field: Field) =>
@@ -189,14 +191,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()
-      return z.strictObject({
-        line1: part,
-        line2: part,
-        city: part,
-        state: part,
-        postal_code: part,
-        country: part,
-      })
+      return z.strictObject(Object.fromEntries(ADDRESS_PARTS.map((name) => [name, part])))
     },
     operators: ['is_null'],
     sql: 'jsonb',
