@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { AppError } from '../../db/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
@@ -38,8 +39,8 @@ export async function authenticateKey(
       id: holder.organization_id,
       name: holder.organization_name,
       plan: holder.plan,
-      currency: holder.settings.currency ?? 'USD',
-      timezone: holder.settings.timezone ?? 'UTC',
+      currency: holder.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
+      timezone: holder.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
     },
     scopes: new Set(holder.scopes as Scope[]),
     limits: holder.limits,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { TARGET_ENTITIES } from '../../db/incoming/types.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
+import { TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'
@@ -87,14 +88,14 @@ export const createBody = z
   })
   .meta({ id: 'IncomingWebhookCreate' })
 
-export const patchBody = z.strictObject({ ...values, status: z.enum(['Active', 'Inactive']) }).partial()
+export const patchBody = z.strictObject({ ...values, status: z.enum(WEBHOOK_STATUSES) }).partial()
 
 export const webhookSchema = z
   .object({
     object: z.literal('incoming_webhook'),
     id: z.uuid(),
     url: z.string(),
-    status: z.enum(['Active', 'Inactive']),
+    status: z.enum(WEBHOOK_STATUSES),
     ...values,
     ip_whitelist: z.array(z.string()),
     created_at: z.iso.datetime(),
@@ -117,8 +118,8 @@ const instant = (timeOfDay: string) =>
     .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 export const logQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(['Success', 'Failed', 'Blocked']).optional(),
-  action: z.enum(['Created', 'Updated', 'Skipped']).optional(),
+  status: z.enum(LOG_STATUSES).optional(),
+  action: z.enum(LOG_ACTIONS).optional(),
   source_ip: z.string().max(45).optional(),
   from: instant('00:00:00.000').optional().meta({ description: 'A time, or a day in UTC.' }),
   to: instant('23:59:59.999').optional().meta({ description: 'A time, or a day in UTC to its end.' }),
@@ -131,8 +132,8 @@ export const logSchema = z
     webhook_id: z.uuid(),
     created_at: z.iso.datetime(),
     source_ip: z.string(),
-    status: z.enum(['Success', 'Failed', 'Blocked']),
-    action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
+    status: z.enum(LOG_STATUSES),
+    action: z.enum(LOG_ACTIONS).nullable(),
     http_status: z.int(),
     payload_size: z.int().meta({ description: 'In bytes.' }),
     response_time_ms: z.number(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
 import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
@@ -105,9 +106,7 @@ export const createBody = z
   })
   .meta({ id: 'OutgoingWebhookCreate' })
 
-export const patchBody = z
-  .strictObject({ ...values, headers, status: z.enum(['Active', 'Inactive']) })
-  .partial()
+export const patchBody = z.strictObject({ ...values, headers, status: z.enum(WEBHOOK_STATUSES) }).partial()
 
 export const rotateBody = z
   .strictObject({ overlap_hours: z.number().int().min(0).max(168).default(24), secret: secret.optional() })
@@ -128,7 +127,7 @@ export const webhookSchema = z
     name: z.string(),
     url: z.string(),
     events: z.array(z.string()),
-    status: z.enum(['Active', 'Inactive']),
+    status: z.enum(WEBHOOK_STATUSES),
     status_reason: z.string().nullable().meta({ description: 'Why the service turned it off.' }),
     header_names: z.array(z.string()),
     retry_schedule: z.array(z.int()).nullable(),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../../db/errors.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
+import { EFFECT_CLASSES } from '../../workflows/definition/types.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, handlesOf, nodeTypes } from '../../workflows/nodes/index.ts'
 import { listEnvelope } from '../http/list-query.ts'
@@ -13,9 +14,7 @@ const summary = z
     category: z.string(),
     title: z.string(),
     description: z.string(),
-    effect: z
-      .enum(['pure', 'read', 'write', 'external'])
-      .meta({ description: 'Of the example, where it depends on the config' }),
+    effect: z.enum(EFFECT_CLASSES).meta({ description: 'Of the example, where it depends on the config' }),
     output_handles: z.array(z.object({ name: z.string(), description: z.string() })),
   })
   .meta({ id: 'NodeTypeSummary' })

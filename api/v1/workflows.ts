@@ -8,6 +8,7 @@ import {
   getWorkflow,
   lockWorkflow,
   updateWorkflow,
+  WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
@@ -114,7 +115,7 @@ export const workflowRoutes: Route[] = [
       'Newest first, without specs and definitions. active=false lists what is not active, drafts included.',
     query: z.strictObject({
       active: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
-      status: z.enum(['DRAFT', 'active', 'inactive']).optional(),
+      status: z.enum(WORKFLOW_STATUSES).optional(),
       name: z.string().optional(),
       q: z.string().max(200).optional(),
       ...pageControls,

@@ -4,8 +4,10 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
-export type LogStatus = 'Success' | 'Failed' | 'Blocked'
-export type LogAction = 'Created' | 'Updated' | 'Skipped'
+export const LOG_STATUSES = ['Success', 'Failed', 'Blocked'] as const
+export type LogStatus = (typeof LOG_STATUSES)[number]
+export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
+export type LogAction = (typeof LOG_ACTIONS)[number]
 
 /** One request to a webhook, as it is listed. */
 export interface LogEntry {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { LOG_RETENTION } from '../access/organization.ts'
 import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -121,7 +122,7 @@ export async function purgeIncoming(system: Knex): Promise<void> {
   await system.raw(
     `delete from incoming_logs where ctid in (
        select l.ctid from incoming_logs l join organizations o on o.id = l.organization_id
-       where l.created_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       where l.created_at < now() - ${LOG_RETENTION}
        limit 10000)`,
   )
 }

@@ -16,7 +16,9 @@ export const ENTITY_OF = Object.fromEntries(
 
 export const TARGET_ENTITIES = Object.keys(ENTITY_OF) as TargetEntity[]
 
-export type WebhookStatus = 'Active' | 'Inactive'
+/** Of incoming and outgoing webhooks. */
+export const WEBHOOK_STATUSES = ['Active', 'Inactive'] as const
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 /** What proves that a request comes from the sender: the secret itself, or a signature made with it. */
 export type Verification =

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
 import { notFound } from '../errors.ts'
+import type { WebhookStatus } from '../incoming/types.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -12,7 +13,7 @@ export interface OutgoingWebhook {
   name: string
   url: string
   events: string[]
-  status: 'Active' | 'Inactive'
+  status: WebhookStatus
   /** Why the service turned it off. */
   status_reason: string | null
   header_names: string[]

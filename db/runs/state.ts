@@ -1,4 +1,5 @@
 import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Loads a run in one round trip and holds its row until the transaction ends. Undefined when there is none. */
@@ -10,8 +11,8 @@ export async function lockRun(
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
        jsonb_build_object('id', o.id, 'name', o.name,
-         'currency', coalesce(o.settings ->> 'currency', 'USD'),
-         'timezone', coalesce(o.settings ->> 'timezone', 'UTC')) as organization,
+         'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
+         'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}')) as organization,
        (select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s
