@@ -5,15 +5,17 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { hasOwned, lockRun, recordSegment, rewind } from '../db/runs/state.ts'
+import { runEvent } from '../db/runs/events.ts'
+import { recordSegment, reopenRun } from '../db/runs/moves.ts'
+import { lockRun } from '../db/runs/state.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
+import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { runLightNode } from './light-node.ts'
 import type { Plans } from './plans.ts'
-import { runEvent } from './run-event.ts'
 
 export interface AdvanceDeps {
   db: Database
@@ -94,9 +96,8 @@ async function load(
   if (state.answer) return state.answer
   const { status, temporal_run_id: owner } = state.run
   if (owner !== null && owner !== temporalRunId) {
-    if (await hasOwned(tx, run_id, temporalRunId))
+    if (!(await reopenRun(tx, run_id, temporalRunId, segment)))
       return endedAs('terminated', 'Another Temporal run of this run has taken over.')
-    await rewind(tx, run_id, segment)
     const again = await lockRun(tx, run_id, undefined)
     return again ?? endedAs('lost', 'The run is not on record any more.')
   }
@@ -104,7 +105,7 @@ async function load(
   return state
 }
 
-const endedAs = (status: 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost', details: string) =>
+const endedAs = (status: EndStatus, details: string) =>
   ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
 
 async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {

@@ -1,17 +1,10 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
-import {
-  type AttemptResult,
-  beginAttempt,
-  type DeliveryJob,
-  endAttempt,
-  endDelivery,
-  loadDelivery,
-  noteEndpointHealth,
-} from '../db/outgoing/attempts.ts'
+import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
+import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
 import { takeRetrySlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
-import type { Actor, Tenant } from '../db/postgres/tenancy.ts'
+import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
@@ -25,7 +18,6 @@ const MAX_RETRY_AFTER = 86_400
 /** A cancellation reaches the activity with a heartbeat. */
 const HEARTBEAT_MS = 1_000
 const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
-const SYSTEM: Actor = { type: 'system', id: null }
 
 /** `deliverOnce` makes the first attempt and reports; `deliverUntilDone` retries itself, each time when it is due. */
 export function createDeliver(deps: DeliverDeps) {

@@ -1,6 +1,8 @@
 import { Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
+import { ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
+import type { System } from '../db/postgres/tenancy.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {
@@ -37,7 +39,7 @@ async function look({ db, log }: AppDeps): Promise<Readiness> {
     }
   }
   const [database, migrations, temporal] = await Promise.all([
-    outcome('database', db.system.raw('select 1')),
+    outcome('database', ping(db.system)),
     outcome('migrations', requireMigrated(db.system)),
     outcome('temporal', reachTemporal()),
   ])
@@ -46,7 +48,7 @@ async function look({ db, log }: AppDeps): Promise<Readiness> {
   return { status: ready ? 'ready' : 'not_ready', checks }
 }
 
-async function requireMigrated(system: Parameters<typeof isMigrated>[0]): Promise<void> {
+async function requireMigrated(system: System): Promise<void> {
   if (!(await isMigrated(system))) throw new Error('migrations are pending: npm run migrate')
 }
 

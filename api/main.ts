@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, redactText } from '../db/log.ts'
-import { connect, type Database } from '../db/postgres/connect.ts'
+import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { createApp } from './app.ts'
 import { type ApiConfig, readConfig } from './config.ts'
@@ -36,9 +36,9 @@ async function main(): Promise<void> {
   log.info({ host: config.HOST, port: config.PORT }, 'listening')
 }
 
-/** A wrong DATABASE_URL is told now, and not by the first request. */
+/** Reports a wrong DATABASE_URL at start, not at the first request. */
 async function requireDatabase(db: Database): Promise<void> {
-  await db.system.raw('select 1').catch((error: Error) => {
+  await ping(db.system).catch((error: Error) => {
     throw new ConfigError(`DATABASE_URL cannot be used: ${redactText(error.message)}`)
   })
 }

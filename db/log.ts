@@ -1,36 +1,30 @@
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import { redactText } from '../workflows/redact.ts'
+import { maskSecrets } from '../workflows/secret-names.ts'
+
+/** Levels of a logged object that are searched for members with secret names. */
+const DEPTH = 3
+const masked = (logged: Record<string, unknown>) => maskSecrets(logged, DEPTH) as Record<string, unknown>
 
 export type { Logger }
 export { redactText }
 
-/** Field names whose values never reach a log, at any of the first three levels of an object. */
-const SECRET_FIELDS = [
-  'authorization',
-  'cookie',
-  'password',
-  'secret',
-  'token',
-  'key',
-  'api_key',
-  'database_url',
-  'x-webhook-secret',
-]
-const quoted = SECRET_FIELDS.map((field) => `["${field}"]`)
-
-/** The process's structured log (JSON lines on stdout). `name` is the process: `api`, `worker`. */
-export function createLogger(name: string, level: string): Logger {
-  return pino({
-    name,
-    level,
-    base: { name },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    redact: {
-      paths: [...quoted, ...quoted.map((q) => `*${q}`), ...quoted.map((q) => `*.*${q}`)],
-      censor: '[redacted]',
+/**
+ * The process's structured log (JSON lines, on stdout by default). `name` is the process: `api`, `worker`. Members with
+ * secret names are masked, but in the bindings of `child()`, which are for ids.
+ */
+export function createLogger(name: string, level: string, stream?: DestinationStream): Logger {
+  return pino(
+    {
+      name,
+      level,
+      base: { name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { log: masked },
+      hooks: {
+        streamWrite: redactText,
+      },
     },
-    hooks: {
-      streamWrite: redactText,
-    },
-  })
+    stream ?? pino.destination(1),
+  )
 }

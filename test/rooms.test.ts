@@ -81,6 +81,45 @@ describe('the rooms of the house', () => {
   })
 })
 
+describe('SQL', () => {
+  const outside = Object.keys(MAY_IMPORT).filter((room) => room !== 'db' && room !== 'test')
+
+  it('is in db/ only: no driver, no query builder and no statement in any other room', () => {
+    const strangers = outside.flatMap((room) =>
+      filesOf(room).flatMap((file) =>
+        sqlIn(readFileSync(file, 'utf8')).map((found) => `${relative(ROOT, file)}: ${found}`),
+      ),
+    )
+    assert.deepEqual(strangers, [])
+  })
+
+  for (const [what, source] of Object.entries({
+    'an import of Knex': "import type { Knex } from 'knex'",
+    'an import of the driver': "const { Client } = await import('pg')",
+    'a raw statement': 'await db.system.raw(statement)',
+    'a raw statement with a type': 'await handle.raw<{ rows: Row[] }>(statement)',
+    'a builder on a transaction': "await tx.trx('runs').first()",
+    'a transaction that is taken apart': 'const { trx } = tx',
+    'a builder on the system role': "await db.system('runs').first()",
+    'a builder on a handle with another name': "const sql = db.system\nawait sql('runs').whereIn('id', ids)",
+    'a transaction of the system role': 'await db.system.transaction(work)',
+    'a statement': 'const CLAIM = `update runs r set lease_until = now()`',
+    'a statement that reads': "const FIND = 'select id, name from organizations where id = ?'",
+    'a lock': "lock('pg_advisory_xact_lock(1)')",
+  }))
+    it(`is found: ${what}`, () => assert.equal(sqlIn(source).length > 0, true))
+
+  it('is not found in prose, in comments, and where the handle is only passed on', () => {
+    const source = [
+      '// tx.trx is a Knex',
+      '/** Sends `select 1`, and knex.raw() beside it. */',
+      'const holder = await findKeyHolder(db.system, key)',
+      "summary: 'Update a record', description: 'Insert a row, or select one from the list.'",
+    ].join('\n')
+    assert.deepEqual(sqlIn(source), [])
+  })
+})
+
 describe('the workflow bundle', function () {
   this.timeout(60_000)
 
@@ -112,6 +151,26 @@ const namesType = (text: string, type: string): boolean =>
 
 /** What @temporalio/workflow brings with it. */
 const SDK = ['@temporalio/workflow', '@temporalio/common', 'long', 'ms', 'nexus-rpc']
+
+/** What only code of db/ may hold: the driver, its handles, the builder's methods, the text of a statement. */
+const SQL = [
+  /\b[Kk]nex\b/,
+  /from 'pg'|import\('pg'\)/,
+  /\btrx\b/,
+  /(?<!String)\.raw\b/,
+  /(?<!['"])\bsystem\s*[(<.[]/,
+  /\.(where|whereIn|whereNot|whereNull|whereRaw|andWhere|orWhere|returning|onConflict|forUpdate|orderBy|leftJoin)\(/,
+  /\b(insert into|delete from) [a-z_]+/,
+  /\bupdate [a-z_]+ ([a-z]+ )?set\b/,
+  /['"`]\s*(select\b[^'"`]*\bfrom [a-z_]+|with (recursive )?[a-z_]+ as\b)/,
+  /\bpg_[a-z_]+\(/,
+]
+
+/** The traces of SQL in a source file, without its comments. */
+function sqlIn(source: string): string[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
+  return SQL.flatMap((pattern) => pattern.exec(code)?.[0] ?? [])
+}
 
 function filesOf(room: string): string[] {
   return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import { ConfigError } from '../db/config.ts'
 import type { Logger } from '../db/log.ts'
-import type { Database } from '../db/postgres/connect.ts'
+import { type Database, ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 
 const TIMEOUT_MS = 2_000
@@ -85,7 +85,7 @@ async function check(
   }
   return Object.fromEntries(
     await Promise.all([
-      outcome('database', async () => Boolean(await db.system.raw('select 1'))),
+      outcome('database', () => ping(db.system).then(() => true)),
       outcome('migrations', () => isMigrated(db.system)),
       outcome('temporal', async () => Boolean(await watched?.connection.workflowService.getSystemInfo({}))),
       outcome('pollers', async () => watched !== undefined && (await isPolling(watched))),

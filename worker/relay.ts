@@ -1,53 +1,55 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
-import type { Knex } from 'knex'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { Listener } from '../db/postgres/notify.ts'
-import type { Channel } from '../db/postgres/tenancy.ts'
+import type { Channel, System } from '../db/postgres/tenancy.ts'
 
 /**
- * Rows that are their own outbox: born queued, started by the relay and by nobody else. `db` sees all organizations.
- * To add one: a file in `worker/queues/` and a line in its `index.ts`.
+ * A queue of rows that are their own outbox: a row is born `queued`, and the relay alone starts its workflow. A queue
+ * holds no SQL and no loop: it names the queries of `db/` and the workflow. To add one:
+ * 1. in `db/<subject>/`, a claim (`queue.ts`) and the moves of its status (`moves.ts`: a line in the table, a statement);
+ * 2. a file in `worker/queues/` with the four functions below, and a line in `worker/queues/index.ts`;
+ * 3. where a new channel is to wake it, a line in `Channel` (`db/postgres/tenancy.ts`), and `tx.wake()` where rows are made.
  */
 export interface Queue<Row> {
   name: string
-  /** What wakes it; once a second it looks without being woken. */
+  /** The channel that wakes it. Without a notification it looks once a second. */
   channel: Channel
   /**
-   * Leases up to `limit` rows that have a free slot, round-robin by organization. Commits before it returns. A row
-   * that is neither started nor refused comes back when its lease ends.
+   * Leases up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
+   * started nor refused can be claimed again when its lease ends.
    */
-  claim(db: Knex, limit: number): Promise<Row[]>
+  claim(system: System, limit: number): Promise<Row[]>
   /** Starts the row's workflow. "Already started" is success. Throws what Temporal threw. */
   start(client: Client, row: Row): Promise<void>
-  /** Compare-and-set: rows that are still queued are running from now on. */
-  started(db: Knex, rows: Row[]): Promise<void>
-  /** Temporal will never take this row: it fails with the reason. */
-  refused(db: Database, row: Row, reason: string): Promise<void>
+  /** Notes that these rows were started: those that are still queued are running from now on. */
+  started(system: System, rows: Row[]): Promise<unknown>
+  /** Notes that Temporal will never accept this row: it fails with the reason. */
+  refused(db: Database, row: Row, reason: string): Promise<unknown>
 }
 
-/** How many starts of one queue may be under way. */
+/** Starts of one queue that may be in flight. */
 const IN_FLIGHT = 100
 const POLL_MS = 1_000
 /**
- * Between the beginnings of two looks, so that what comes in meanwhile is claimed together: `least`, but so long that
- * looking takes no more than a share of the time. What waits is then taken in ever larger lots the busier it gets.
+ * Milliseconds between the beginnings of two claims, so that rows that come in between are claimed together: at least
+ * `least`, and so many that claiming takes no more than `share` of the time. The busier the queue, the larger its claims.
  */
 const PACE = { least: 5, share: 1 / 5, most: 100 }
 /** After an error of the database or of Temporal. */
 const PAUSE_MS = 500
-/** Between a start and noting it; far shorter than any lease. */
+/** From a start to the note of it; far shorter than any lease. */
 const NOTE_MS = 250
 
-/** Runs its queues until closed: claim, start in parallel, note what was started in batches. */
+/** Runs its queues until closed: claims rows, starts them in parallel, notes the starts in batches. */
 export class Relay {
-  private readonly lanes: Lane<unknown>[]
+  private readonly loops: QueueLoop<unknown>[]
   private readonly listener: Listener
 
   constructor(deps: { db: Database; client: Client; log: Logger; queues: Queue<unknown>[] }) {
-    this.lanes = deps.queues.map((queue) => new Lane(deps, queue))
-    const channels = new Set(this.lanes.map((lane) => lane.queue.channel))
+    this.loops = deps.queues.map((queue) => new QueueLoop(deps, queue))
+    const channels = new Set(this.loops.map((loop) => loop.queue.channel))
     this.listener = new Listener(
       deps.db.url,
       Object.fromEntries([...channels].map((channel) => [channel, () => this.wake(channel)])),
@@ -56,25 +58,24 @@ export class Relay {
 
   async start(): Promise<void> {
     await this.listener.start()
-    for (const lane of this.lanes) lane.run()
+    for (const loop of this.loops) loop.run()
   }
 
-  /** Claims nothing more; resolves when the starts under way are noted. */
+  /** Stops claiming; resolves when the starts in flight are noted. */
   async close(): Promise<void> {
     await this.listener.close()
-    await Promise.all(this.lanes.map((lane) => lane.close()))
+    await Promise.all(this.loops.map((loop) => loop.close()))
   }
 
   private wake(channel: Channel): void {
-    for (const lane of this.lanes) if (lane.queue.channel === channel) lane.wake()
+    for (const loop of this.loops) if (loop.queue.channel === channel) loop.wake()
   }
 }
 
-/** One queue at work. */
-class Lane<Row> {
+/** The loop of one queue. */
+class QueueLoop<Row> {
   readonly queue: Queue<Row>
-  private readonly database: Database
-  private readonly db: Knex
+  private readonly db: Database
   private readonly client: Client
   private readonly log: Logger
   private readonly starting = new Set<Promise<void>>()
@@ -88,8 +89,7 @@ class Lane<Row> {
 
   constructor(deps: { db: Database; client: Client; log: Logger }, queue: Queue<Row>) {
     this.queue = queue
-    this.database = deps.db
-    this.db = deps.db.system
+    this.db = deps.db
     this.client = deps.client
     this.log = deps.log.child({ queue: queue.name })
   }
@@ -135,7 +135,7 @@ class Lane<Row> {
 
   private async claim(limit: number): Promise<Row[]> {
     try {
-      return await this.queue.claim(this.db, limit)
+      return await this.queue.claim(this.db.system, limit)
     } catch (error) {
       this.log.error({ err: error }, 'the relay could not claim')
       await this.pause()
@@ -154,7 +154,7 @@ class Lane<Row> {
       }
       this.log.error({ reason }, 'Temporal refused a start')
       await this.queue
-        .refused(this.database, row, reason)
+        .refused(this.db, row, reason)
         .catch((err) => this.log.error({ err }, 'a refusal was not noted'))
       return
     }
@@ -163,15 +163,15 @@ class Lane<Row> {
   }
 
   /**
-   * One statement at a time, and not at once: most rows have left `queued` by their workflow's own first step then,
-   * and writing to them again would only hold that step up. Until it is noted the lease keeps a row's slot.
+   * One statement at a time, and not at once: by then the first step of most workflows has moved its row out of `queued`,
+   * and another write would only delay that step. Until the note the lease holds a row's slot.
    */
   private async note(): Promise<void> {
     while (this.toNote.length > 0) {
       await setTimeout(NOTE_MS, undefined, { signal: this.closing.signal }).catch(() => {})
       const rows = this.toNote.splice(0)
       await this.queue
-        .started(this.db, rows)
+        .started(this.db.system, rows)
         .catch((error) => this.log.error({ err: error }, 'started rows were not noted; their lease will end'))
     }
     this.noting = undefined

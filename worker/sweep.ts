@@ -1,5 +1,4 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
-import type { Knex } from 'knex'
 import { purgeIdempotencyKeys } from '../db/access/idempotency.ts'
 import { purgeLimitWindows } from '../db/access/limits.ts'
 import { purgeSessions } from '../db/access/users.ts'
@@ -9,32 +8,29 @@ import { purgeIncoming } from '../db/incoming/receiving.ts'
 import type { Logger } from '../db/log.ts'
 import { purgeOutgoing } from '../db/outgoing/purge.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import { runAlone } from '../db/postgres/queue-lock.ts'
+import { SYSTEM, type System } from '../db/postgres/tenancy.ts'
 import { purgeRecords } from '../db/records/purge.ts'
-import { lockRun } from '../db/runs/state.ts'
-import type { EndStatus } from '../workflows/protocol.ts'
+import { endUnrecordedRun } from '../db/runs/moves.ts'
+import { type IdleRun, listIdleRuns, markRunChecked } from '../db/runs/queue.ts'
+import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { workflowIdOf } from './queues/runs.ts'
-import { recordEnd } from './record-end.ts'
 import { sweepDeliveries } from './sweep-deliveries.ts'
 import { sweepFiles } from './sweep-files.ts'
 
 const EVERY_MS = 60_000
-/** A row that no segment has touched for so long is looked up in Temporal; the longest-untouched first. */
+/** A run that no segment has touched for so long is looked up in Temporal; the longest untouched first. */
 const IDLE = '30 seconds'
 const BATCH = 200
 /** A pending attempt past this one is stuck. */
 const MAX_ATTEMPTS = 3
 
-interface IdleRow {
-  organization_id: string
-  id: string
-  kind: 'run' | 'node_test'
-  temporal_run_id: string | null
-}
+type UnrecordedEnd = Exclude<EndStatus, 'completed'>
 
 /**
- * Once a minute, in one worker of all: what ended in Temporal without its row knowing (terminated, timed out or
- * failed by an operator's hand) is recorded, what is stuck says why, what is gone is lost; and rows that have
- * served their time are deleted.
+ * Once a minute, in one of the workers: records the end of workflows that ended without recording it (an operator
+ * terminated them, or they timed out), notes why a run is stuck, marks a run that Temporal has forgotten as lost; and
+ * deletes rows that have passed their retention.
  */
 export class Sweep {
   private readonly db: Database
@@ -64,38 +60,25 @@ export class Sweep {
     await this.sweeping
   }
 
-  /** One sweep, unless another worker is at it. `idle` is for tests. */
+  /** One sweep, unless another worker is sweeping. `idle` is for tests. */
   async once(idle = IDLE): Promise<void> {
-    // The lock is the transaction's: held as long as the sweep, free when the process dies.
-    await this.db.system.transaction(async (trx) => {
-      const { rows } = await trx.raw("select pg_try_advisory_xact_lock(hashtext('agx sweep')) as mine")
-      if (!rows[0].mine) return
-      await this.reconcile(trx, idle)
+    await runAlone(this.db.system, 'agx sweep', async (system) => {
+      await this.reconcile(idle)
       await sweepDeliveries({ db: this.db, client: this.client, log: this.log }, idle)
       await sweepFiles({ db: this.db, client: this.client, log: this.log }, idle)
-      await cleanUp(trx)
+      await cleanUp(system)
     })
   }
 
-  private async reconcile(trx: Knex.Transaction, idle: string): Promise<void> {
-    const { rows } = await trx.raw<{ rows: IdleRow[] }>(
-      `select organization_id, id, kind, temporal_run_id from runs
-       where status = 'running' and updated_at < now() - cast(? as interval) order by updated_at limit ?`,
-      [idle, BATCH],
-    )
-    for (const row of rows) {
-      const found = await this.look(row)
-      if (found.end) await this.end(row, found.end, found.reason)
-      // Touched, so that the next sweep looks at others first.
-      else
-        await this.db
-          .system('runs')
-          .where({ organization_id: row.organization_id, id: row.id, status: 'running' })
-          .update({ stuck_reason: found.reason ?? null, updated_at: this.db.system.fn.now() })
+  private async reconcile(idle: string): Promise<void> {
+    for (const run of await listIdleRuns(this.db.system, idle, BATCH)) {
+      const found = await this.look(run)
+      if (found.end) await this.end(run, found.end, found.reason)
+      else await markRunChecked(this.db.system, run, found.reason ?? null)
     }
   }
 
-  private async look(row: IdleRow): Promise<{ end?: EndStatus; reason?: string }> {
+  private async look(row: IdleRun): Promise<{ end?: UnrecordedEnd; reason?: string }> {
     try {
       const description = await this.client.workflow.getHandle(workflowIdOf(row)).describe()
       const end = ENDS[description.status.name]
@@ -111,20 +94,18 @@ export class Sweep {
     }
   }
 
-  private async end(row: IdleRow, status: EndStatus, reason = ''): Promise<void> {
-    const { organization_id, id } = row
-    await this.db.tenant(organization_id, { type: 'system', id: null }, async (tx) => {
-      const state = await lockRun(tx, id, undefined)
-      // After a reset, a newer Temporal run may have taken over meanwhile.
-      if (state?.run.status !== 'running' || state.run.temporal_run_id !== row.temporal_run_id) return
-      await recordEnd(tx, state, status, { code: status, message: reason })
-    })
-    this.log.warn({ organization_id, run_id: id, status }, 'a run had ended unrecorded')
+  private async end(run: IdleRun, status: UnrecordedEnd, reason = ''): Promise<void> {
+    const { organization_id, id, temporal_run_id } = run
+    const error = { code: status, message: reason }
+    const ended = await this.db.tenant(organization_id, SYSTEM, (tx) =>
+      endUnrecordedRun(tx, id, temporal_run_id, status, error),
+    )
+    if (ended) this.log.warn({ organization_id, run_id: id, status }, 'a run had ended unrecorded')
   }
 }
 
-/** By Temporal's status: what the row, which says it is running, becomes. */
-const ENDS: Record<string, EndStatus | undefined> = {
+/** What a running row becomes, by the status of its workflow in Temporal. */
+const ENDS: Record<string, UnrecordedEnd | undefined> = {
   COMPLETED: 'lost',
   FAILED: 'failed',
   CANCELLED: 'cancelled',
@@ -141,14 +122,14 @@ function stuck({ raw }: WorkflowExecutionDescription): string | undefined {
   return undefined
 }
 
-/** Rows that have served their time. */
-async function cleanUp(trx: Knex.Transaction): Promise<void> {
-  await purgeIdempotencyKeys(trx)
-  await purgeLimitWindows(trx)
-  await purgeIncoming(trx)
-  await purgeOutgoing(trx)
-  await purgeImports(trx)
-  await purgeExports(trx)
-  await purgeSessions(trx)
-  await purgeRecords(trx)
+/** Deletes rows that have passed their retention. */
+async function cleanUp(system: System): Promise<void> {
+  await purgeIdempotencyKeys(system)
+  await purgeLimitWindows(system)
+  await purgeIncoming(system)
+  await purgeOutgoing(system)
+  await purgeImports(system)
+  await purgeExports(system)
+  await purgeSessions(system)
+  await purgeRecords(system)
 }

@@ -1,14 +1,13 @@
 import { nearest } from './definition/errors.ts'
+import { capitalized, type ObjectName, objectNames, withArticle } from './record-kinds.ts'
 
 /** An event that an outgoing webhook can select. */
 export interface CatalogueEvent {
   name: string
   title: string
   /** What `data` is: a record of this kind, a run, or whatever the node that raises it gives. */
-  subject: 'contact' | 'company' | 'deal' | 'task' | 'note' | 'activity' | 'run' | 'any'
+  subject: ObjectName | 'run' | 'any'
 }
-
-const KINDS = ['contact', 'company', 'deal', 'task', 'note', 'activity'] as const
 
 /** What happens to every kind of record. */
 const ACTIONS = {
@@ -21,10 +20,10 @@ const ACTIONS = {
 
 /** What the service itself raises. To add one: a line below, and the code that inserts it. */
 const SERVICE_EVENTS: readonly CatalogueEvent[] = [
-  ...KINDS.flatMap((kind) =>
+  ...objectNames.flatMap((kind) =>
     Object.entries(ACTIONS).map(([action, done]) => ({
       name: `${kind}.${action}`,
-      title: `${kind === 'activity' ? 'An' : 'A'} ${kind} was ${done}`,
+      title: `${capitalized(withArticle(kind))} was ${done}`,
       subject: kind,
     })),
   ),

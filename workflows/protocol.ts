@@ -1,4 +1,5 @@
 import type { RetryPolicy } from './definition/types.ts'
+import type { EndStatus } from './interpret/statuses.ts'
 
 /**
  * What workflows and activities say to one another. These shapes are in stored histories: they may grow, and what
@@ -33,8 +34,6 @@ export interface SegmentInput {
   segment: number
   happened: Happened[]
 }
-
-export type EndStatus = 'completed' | 'failed' | 'cancelled' | 'terminated' | 'lost'
 
 export type Command =
   | { type: 'timer'; node: string; title: string; ms: number }

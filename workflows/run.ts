@@ -9,15 +9,8 @@ import {
   setCurrentDetails,
   sleep,
 } from '@temporalio/workflow'
-import type {
-  Command,
-  EndStatus,
-  Happened,
-  NodeInput,
-  RunInput,
-  SegmentAnswer,
-  SegmentInput,
-} from './protocol.ts'
+import type { EndStatus } from './interpret/statuses.ts'
+import type { Command, Happened, NodeInput, RunInput, SegmentAnswer, SegmentInput } from './protocol.ts'
 import { summaryOf } from './summary.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow'
-import type { EndStatus, NodeTestInput } from './protocol.ts'
+import type { EndStatus } from './interpret/statuses.ts'
+import type { NodeTestInput } from './protocol.ts'
 
 /** The test of one node, outside of any workflow. The activity records whatever comes of it; it is tried once. */
 export async function testNode(input: NodeTestInput): Promise<{ status: EndStatus }> {

@@ -2,14 +2,13 @@ import { Context } from '@temporalio/activity'
 import { AppError } from '../../db/errors.ts'
 import { advanceExport, failExport } from '../../db/exports/advance.ts'
 import type { ExportRow } from '../../db/exports/exports.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
+import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
 import { givingUp } from './give-up.ts'
 
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
-const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Exports the next records for some seconds, a transaction for each piece of the file. */
 export function createExportRows(deps: FilesDeps) {

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity'
 import { z } from 'zod'
+import { isDatabaseUnavailable, sqlState } from '../../db/postgres/sql-state.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
 
@@ -8,8 +9,8 @@ const MAX_ATTEMPTS = 4
 type Work = (input: FileInput) => Promise<FileAnswer>
 
 /**
- * A turn that the code or PostgreSQL has refused again and again is a mistake of ours, which more attempts do not mend: the file
- * fails, and frees its slot. A database that is away is waited for, however long.
+ * Fails the file, and frees its slot, when a turn has failed several times for a reason that more attempts do not
+ * change: a fault of the code, or an error of PostgreSQL. An unavailable database is retried without end.
  */
 export function givingUp({ log }: FilesDeps, work: Work, fail: Work): Work {
   return async (input) => {
@@ -27,9 +28,9 @@ export function givingUp({ log }: FilesDeps, work: Work, fail: Work): Work {
   }
 }
 
-/** A fault of the code; or a SQLSTATE, but for those of a lost connection, a deadlock, or a server that is full or shutting down. */
+/** A fault of the code, or an error of PostgreSQL that a retry meets again. */
 const isMistake = (error: unknown): error is Error & { code?: string } =>
   error instanceof TypeError ||
   error instanceof RangeError ||
   error instanceof z.ZodError ||
-  (error instanceof Error && /^(?!08|40|53|57P)[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code)))
+  (sqlState(error) !== undefined && !isDatabaseUnavailable(error))

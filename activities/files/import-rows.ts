@@ -6,7 +6,7 @@ import { getImport, type ImportRow } from '../../db/imports/imports.ts'
 import { readPieces } from '../../db/imports/pieces.ts'
 import { writeEachRow } from '../../db/imports/write-rows.ts'
 import { isRefusal } from '../../db/postgres/sql-state.ts'
-import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import { SYSTEM, type Tenant } from '../../db/postgres/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
 import { givingUp } from './give-up.ts'
@@ -16,7 +16,6 @@ const ROWS = 200
 const BYTES = 1024 * 1024
 /** A turn of the workflow; well under a worker's grace on shutting down. */
 const TURN_MS = 5_000
-const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
 export function createImportRows(deps: FilesDeps) {
@@ -25,11 +24,11 @@ export function createImportRows(deps: FilesDeps) {
 
   async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }
-    const system = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
-    let row = await system((tx) => beginImport(tx, of))
-    if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
+    const asSystem = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
+    let row = await asSystem((tx) => beginImport(tx, of))
+    if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
     const actor = row.actor ?? SYSTEM
-    const file = readRows(readPieces(system, row.upload_id!, row.next_byte), row.file!.delimiter, {
+    const file = readRows(readPieces(asSystem, row.upload_id!, row.next_byte), row.file!.delimiter, {
       byte: row.next_byte,
       line: row.next_line,
     })
@@ -51,9 +50,9 @@ export function createImportRows(deps: FilesDeps) {
           })
           .catch((error: unknown) => {
             if (!(error instanceof AppError)) throw error
-            return system((tx) => failImport(tx, of, error))
+            return asSystem((tx) => failImport(tx, of, error))
           })
-        if (!row) return elsewhere(await system((tx) => getImport(tx, id)), start)
+        if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
         Context.current().heartbeat()
       }
     } finally {

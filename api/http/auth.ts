@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import type { Knex } from 'knex'
 import { type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { AppError } from '../../db/errors.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
 import type { KeyLookups } from './key-lookups.ts'
@@ -38,8 +39,8 @@ export async function authenticateKey(
       id: holder.organization_id,
       name: holder.organization_name,
       plan: holder.plan,
-      currency: holder.settings.currency ?? 'USD',
-      timezone: holder.settings.timezone ?? 'UTC',
+      currency: holder.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
+      timezone: holder.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
     },
     scopes: new Set(holder.scopes as Scope[]),
     limits: holder.limits,
@@ -53,5 +54,5 @@ function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDep
   )
 }
 
-/** Beside the request, not in it: a use that goes unnoted hurts nobody. */
-const noteUse = (system: Knex, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})
+/** Not awaited by the request: a use that is not recorded does no harm. */
+const noteUse = (system: System, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})

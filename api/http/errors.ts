@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import { AppError, type ErrorType } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
+import { isDatabaseUnavailable, isStatementTimeout } from '../../db/postgres/sql-state.ts'
 
 /** The one place that turns an error into a status. */
 export const STATUS: Record<ErrorType, number> = {
@@ -56,30 +57,15 @@ export function forLog(error: unknown): object {
   return { name, message, stack, code: (error as NodeJS.ErrnoException).code }
 }
 
-/**
- * SQLSTATE classes (and socket errors) that say that the database is not there, or that of two who waited for each
- * other it let the other go on, rather than that we are wrong.
- */
-const DATABASE_AWAY = /^(08|40|53|57P)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
-/** What pg says without a code when a connection ends under a statement. */
-const CONNECTION_LOST = /Connection terminated|is not queryable/
-const STATEMENT_TIMEOUT = '57014'
-
-/** Any error as one that can be answered; what is not ours becomes `unavailable` or `internal_error`. */
+/** Turns any error into one that has an answer: one that is no AppError becomes `unavailable` or `internal_error`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  const {
-    name,
-    message = '',
-    code = '',
-  } = (error ?? {}) as { name?: string; message?: string; code?: string }
-  const away = name === 'KnexTimeoutError' || DATABASE_AWAY.test(code) || CONNECTION_LOST.test(message)
-  if (code === STATEMENT_TIMEOUT)
+  if (isStatementTimeout(error))
     return new AppError('unavailable', 'this took too long and was stopped', {
       hint: 'ask for less at once: more filters, fewer records, count=none, or a sort by created_at',
       retry_after: 1,
     })
-  if (away)
+  if (isDatabaseUnavailable(error))
     return new AppError('unavailable', 'the service is busy or starting: try again', { retry_after: 1 })
   return new AppError('internal_error', 'something went wrong on our side')
 }

@@ -1,5 +1,5 @@
-import type { Knex } from 'knex'
 import { findKeyHolder, type KeyHolder } from '../../db/access/keys.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
 
 type Finding = Promise<KeyHolder | undefined>
 
@@ -10,9 +10,9 @@ type Finding = Promise<KeyHolder | undefined>
 export class KeyLookups {
   private readonly sent = new Map<string, Finding>()
   private readonly waiting = new Map<string, Finding>()
-  private readonly system: Knex
+  private readonly system: System
 
-  constructor(system: Knex) {
+  constructor(system: System) {
     this.system = system
   }
 

@@ -1,3 +1,6 @@
+import { TARGETS } from '../../db/incoming/types.ts'
+import { RECORD_KINDS } from '../../workflows/record-kinds.ts'
+
 /** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
 
@@ -19,7 +22,7 @@ export const receiverShapes = {
       success: { type: 'boolean', const: true },
       message: { type: 'string' },
       record_id: { type: 'string', format: 'uuid' },
-      entity: { type: 'string', enum: ['contact', 'company', 'deal', 'task'] },
+      entity: { type: 'string', enum: TARGETS.map((target) => RECORD_KINDS[target]) },
       action: { type: 'string', enum: ['created', 'updated', 'skipped'] },
     },
   },

@@ -1,14 +1,8 @@
 import type Koa from 'koa'
 import type { LimitWindows, Taken } from '../../db/access/limits.ts'
+import { limitOf } from '../../db/access/plans.ts'
 import { AppError } from '../../db/errors.ts'
 import type { KeyCaller } from './auth.ts'
-
-/** Requests a minute, of one key and of its organization. */
-const PLAN_LIMITS = {
-  free: { key: 120, organization: 240 },
-  professional: { key: 600, organization: 1_200 },
-  enterprise: { key: 6_000, organization: 12_000 },
-} as const
 
 const WINDOW_SECONDS = 60
 
@@ -21,10 +15,12 @@ export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: Li
     limit,
     period: WINDOW_SECONDS,
   })
-  const plan = PLAN_LIMITS[organization.plan]
-  const key = await windows.take(rule(`key:${caller.id}`, limits.requests_per_minute_per_key ?? plan.key))
+  const subscription = { plan: organization.plan, limits }
+  const key = await windows.take(
+    rule(`key:${caller.id}`, limitOf(subscription, 'requests_per_minute_per_key')),
+  )
   const whole = key.allowed
-    ? await windows.take(rule('organization', limits.requests_per_minute ?? plan.organization))
+    ? await windows.take(rule('organization', limitOf(subscription, 'requests_per_minute')))
     : undefined
   // Whichever has less left rules.
   const ruling = whole && (!whole.allowed || whole.remaining < key.remaining) ? whole : key

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
+import type { MemberRole } from '../../db/access/roles.ts'
 import type { Issue } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
@@ -115,8 +116,11 @@ export function route<Params, Query, Body>(definition: Route<Params, Query, Body
   return definition as unknown as Route
 }
 
-/** The least role that an operation of the application's own routes (`/app`) needs; `public` needs no session. */
-export type Role = 'public' | 'member' | 'admin' | 'owner'
+/**
+ * The least role that an operation of the application's own routes (`/app`) needs; `public` needs no session. Where a
+ * scope guards the same thing, it is `leastRole(scope)`.
+ */
+export type Role = 'public' | MemberRole
 
 /** An operation below /app: the same machinery, a session and a role in place of a key and a scope. */
 export interface AppRoute<Params = unknown, Query = unknown, Body = unknown>

@@ -1,4 +1,4 @@
-import type { Knex } from 'knex'
+import type { System } from '../../db/postgres/tenancy.ts'
 import { getRunEnds, type RunKey } from '../../db/runs/views.ts'
 import { coalesce } from './coalesce.ts'
 
@@ -10,7 +10,7 @@ export class RunEnds {
   /** How a run ended; undefined while it has not. */
   readonly read: ReturnType<typeof readTogether>
 
-  constructor(system: Knex) {
+  constructor(system: System) {
     this.read = readTogether(system)
   }
 
@@ -64,7 +64,7 @@ export class RunEnds {
   }
 }
 
-const readTogether = (system: Knex) =>
+const readTogether = (system: System) =>
   coalesce(
     (run: RunKey) => run.id,
     (runs) => getRunEnds(system, runs),

@@ -1,3 +1,4 @@
+import type { Plan } from '../../db/access/plans.ts'
 import { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 import { AppError } from '../../db/errors.ts'
 
@@ -11,7 +12,7 @@ export interface Caller {
   organization: {
     id: string
     name: string
-    plan: 'free' | 'professional' | 'enterprise'
+    plan: Plan
     currency: string
     timezone: string
   }

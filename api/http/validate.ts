@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
 import { redactText } from '../../db/log.ts'
+import { isSecretName } from '../../workflows/secret-names.ts'
 
 const MAX_INPUT = 200
 /** What cutting may leave of a character. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/
-const SECRET_NAME = /secret|password|token|key|authorization|credential/i
 
 /** The same schema, refusing keys that it does not know; one that says itself what to do with them stays as it is. */
 export function strict(schema: z.ZodType): z.ZodType {
@@ -60,7 +60,7 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
 
 /** Objects and arrays are not echoed: a secret may be anywhere in them. */
 function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
-  if (input === undefined || typeof input === 'object' || loc.some((step) => SECRET_NAME.test(String(step))))
+  if (input === undefined || typeof input === 'object' || loc.some((step) => isSecretName(String(step))))
     return {}
   return {
     input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT).replace(HALF_A_PAIR, '') : input,

@@ -1,8 +1,8 @@
-import type { Knex } from 'knex'
 import type Koa from 'koa'
 import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.ts'
-import { PLAN_LIMITS } from '../../db/incoming/plans.ts'
+import { limitOf } from '../../db/access/plans.ts'
 import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
 import { Refusal, secondsUntil } from './answer.ts'
 
 const MINUTE = 60
@@ -10,11 +10,11 @@ const MINUTE = 60
 /** Wrong secrets from one address: twenty within a minute block it for five. */
 const GUESSING = { counter: 'failures', times: 20, within: 60, blockFor: 300 } as const
 
-export const countFailure = (system: Knex, webhook: Receiver, sourceIp: string) =>
+export const countFailure = (system: System, webhook: Receiver, sourceIp: string) =>
   countAgainst(system, source(webhook, sourceIp), GUESSING)
 
 /** Says on the answer what the webhook's minute has left; for answers that take nothing from it. */
-export async function showRate(ctx: Koa.Context, system: Knex, webhook: Receiver): Promise<void> {
+export async function showRate(ctx: Koa.Context, system: System, webhook: Receiver): Promise<void> {
   const used = await usedOfWindow(system, minuteRule(webhook, 0))
   setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), used)
 }
@@ -22,7 +22,7 @@ export async function showRate(ctx: Koa.Context, system: Knex, webhook: Receiver
 /** Takes one request from the webhook's minute. Throws rate_limited, and counts it against the address. */
 export async function takeRate(
   ctx: Koa.Context,
-  system: Knex,
+  system: System,
   webhook: Receiver,
   sourceIp: string,
 ): Promise<void> {
@@ -42,8 +42,8 @@ export async function takeRate(
 }
 
 /** Takes one request from the organization's month. Throws quota_exceeded. */
-export async function takeQuota(system: Knex, webhook: Receiver): Promise<void> {
-  const limit = webhook.limits.incoming_per_month ?? PLAN_LIMITS[webhook.plan].perMonth
+export async function takeQuota(system: System, webhook: Receiver): Promise<void> {
+  const limit = limitOf(webhook, 'incoming_per_month')
   if (!Number.isFinite(limit)) return
   const rule = {
     organizationId: webhook.organization_id,
@@ -60,7 +60,7 @@ export async function takeQuota(system: Knex, webhook: Receiver): Promise<void> 
 }
 
 /** A minute may have the burst besides, as far as the minute before it did not have it. */
-async function ceiling(system: Knex, webhook: Receiver): Promise<number> {
+async function ceiling(system: System, webhook: Receiver): Promise<number> {
   const { rate_limit, burst } = webhook
   if (burst === 0) return Math.min(rate_limit, perMinute(webhook))
   const before = await usedOfWindow(system, minuteRule(webhook, 0), Date.now() - MINUTE * 1000)
@@ -69,7 +69,7 @@ async function ceiling(system: Knex, webhook: Receiver): Promise<number> {
 }
 
 /** The plan's bound holds also where the plan has become smaller since the webhook was saved. */
-const perMinute = (webhook: Receiver) => PLAN_LIMITS[webhook.plan].perMinute
+const perMinute = (webhook: Receiver) => limitOf(webhook, 'incoming_per_minute')
 
 const minuteRule = (webhook: Receiver, limit: number) => ({
   organizationId: webhook.organization_id,

@@ -2,12 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { NewLog } from '../../db/incoming/logs.ts'
 import type { Verification } from '../../db/incoming/types.ts'
 import { firstCharacters } from '../../db/records/model/values.ts'
+import { isSecretName, MASK } from '../../workflows/secret-names.ts'
 
-/** Of a payload whose sender has proved itself, and of one that may be anybody's. Characters. */
+/** Characters kept of a payload: of a verified sender, and of anyone. */
 const MAX_PAYLOAD = 65_536
 const MAX_UNVERIFIED = 2_048
-
-const SECRET_HEADER = /secret|signature|token|authorization|cookie|password|api-?key|hmac/i
 
 /** What a log row says of the request itself, whatever came of it. */
 export function describeRequest(request: {
@@ -20,19 +19,19 @@ export function describeRequest(request: {
   const text = bytes?.toString('utf8').replaceAll('\0', '\uFFFD') ?? null
   const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
   return {
-    headers: maskSecrets(request.headers, request.verification),
+    headers: maskHeaders(request.headers, request.verification),
     payload: kept,
     payload_truncated: kept !== text,
     payload_size: bytes?.length ?? Number(request.headers['content-length'] ?? 0),
   }
 }
 
-function maskSecrets(headers: IncomingHttpHeaders, verification: Verification): Record<string, string> {
+function maskHeaders(headers: IncomingHttpHeaders, verification: Verification): Record<string, string> {
   const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
-      name === own || SECRET_HEADER.test(name) ? '[masked]' : String(value),
+      name === own || isSecretName(name) ? MASK : String(value),
     ]),
   )
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
-import { insertLog, type NewLog } from '../../db/incoming/logs.ts'
+import { insertLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
 import { open } from '../../db/seal.ts'
@@ -131,11 +131,7 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
     if (earlier) {
       const message = 'already received'
       const warnings = ['the sender sent this delivery before: nothing was done again']
-      await insertLog(
-        tx.trx,
-        tx.organizationId,
-        success(journey, 'skipped', earlier.record_id, { message, warnings }),
-      )
+      await insertLog(tx, success(journey, 'skipped', earlier.record_id, { message, warnings }))
       return { success: true, message, ...earlier }
     }
     const saved = await saveMapped(tx, webhook, mapped)
@@ -149,7 +145,7 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
     const message = `${answer.entity} ${answer.action}`
     const warnings = [mapped.warnings ?? [], warning ?? []].flat()
     const more = { message, run_id: runId ?? null, warnings }
-    await insertLog(tx.trx, tx.organizationId, success(journey, saved.action, saved.record.id, more))
+    await insertLog(tx, success(journey, saved.action, saved.record.id, more))
     return { success: true, message, ...answer }
   })
 }
@@ -170,7 +166,7 @@ async function logRefusal(journey: Journey, refusal: Refusal): Promise<void> {
     message: refusal.message,
     error_details: refusal.details,
   }
-  const write = () => insertLog(deps.db.system, webhook.organization_id, row)
+  const write = () => insertRefusalLog(deps.db.system, webhook.organization_id, row)
   await write()
     .catch(write)
     .catch((error) =>

@@ -1,3 +1,4 @@
+import { leastRole } from '../../db/access/roles.ts'
 import {
   cancelDelivery,
   type Delivery,
@@ -30,7 +31,7 @@ export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing/{webhook_id}/test',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'testOutgoingWebhook',
     tag,
     summary: 'Send a test event',
@@ -50,7 +51,7 @@ export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/outgoing/{webhook_id}/deliveries',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listDeliveries',
     tag,
     summary: 'List deliveries',
@@ -73,7 +74,7 @@ export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/deliveries/{delivery_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getDelivery',
     tag,
     summary: 'Retrieve a delivery',
@@ -100,7 +101,7 @@ function actionRoute(
   return appRoute({
     method: 'POST',
     path: `/deliveries/{delivery_id}/${verb}`,
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: `${verb}Delivery`,
     tag,
     summary,

@@ -1,3 +1,4 @@
+import { leastRole } from '../../db/access/roles.ts'
 import { getLog, type LogDetail, listLogs } from '../../db/incoming/logs.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
@@ -11,7 +12,7 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming/{webhook_id}/logs',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listIncomingWebhookLogs',
     tag,
     summary: 'List log entries',
@@ -36,7 +37,7 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming/{webhook_id}/logs/{log_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getIncomingWebhookLog',
     tag,
     summary: 'Retrieve a log entry',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { TARGET_ENTITIES } from '../../db/incoming/types.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
+import { TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'
@@ -100,7 +101,7 @@ export const createBody = z
   .meta({ id: 'IncomingWebhookCreate' })
 
 export const patchBody = z
-  .strictObject({ ...values, status: z.enum(['Active', 'Inactive']) })
+  .strictObject({ ...values, status: z.enum(WEBHOOK_STATUSES) })
   .partial()
   .meta({ id: 'IncomingWebhookUpdate' })
 
@@ -109,7 +110,7 @@ export const webhookSchema = z
     object: z.literal('incoming_webhook'),
     id: z.uuid(),
     url: z.string(),
-    status: z.enum(['Active', 'Inactive']),
+    status: z.enum(WEBHOOK_STATUSES),
     ...values,
     ip_whitelist: z.array(z.string()),
     created_at: z.iso.datetime(),
@@ -132,8 +133,8 @@ const instant = (timeOfDay: string) =>
     .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 export const logQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(['Success', 'Failed', 'Blocked']).optional().describe('Entries with this status.'),
-  action: z.enum(['Created', 'Updated', 'Skipped']).optional().describe('Entries with this action.'),
+  status: z.enum(LOG_STATUSES).optional().describe('Entries with this status.'),
+  action: z.enum(LOG_ACTIONS).optional().describe('Entries with this action.'),
   source_ip: z.string().max(45).optional().describe('Entries from this IP address.'),
   from: instant('00:00:00.000')
     .optional()
@@ -150,8 +151,8 @@ export const logSchema = z
     webhook_id: z.uuid(),
     created_at: z.iso.datetime(),
     source_ip: z.string(),
-    status: z.enum(['Success', 'Failed', 'Blocked']),
-    action: z.enum(['Created', 'Updated', 'Skipped']).nullable(),
+    status: z.enum(LOG_STATUSES),
+    action: z.enum(LOG_ACTIONS).nullable(),
     http_status: z.int(),
     payload_size: z.int().meta({ description: 'The size in bytes.' }),
     response_time_ms: z.number(),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { leastRole } from '../../db/access/roles.ts'
 import { AppError } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import {
@@ -36,7 +37,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listIncomingWebhooks',
     tag,
     summary: 'List incoming webhooks',
@@ -52,7 +53,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'createIncomingWebhook',
     tag,
     summary: 'Create an incoming webhook',
@@ -76,7 +77,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getIncomingWebhook',
     tag,
     summary: 'Retrieve an incoming webhook',
@@ -88,7 +89,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'PATCH',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'updateIncomingWebhook',
     tag,
     summary: 'Update an incoming webhook',
@@ -114,7 +115,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'DELETE',
     path: '/webhooks/incoming/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'deleteIncomingWebhook',
     tag,
     summary: 'Delete an incoming webhook',
@@ -132,7 +133,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming/{webhook_id}/rotate-secret',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'rotateIncomingWebhookSecret',
     tag,
     summary: 'Rotate the secret of an incoming webhook',
@@ -155,7 +156,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/incoming/{webhook_id}/test',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'testIncomingWebhook',
     tag,
     summary: 'Test a payload',
@@ -177,7 +178,7 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   return appRoute({
     method: 'POST',
     path: `/webhooks/incoming/{webhook_id}/${verb}`,
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: `${verb}IncomingWebhook`,
     tag,
     summary,

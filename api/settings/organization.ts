@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { getOrganization, type Organization, updateOrganization } from '../../db/access/organization.ts'
+import { PLANS } from '../../db/access/plans.ts'
 import { isCurrency } from '../../db/records/model/values.ts'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -28,7 +29,7 @@ const organization = z
   .object({
     object: z.literal('organization'),
     id: z.uuid(),
-    plan: z.enum(['free', 'professional', 'enterprise']),
+    plan: z.enum(PLANS),
     ...values,
     created_at: z.iso.datetime(),
   })

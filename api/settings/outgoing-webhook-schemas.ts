@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import { WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
+import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
+import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
 import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
 import { pageControls } from '../http/list-query.ts'
 
@@ -104,7 +107,7 @@ export const createBody = z
   .meta({ id: 'OutgoingWebhookCreate' })
 
 export const patchBody = z
-  .strictObject({ ...values, headers, status: z.enum(['Active', 'Inactive']) })
+  .strictObject({ ...values, headers, status: z.enum(WEBHOOK_STATUSES) })
   .partial()
   .meta({ id: 'OutgoingWebhookUpdate' })
 
@@ -127,7 +130,7 @@ export const webhookSchema = z
     name: z.string(),
     url: z.string(),
     events: z.array(z.string()),
-    status: z.enum(['Active', 'Inactive']),
+    status: z.enum(WEBHOOK_STATUSES),
     status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),
     header_names: z.array(z.string()),
     retry_schedule: z.array(z.int()).nullable(),
@@ -147,11 +150,9 @@ export const withSecret = webhookSchema
   })
   .meta({ id: 'OutgoingWebhookWithSecret' })
 
-const STATUSES = ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled'] as const
-
 export const deliveryQuery = z.strictObject({
   ...pageControls,
-  status: z.enum(STATUSES).optional().describe('Deliveries with this status.'),
+  status: z.enum(DELIVERY_STATUSES).optional().describe('Deliveries with this status.'),
   event: z.string().max(130).optional().describe('Deliveries of this event.'),
 })
 
@@ -164,8 +165,8 @@ export const deliverySchema = z
     event: z.string(),
     test: z.boolean(),
     generation: z.int().meta({ description: 'The number of earlier deliveries of the event.' }),
-    status: z.enum(STATUSES),
-    held_for: z.enum(['endpoint', 'quota']).nullable().meta({
+    status: z.enum(DELIVERY_STATUSES),
+    held_for: z.enum(HELD_FOR).nullable().meta({
       description: 'Why the delivery is held: the webhook is inactive, or the quota is exceeded.',
     }),
     attempt_count: z.int(),
@@ -185,9 +186,7 @@ export const deliveryDetailSchema = deliverySchema
       z
         .object({
           attempt: z.int(),
-          status: z
-            .enum(['unknown', 'succeeded', 'failed'])
-            .meta({ description: '`unknown`: in progress, or interrupted.' }),
+          status: z.enum(ATTEMPT_STATUSES).meta({ description: '`unknown`: in progress, or interrupted.' }),
           started_at: z.iso.datetime(),
           http_status: z.int().nullable(),
           duration_ms: z.int().nullable(),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { leastRole } from '../../db/access/roles.ts'
 import {
   createOutgoingWebhook,
   deleteOutgoingWebhook,
@@ -30,7 +31,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/outgoing',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'listOutgoingWebhooks',
     tag,
     summary: 'List outgoing webhooks',
@@ -45,7 +46,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'createOutgoingWebhook',
     tag,
     summary: 'Create an outgoing webhook',
@@ -68,7 +69,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'GET',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'member',
+    role: leastRole('webhooks:read'),
     id: 'getOutgoingWebhook',
     tag,
     summary: 'Retrieve an outgoing webhook',
@@ -80,7 +81,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'PATCH',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Update an outgoing webhook',
@@ -102,7 +103,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'DELETE',
     path: '/webhooks/outgoing/{webhook_id}',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'deleteOutgoingWebhook',
     tag,
     summary: 'Delete an outgoing webhook',
@@ -120,7 +121,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
     path: '/webhooks/outgoing/{webhook_id}/rotate-secret',
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: 'rotateOutgoingWebhookSecret',
     tag,
     summary: 'Rotate the secret of an outgoing webhook',
@@ -148,7 +149,7 @@ function statusRoute(
   return appRoute({
     method: 'POST',
     path: `/webhooks/outgoing/{webhook_id}/${verb}`,
-    role: 'admin',
+    role: leastRole('webhooks:write'),
     id: `${verb}OutgoingWebhook`,
     tag,
     summary,

@@ -1,15 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type Koa from 'koa'
+import { includesRole, MEMBER_ROLES } from '../../db/access/roles.ts'
 import { findSession, type Session } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import type { Realm } from '../http/gateway.ts'
-import type { AppRoute, Role } from '../http/route.ts'
+import type { AppRoute } from '../http/route.ts'
 import { sessionToken } from './cookie.ts'
 import { appRoutes } from './route-table.ts'
 import { isSession, toCaller } from './session-caller.ts'
-
-const RANK: Record<Role, number> = { public: 0, member: 1, admin: 2, owner: 3 }
 
 /** /app: the application's own routes, for people: sessions, roles and CSRF tokens. */
 export function appRealm(deps: AppDeps): Realm<AppRoute> {
@@ -17,7 +16,7 @@ export function appRealm(deps: AppDeps): Realm<AppRoute> {
     prefix: '/app',
     routes: appRoutes,
     inspect(route) {
-      if (RANK[route.role] === undefined)
+      if (route.role !== 'public' && !MEMBER_ROLES.includes(route.role))
         throw new Error(`${route.method} /app${route.path} does not say which role it needs`)
     },
     async authenticate(ctx, route) {
@@ -29,8 +28,8 @@ export function appRealm(deps: AppDeps): Realm<AppRoute> {
       return toCaller(session)
     },
     authorize(ctx, route, _params, caller) {
-      if (!isSession(caller)) return
-      if (RANK[caller.session.role] < RANK[route.role])
+      if (!isSession(caller) || route.role === 'public') return
+      if (!includesRole(caller.session.role, route.role))
         throw new AppError('insufficient_scope', `this needs the role ${route.role}`)
       if (route.method !== 'GET') requireCsrfToken(ctx, caller.session)
     },

@@ -1,3 +1,5 @@
+import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
+import { ROLE_SCOPES } from '../../db/access/roles.ts'
 import type { Session } from '../../db/access/users.ts'
 import type { Caller } from '../http/scopes.ts'
 
@@ -16,11 +18,10 @@ export function toCaller(session: Session): SessionCaller {
       id: session.organization_id,
       name: session.organization_name,
       plan: session.plan,
-      currency: session.settings.currency ?? 'USD',
-      timezone: session.settings.timezone ?? 'UTC',
+      currency: session.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
+      timezone: session.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
     },
-    // Roles rule here, not scopes.
-    scopes: new Set(),
+    scopes: ROLE_SCOPES[session.role],
     session,
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { takeFromWindow, windowAt } from '../../db/access/limits.ts'
+import { MEMBER_ROLES } from '../../db/access/roles.ts'
 import { findSession, type Session, signIn, signOut } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
@@ -14,7 +15,7 @@ const sessionSchema = z
     id: z.uuid(),
     expires_at: z.iso.datetime(),
     csrf_token: z.string().meta({ description: 'Sent as `X-CSRF-Token` with every write.' }),
-    role: z.enum(['owner', 'admin', 'member']),
+    role: z.enum(MEMBER_ROLES),
     user: z.object({ id: z.uuid(), name: z.string(), email: z.string() }).meta({ id: 'SessionUser' }),
     organization: z
       .object({ id: z.uuid(), name: z.string(), plan: z.string() })

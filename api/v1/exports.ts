@@ -10,6 +10,7 @@ import {
   type Selection,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
+import { EXPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { actor } from '../../db/records/model/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
@@ -89,7 +90,7 @@ const exportSchema = z
     query: z.record(z.string(), z.unknown()),
     fields: z.array(z.string()).nullable(),
     bom: z.boolean(),
-    status: z.enum(['queued', 'running', 'completed', 'failed', 'expired']),
+    status: z.enum(EXPORT_STATUSES),
     columns: z.array(z.string()).nullable().describe('The columns of the file; null before the start.'),
     rows: z.int(),
     bytes: z.int(),

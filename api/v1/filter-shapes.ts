@@ -3,6 +3,7 @@ import { commonFields } from '../../db/records/model/common-fields.ts'
 import { fieldTypes, type Operator } from '../../db/records/model/field-types.ts'
 import { operatorsOf, TAG_OPERATORS } from '../../db/records/model/filters.ts'
 import type { Field, FieldType, Kind } from '../../db/records/model/kind.ts'
+import { operandsOf } from '../../workflows/operators.ts'
 
 /**
  * The filters of a list as OpenAPI shows them: one parameter for each field, with a value (`amount=5`) or an operator in
@@ -112,7 +113,7 @@ function operatorsShape(name: string, operators: readonly Operator[], value: z.Z
 }
 
 function operandOf(operator: Operator, value: z.ZodType): z.ZodType {
-  if (operator === 'is_null') return z.boolean().describe('Whether the field is empty.')
+  if (operandsOf(operator) === 'boolean') return z.boolean().describe('Whether the field is empty.')
   const operand = SINGLE.includes(operator) ? value : text
   return operand.describe(NOTES[operator]!)
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DELIMITERS } from '../../db/csv/delimiter.ts'
 import { ENCODINGS } from '../../db/csv/encoding.ts'
+import { IMPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
 import { MAX_COLUMNS } from '../../db/imports/upload.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
@@ -57,7 +58,7 @@ export const importSchema = z
     mode: z.enum(['create', 'upsert']),
     by: z.string().nullable(),
     dry_run: z.boolean(),
-    status: z.enum(['created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed']),
+    status: z.enum(IMPORT_STATUSES),
     mapping: z
       .record(z.string(), z.string().nullable())
       .describe('The requested mapping; after the start, the field of each column.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PLANS } from '../../db/access/plans.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 
@@ -12,7 +13,7 @@ const me = z
       .object({
         id: z.uuid(),
         name: z.string(),
-        plan: z.enum(['free', 'professional', 'enterprise']),
+        plan: z.enum(PLANS),
         currency: z.string().meta({ description: 'An ISO 4217 code.' }),
         timezone: z.string().meta({ description: 'An IANA name.' }),
       })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../../db/errors.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
+import { EFFECT_CLASSES } from '../../workflows/definition/types.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../workflows/nodes/index.ts'
 import { listEnvelope } from '../http/list-query.ts'
@@ -14,7 +15,7 @@ const summary = z
     title: z.string(),
     description: z.string(),
     effect: z
-      .enum(['pure', 'read', 'write', 'external'])
+      .enum(EFFECT_CLASSES)
       .meta({ description: 'What a node changes. If it depends on the config: of the example.' }),
     output_handles: z.array(
       z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),

@@ -5,14 +5,15 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createRun } from '../../db/runs/runs.ts'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
-import type { Plan } from '../../workflows/definition/types.ts'
+import { EFFECT_CLASSES, type Plan } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
 import { linksOf, runLinks } from './run-links.ts'
 
-const effect = z.enum(['pure', 'read', 'write', 'external'])
+const effect = z.enum(EFFECT_CLASSES)
 
 const preview = z
   .object({
@@ -37,7 +38,7 @@ const preview = z
 const started = z
   .object({
     object: z.literal('run'),
-    status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost']),
+    status: z.enum(RUN_STATUSES),
     run_id: z.uuid(),
     workflow_id: z.uuid(),
     workflow_version: z.int(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cancelRun } from '../../db/runs/runs.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import {
   durationOf,
   getRun,
@@ -9,11 +9,10 @@ import {
   type RunNodeView,
   type RunSummary,
 } from '../../db/runs/views.ts'
+import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf, runLinks } from './run-links.ts'
-
-const STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost'] as const
 
 const time = z.iso.datetime()
 
@@ -24,7 +23,7 @@ const summary = z
     workflow_id: z.uuid(),
     workflow_name: z.string(),
     workflow_version: z.int(),
-    status: z.enum(STATUSES),
+    status: z.enum(RUN_STATUSES),
     trigger: z.object({ type: z.string() }).meta({ description: 'What started the run.' }),
     record_id: z.uuid().nullable(),
     stuck_reason: z.string().nullable().meta({ description: 'Why the run makes no progress.' }),
@@ -59,7 +58,7 @@ const details = summary
           node_id: z.string(),
           node_type: z.string(),
           title: z.string(),
-          status: z.enum(['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+          status: z.enum(NODE_STATUSES),
           attempt: z.int(),
           input: z.unknown().meta({ description: 'The rendered config.' }),
           output: z.unknown(),
@@ -83,7 +82,7 @@ const query = z.strictObject({
   count,
   workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
   record_id: z.uuid().optional().describe('Runs that this record started.'),
-  status: z.enum(STATUSES).optional().describe('Runs with this status.'),
+  status: z.enum(RUN_STATUSES).optional().describe('Runs with this status.'),
 })
 
 const byId = z.object({ run_id: z.uuid() })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listMembers } from '../../db/access/members.ts'
+import { MEMBER_ROLES } from '../../db/access/roles.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
@@ -8,7 +9,7 @@ const user = z
     object: z.literal('user'),
     id: z.uuid(),
     name: z.string(),
-    role: z.enum(['owner', 'admin', 'member']),
+    role: z.enum(MEMBER_ROLES),
   })
   .meta({ id: 'User' })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Workflow, WorkflowSummary } from '../../db/workflows/workflows.ts'
+import { WORKFLOW_STATUSES, type Workflow, type WorkflowSummary } from '../../db/workflows/workflows.ts'
 
 /** How workflows and findings look on the wire. */
 
@@ -33,7 +33,7 @@ export const summaryShape = z
     workflow_id: z.uuid(),
     name: z.string(),
     description: z.string().nullable(),
-    status: z.enum(['DRAFT', 'active', 'inactive']),
+    status: z.enum(WORKFLOW_STATUSES),
     active: z.boolean(),
     version: z.int().meta({ description: 'The newest version.' }),
     active_version: z.int().nullable().meta({ description: 'The version that triggers start.' }),

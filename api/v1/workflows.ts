@@ -8,6 +8,7 @@ import {
   getWorkflow,
   lockWorkflow,
   updateWorkflow,
+  WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
@@ -113,7 +114,7 @@ export const workflowRoutes: Route[] = [
         .optional()
         .describe('Whether the workflow is active.')
         .meta({ type: 'boolean' }),
-      status: z.enum(['DRAFT', 'active', 'inactive']).optional().describe('Workflows with this status.'),
+      status: z.enum(WORKFLOW_STATUSES).optional().describe('Workflows with this status.'),
       name: z.string().optional().describe('Workflows with exactly this name.'),
       q: z.string().max(200).optional().describe('Text that the name or description contains.'),
       ...pageControls,

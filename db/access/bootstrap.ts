@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { z } from 'zod'
 import type { bootstrapSettings } from '../config.ts'
 import { connect } from '../postgres/connect.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
 import { createKey } from './keys.ts'
 import { SCOPES } from './scopes.ts'
 import { createUser } from './users.ts'
@@ -33,7 +33,7 @@ export async function bootstrap(url: string, options: BootstrapOptions): Promise
       const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
       const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
       await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })
-      const tx: Tenant = { trx, organizationId, actor: { type: 'system', id: null }, last() {}, wake() {} }
+      const tx: Tenant = { trx, organizationId, actor: SYSTEM, last() {}, wake() {} }
       const secret = options.BOOTSTRAP_API_KEY ? { secret: options.BOOTSTRAP_API_KEY } : {}
       const { key } = await createKey(tx, { name: 'Demo key', scopes: SCOPES, ...secret })
       return { email, password, apiKey: key }

@@ -6,6 +6,7 @@ import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { Subscription } from './plans.ts'
 
 /**
  * API keys: `agx_` + 40 random base62 characters + 6 of their CRC32, so that a typo, and a secret scanner's find, is
@@ -156,7 +157,7 @@ export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
 }
 
 /** What a request's key leads to: the key and its organization, in one look-up. */
-export interface KeyHolder {
+export interface KeyHolder extends Subscription {
   id: string
   name: string
   scopes: string[]
@@ -165,9 +166,7 @@ export interface KeyHolder {
   note_use: boolean
   organization_id: string
   organization_name: string
-  plan: 'free' | 'professional' | 'enterprise'
   settings: { currency?: string; timezone?: string }
-  limits: { requests_per_minute?: number; requests_per_minute_per_key?: number }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { MemberRole } from './users.ts'
+import type { MemberRole } from './roles.ts'
 
 /** The people of an organization, as records and keys see them: without their addresses. */
 export interface Member {

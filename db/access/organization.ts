@@ -1,6 +1,7 @@
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { Plan } from './plans.ts'
 
-/** What an organization chooses for itself; what it has not chosen is as `DEFAULTS` has it. */
+/** What an organization chooses for itself. */
 export interface OrganizationSettings {
   /** ISO 4217; of money that comes without one. */
   currency: string
@@ -15,23 +16,28 @@ export interface OrganizationSettings {
 export interface Organization extends OrganizationSettings {
   id: string
   name: string
-  plan: 'free' | 'professional' | 'enterprise'
+  plan: Plan
   created_at: Date
 }
 
-const DEFAULTS: OrganizationSettings = {
+/** What holds where an organization has chosen nothing. */
+export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   currency: 'USD',
   timezone: 'UTC',
   log_retention_days: 30,
   strict_custom_fields: false,
 }
 
+/** SQL, of the organization `o`: how long its logs are kept. */
+export const LOG_RETENTION = `make_interval(days =>
+  coalesce((o.settings ->> 'log_retention_days')::integer, ${ORGANIZATION_DEFAULTS.log_retention_days}))`
+
 export async function getOrganization(tx: Tenant): Promise<Organization> {
   const { settings, ...organization } = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
     .first('id', 'name', 'plan', 'created_at', 'settings')
-  return { ...organization, ...DEFAULTS, ...settings }
+  return { ...organization, ...ORGANIZATION_DEFAULTS, ...settings }
 }
 
 /** Changes what is given. */

@@ -1,14 +1,16 @@
+import { type EntityName, entityNames } from '../../workflows/record-kinds.ts'
+
 /** Scopes: `<resource>:<level>`. Default deny; `write`, `author` and `run` each imply `read` on the same resource. */
 
-const RECORD_RESOURCES = ['contacts', 'companies', 'deals', 'tasks', 'notes', 'activities'] as const
+const ofRecords = entityNames.map((entity) => [entity, ['read', 'write'] as const] as const)
 
 const LEVELS = {
-  ...(Object.fromEntries(
-    RECORD_RESOURCES.map((resource) => [resource, ['read', 'write']]),
-  ) as unknown as Record<(typeof RECORD_RESOURCES)[number], readonly ['read', 'write']>),
+  ...(Object.fromEntries(ofRecords) as Record<EntityName, readonly ['read', 'write']>),
   workflows: ['read', 'author', 'run'],
   knowledge: ['read', 'write'],
   analytics: ['read'],
+  /** The settings of incoming and outgoing webhooks. */
+  webhooks: ['read', 'write'],
 } as const
 
 export type Scope = { [R in keyof typeof LEVELS]: `${R}:${(typeof LEVELS)[R][number]}` }[keyof typeof LEVELS]

@@ -1,10 +1,10 @@
 import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import type { Plan } from './plans.ts'
+import type { MemberRole } from './roles.ts'
 
 /** People, their passwords and their sessions. Read by the system role only, for it is here that one finds out who asks. */
-
-export type MemberRole = 'owner' | 'admin' | 'member'
 
 const SESSION_DAYS = 14
 /** OWASP's advice for scrypt: N = 2^16, r = 8, p = 2 in 64 MiB; about 150 ms. */
@@ -73,7 +73,7 @@ export interface Session {
   role: MemberRole
   organization_id: string
   organization_name: string
-  plan: 'free' | 'professional' | 'enterprise'
+  plan: Plan
   settings: { currency?: string; timezone?: string }
 }
 

@@ -1,9 +1,10 @@
 import { BYTE_ORDER_MARK, csvLines } from '../csv/write-cell.ts'
 import { AppError } from '../errors.ts'
+import { recordExportProgress } from '../files/moves/exports.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { listRecords } from '../records/list.ts'
 import { cellsOf, exportColumns } from './columns.ts'
-import { changeExport, type ExportRow, lockExport } from './exports.ts'
+import { type ExportRow, lockExport } from './exports.ts'
 
 /** Records of the first piece, and of any. */
 const FIRST_ROWS = 50
@@ -12,33 +13,33 @@ const MAX_ROWS = 500
 const PIECE_BYTES = 1_048_576
 
 /**
- * Adds the next piece to the file of an export: the rows and how far it is then in this one transaction, so that a
- * process that dies leaves all of it or nothing. @returns the export as it is then; what has ended stays as it is.
+ * Adds the next piece to the file of an export: its rows and the progress are written in this one transaction, so that a
+ * process that dies leaves all of it or nothing. @returns the export as it is then; one that has ended stays as it is.
  */
 export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> {
   const row = await lockExport(tx, id)
-  if (row.status !== 'queued' && row.status !== 'running') return row
+  if (!isOpen(row)) return row
   try {
     return await addPiece(tx, row)
   } catch (error) {
     // A custom field that it sorts by has got another type, for instance.
     if (!(error instanceof AppError)) throw error
-    return failExport(tx, id, error)
+    return recordExportProgress(tx, row, {}, failedWith(error))
   }
 }
 
-export function failExport(
-  tx: Tenant,
-  id: string,
-  { message, details: { hint } }: AppError,
-): Promise<ExportRow> {
-  return changeExport(tx, id, {
-    status: 'failed',
-    error: JSON.stringify({ message, ...(hint ? { hint } : {}) }),
-    ended_at: tx.trx.fn.now(),
-    lease_until: null,
-  })
+/** Ends an export as failed; one that has ended stays as it is. */
+export async function failExport(tx: Tenant, id: string, failure: AppError): Promise<ExportRow> {
+  const row = await lockExport(tx, id)
+  return isOpen(row) ? recordExportProgress(tx, row, {}, failedWith(failure)) : row
 }
+
+const isOpen = ({ status }: ExportRow) => status === 'queued' || status === 'running'
+
+const failedWith = ({ message, details: { hint } }: AppError) => ({
+  status: 'failed' as const,
+  error: { message, ...(hint ? { hint } : {}) },
+})
 
 async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
   const { id, entity, list_query, fields, bom, pieces } = row
@@ -57,17 +58,14 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
     piece: pieces,
     bytes,
   })
-  return changeExport(tx, id, {
-    status: page.has_more ? 'running' : 'completed',
+  const progress = {
     columns,
     cursor: page.next_cursor,
     pieces: pieces + 1,
     rows: row.rows + page.data.length,
     bytes: row.bytes + bytes.length,
-    started_at: row.started_at ?? tx.trx.fn.now(),
-    ended_at: page.has_more ? null : tx.trx.fn.now(),
-    lease_until: null,
-  })
+  }
+  return recordExportProgress(tx, row, progress, page.has_more ? undefined : { status: 'completed' })
 }
 
 function rowsOfNextPiece({ rows, bytes }: ExportRow): number {

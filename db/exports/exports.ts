@@ -1,12 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, type Issue, invalid, notFound } from '../errors.ts'
+import type { ExportStatus } from '../files/moves/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
 import type { EntityName } from '../records/model/kind.ts'
-
-export type ExportStatus = 'queued' | 'running' | 'completed' | 'failed' | 'expired'
 
 /** Which records, in which order. */
 export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters'>
@@ -35,7 +34,7 @@ export interface ExportRow {
 
 export type NewExport = Pick<ExportRow, 'entity' | 'query' | 'list_query' | 'fields' | 'bom'>
 
-const SHOWN = [
+export const EXPORT_COLUMNS = [
   ...[
     'id',
     'entity',
@@ -66,7 +65,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       status: 'queued',
       created_by: JSON.stringify(tx.actor),
     })
-    .returning<ExportRow[]>(SHOWN)
+    .returning<ExportRow[]>(EXPORT_COLUMNS)
   tx.wake('agx_files')
   return row!
 }
@@ -86,7 +85,7 @@ export async function getExport(tx: Tenant, id: string): Promise<ExportRow> {
   const row = await tx
     .trx('exports')
     .where({ organization_id: tx.organizationId, id })
-    .first<ExportRow>(SHOWN)
+    .first<ExportRow>(EXPORT_COLUMNS)
   if (!row) throw notFound('export')
   return row
 }
@@ -97,7 +96,7 @@ export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
     .trx('exports')
     .where({ organization_id: tx.organizationId, id })
     .forUpdate()
-    .first<ExportRow>(SHOWN)
+    .first<ExportRow>(EXPORT_COLUMNS)
   if (!row) throw notFound('export')
   return row
 }
@@ -108,22 +107,8 @@ export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): P
     .trx('exports')
     .where('organization_id', tx.organizationId)
     .whereIn('entity', entities)
-    .select(SHOWN)
+    .select(EXPORT_COLUMNS)
   return pageById(rows, page, { of: ['exports', entities] })
-}
-
-/** Writes columns of one export. @returns it as it is then. */
-export async function changeExport(
-  tx: Tenant,
-  id: string,
-  values: Partial<Record<keyof ExportRow | 'lease_until', unknown>>,
-): Promise<ExportRow> {
-  const [row] = await tx
-    .trx('exports')
-    .where({ organization_id: tx.organizationId, id })
-    .update({ ...values, updated_at: tx.trx.fn.now() })
-    .returning<ExportRow[]>(SHOWN)
-  return row!
 }
 
 /** The file, piece by piece, each read in a transaction of its own. */

@@ -1,7 +1,8 @@
 import type { CsvRow } from '../csv/rows.ts'
 import type { AppError } from '../errors.ts'
+import { beginImport as markBegun, recordImportProgress } from '../files/moves/imports.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { changeImport, type ImportRow, lockImport } from './imports.ts'
+import { type ImportRow, lockImport } from './imports.ts'
 import { columnsOf } from './read-row.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
@@ -22,11 +23,7 @@ export async function beginImport(tx: Tenant, { id, start }: StartOf): Promise<I
   if (row.starts !== start) return undefined
   if (row.status === 'running') return row
   if (row.status !== 'queued') return undefined
-  return changeImport(tx, id, {
-    status: 'running',
-    started_at: row.started_at ?? tx.trx.fn.now(),
-    lease_until: null,
-  })
+  return markBegun(tx, row)
 }
 
 /** What was read of a file: the next rows, and whether more may follow. */
@@ -58,7 +55,7 @@ export async function advanceImport(
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   await noteFailures(tx, row, rows, written)
   const last = rows.at(-1)?.end
-  return changeImport(tx, row.id, {
+  const progress = {
     next_byte: last?.byte ?? row.next_byte,
     next_line: last?.line ?? row.next_line,
     rows_read: row.rows_read + rows.length,
@@ -66,26 +63,22 @@ export async function advanceImport(
     rows_updated: row.rows_updated + written.updated,
     rows_skipped: row.rows_skipped + written.skipped,
     rows_failed: row.rows_failed + written.failures.length,
-    ...(end === 'more' ? {} : { ended_at: tx.trx.fn.now() }),
-    ...(end === 'end' ? { status: 'completed' } : {}),
-    ...(typeof end === 'object' ? { status: 'failed', error: JSON.stringify(errorOf(end.failure)) } : {}),
-  })
+  }
+  if (end === 'more') return recordImportProgress(tx, row.id, progress)
+  if (end === 'end') return recordImportProgress(tx, row.id, progress, { status: 'completed' })
+  return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
 }
 
 /** Ends an import of which no row can be written any more: what it finds records by is not unique now, for instance. */
 export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
-  return (
-    row &&
-    changeImport(tx, row.id, {
-      status: 'failed',
-      error: JSON.stringify(errorOf(failure)),
-      ended_at: tx.trx.fn.now(),
-    })
-  )
+  return row && recordImportProgress(tx, row.id, {}, failedWith(failure))
 }
 
-const errorOf = ({ message, details: { hint } }: AppError) => ({ message, ...(hint ? { hint } : {}) })
+const failedWith = ({ message, details: { hint } }: AppError) => ({
+  status: 'failed' as const,
+  error: { message, ...(hint ? { hint } : {}) },
+})
 
 async function noteFailures(
   tx: Tenant,

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Encoding } from '../csv/encoding.ts'
 import type { Place } from '../csv/rows.ts'
 import { notFound } from '../errors.ts'
+import type { ImportStatus } from '../files/moves/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Actor, Tenant } from '../postgres/tenancy.ts'
@@ -9,8 +10,6 @@ import type { EntityName } from '../records/model/kind.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to leave it out. */
 export type Mapping = Record<string, string | null>
-
-export type ImportStatus = 'created' | 'ready' | 'queued' | 'running' | 'stopped' | 'completed' | 'failed'
 
 /** What an upload found out about its file. */
 export interface ImportFile {
@@ -72,7 +71,7 @@ export interface NewImport {
   mapping: Mapping
 }
 
-const SHOWN = [
+export const IMPORT_COLUMNS = [
   ...[
     'id',
     'entity',
@@ -102,7 +101,7 @@ export async function createImport(tx: Tenant, { by, mapping, ...values }: NewIm
       status: 'created',
       created_by: JSON.stringify(tx.actor),
     })
-    .returning<ImportRow[]>(SHOWN)
+    .returning<ImportRow[]>(IMPORT_COLUMNS)
   return row!
 }
 
@@ -111,18 +110,18 @@ export async function getImport(tx: Tenant, id: string): Promise<ImportRow> {
   const row = await tx
     .trx('imports')
     .where({ organization_id: tx.organizationId, id })
-    .first<ImportRow>(SHOWN)
+    .first<ImportRow>(IMPORT_COLUMNS)
   if (!row) throw notFound('import')
   return row
 }
 
-/** The import, locked until the transaction ends: while rows are being written, it is waited for. Throws not_found. */
+/** The import, locked until the transaction ends; waits for a transaction that writes its rows. Throws not_found. */
 export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
   const row = await tx
     .trx('imports')
     .where({ organization_id: tx.organizationId, id })
     .forUpdate()
-    .first<ImportRow>(SHOWN)
+    .first<ImportRow>(IMPORT_COLUMNS)
   if (!row) throw notFound('import')
   return row
 }
@@ -133,20 +132,6 @@ export function listImports(tx: Tenant, entities: EntityName[], page: IdPage): P
     .trx('imports')
     .where('organization_id', tx.organizationId)
     .whereIn('entity', entities)
-    .select(SHOWN)
+    .select(IMPORT_COLUMNS)
   return pageById(rows, page, { of: ['imports', entities] })
-}
-
-/** Writes columns of one import. @returns it as it is then. */
-export async function changeImport(
-  tx: Tenant,
-  id: string,
-  values: Partial<Record<keyof ImportRow | 'lease_until', unknown>>,
-): Promise<ImportRow> {
-  const [row] = await tx
-    .trx('imports')
-    .where({ organization_id: tx.organizationId, id })
-    .update({ ...values, updated_at: tx.trx.fn.now() })
-    .returning<ImportRow[]>(SHOWN)
-  return row!
 }

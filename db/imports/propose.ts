@@ -1,4 +1,3 @@
-import { ENTITY_OF } from '../incoming/types.ts'
 import { READ_ONLY } from '../records/model/common-fields.ts'
 import type { EntityName, Field } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
@@ -43,11 +42,9 @@ function guess(
     const own = [...targets.byName.values()].find((target) => namesOf(target).includes(name))
     if (own) return { target: own.name, rank: name === whole ? 1 : 2 }
   }
-  const target = Object.entries(ENTITY_OF).find(([, plural]) => plural === entity)?.[0]
-  const synonyms = target ? SYNONYMS[target as keyof typeof ENTITY_OF] : undefined
   for (const name of [whole, bare]) {
-    const field = OTHERS[name] ?? synonyms?.[name]?.field
-    if (field && targets.byName.has(field)) return { target: field, rank: 4 + (synonyms?.[name]?.rank ?? 0) }
+    const synonym = SYNONYMS[entity][name]
+    if (synonym && targets.byName.has(synonym.field)) return { target: synonym.field, rank: 4 + synonym.rank }
   }
   return { target: asCustomField(column, targets), rank: 10 }
 }
@@ -76,34 +73,6 @@ const SERVICE = new Set(
 
 /** What GET …/errors adds to the columns of a file. */
 const ADDED = /^(error|importerror\d*)$/
-
-/** Names of columns in other systems' exports that webhooks do not have. */
-const OTHERS: Record<string, string | undefined> = Object.assign(Object.create(null), {
-  mobilephonenumber: 'mobile_phone',
-  stateregion: 'address.state',
-  countryregion: 'address.country',
-  associatedcompany: 'company_name',
-  primaryassociatedcompany: 'company_name',
-  originalsource: 'lead_source',
-  companydomainname: 'domain',
-  dealname: 'name',
-  dealstage: 'stage',
-  closedate: 'expected_close_date',
-  dealtype: 'deal_type',
-  value: 'amount',
-  taskname: 'title',
-  subject: 'title',
-  duedate: 'due_at',
-  notes: 'body',
-  notebody: 'body',
-  content: 'body',
-  description: 'body',
-  activitytype: 'type',
-  activitydate: 'occurred_at',
-  date: 'occurred_at',
-  calloutcome: 'outcome',
-  meetingoutcome: 'outcome',
-})
 
 /** A custom field by the name of a column; null where nothing is left of it, or a definition is needed. */
 function asCustomField(column: string, { open }: Targets): string | null {

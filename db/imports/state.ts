@@ -1,11 +1,12 @@
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
+import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { entities } from '../records/model/kinds/index.ts'
-import { changeImport, type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
+import { type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
 import { type Targets, targetOf, targetsFor } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'
 
-/** What people do with an import; `created → ready → queued → running → completed`, or `stopped`, or `failed`. */
+/** What people do with an import. Its statuses and their moves are in `db/files/moves/`. */
 
 /** Whether it has dealt with rows, or tried to. */
 export const isDone = ({ starts }: ImportRow): boolean => starts > 0
@@ -50,7 +51,7 @@ export async function startImport(
   check(settled)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
   await forgetKeys(tx, id)
-  return queue(tx, row, {
+  return queueImport(tx, row, {
     ...progressAtStart(row.file),
     targets: JSON.stringify(settled),
     dry_run: dry_run ?? row.dry_run,
@@ -64,7 +65,7 @@ export async function stopImport(tx: Tenant, id: string): Promise<ImportRow> {
   if (row.status === 'stopped') return row
   if (row.status !== 'queued' && row.status !== 'running')
     throw conflict(`the import is not running: it is ${row.status}`)
-  return changeImport(tx, id, { status: 'stopped', ended_at: tx.trx.fn.now(), lease_until: null })
+  return markStopped(tx, id)
 }
 
 /** Goes on behind the last row that was dealt with. Throws `not_found`, `conflict`. */
@@ -74,19 +75,7 @@ export async function resumeImport(tx: Tenant, id: string): Promise<ImportRow> {
   if (row.status !== 'stopped' && row.status !== 'failed')
     throw conflict(`the import cannot be resumed: it is ${row.status}`)
   if (!row.upload_id) throw expired()
-  return queue(tx, row, { error: null, ended_at: null })
-}
-
-/** Each start is a workflow of its own. */
-async function queue(tx: Tenant, row: ImportRow, values: Parameters<typeof changeImport>[2]) {
-  const queued = await changeImport(tx, row.id, {
-    ...values,
-    status: 'queued',
-    starts: row.starts + 1,
-    lease_until: null,
-  })
-  tx.wake('agx_files')
-  return queued
+  return queueImport(tx, row, { error: null, ended_at: null })
 }
 
 const expired = () => new AppError('conflict', 'the file has been deleted', { hint: 'create another import' })

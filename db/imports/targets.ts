@@ -2,6 +2,7 @@ import type { CellType } from '../csv/read-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from '../records/custom-fields/rules.ts'
 import type { CustomFieldType, Definition } from '../records/model/custom-fields/types.ts'
+import { ADDRESS_PARTS } from '../records/model/field-types.ts'
 import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
 
@@ -15,7 +16,6 @@ export interface Target {
   label?: string
 }
 
-const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 const CUSTOM = /^custom_fields\.[a-z][a-z0-9_]{0,62}$/
 
 const CELL_TYPES: Partial<Record<FieldType, CellType>> = {

@@ -5,9 +5,10 @@ import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
 import { undefused } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
+import { markImportReady } from '../files/moves/imports.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { looksLikeEmail } from '../records/model/values.ts'
-import { changeImport, type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
 import { proposeMapping } from './propose.ts'
 import { isFilled } from './read-row.ts'
@@ -46,8 +47,7 @@ export async function receiveFile(
       const found = { ...file, proposed: proposeMapping(row.entity, file.header, targets) }
       if (before.upload_id) await deletePieces(tx, before.upload_id)
       await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: row.id }).delete()
-      return changeImport(tx, row.id, {
-        status: 'ready',
+      return markImportReady(tx, row.id, {
         upload_id: uploadId,
         file: JSON.stringify(found),
         ...progressAtStart(found),

@@ -1,12 +1,13 @@
-import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 
-export type LogStatus = 'Success' | 'Failed' | 'Blocked'
-export type LogAction = 'Created' | 'Updated' | 'Skipped'
+export const LOG_STATUSES = ['Success', 'Failed', 'Blocked'] as const
+export type LogStatus = (typeof LOG_STATUSES)[number]
+export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
+export type LogAction = (typeof LOG_ACTIONS)[number]
 
 /** One request to a webhook, as it is listed. */
 export interface LogEntry {
@@ -55,17 +56,24 @@ const LISTED = [
 ] as const
 const DETAIL = [...LISTED, 'headers', 'payload', 'payload_truncated', 'mapped_data', 'error_details'] as const
 
-/** Writes a log row, through the transaction of what it tells of or, where nothing came of it, by itself. */
-export async function insertLog(db: Knex, organizationId: string, log: NewLog): Promise<void> {
-  await db('incoming_logs').insert({
-    ...log,
-    organization_id: organizationId,
-    id: uuidv7(),
-    headers: JSON.stringify(log.headers),
-    mapped_data: log.mapped_data === undefined ? null : JSON.stringify(log.mapped_data),
-    error_details: log.error_details === undefined ? null : JSON.stringify(log.error_details),
-  })
+/** Logs a request that was accepted, in the transaction of what it wrote. */
+export async function insertLog(tx: Tenant, log: NewLog): Promise<void> {
+  await tx.trx('incoming_logs').insert(toRow(tx.organizationId, log))
 }
+
+/** Logs a request that was refused, whose transaction was rolled back or never began. */
+export async function insertRefusalLog(system: System, organizationId: string, log: NewLog): Promise<void> {
+  await system('incoming_logs').insert(toRow(organizationId, log))
+}
+
+const toRow = (organizationId: string, log: NewLog) => ({
+  ...log,
+  organization_id: organizationId,
+  id: uuidv7(),
+  headers: JSON.stringify(log.headers),
+  mapped_data: log.mapped_data === undefined ? null : JSON.stringify(log.mapped_data),
+  error_details: log.error_details === undefined ? null : JSON.stringify(log.error_details),
+})
 
 export interface LogFilters {
   status?: LogStatus | undefined

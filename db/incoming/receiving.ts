@@ -1,14 +1,12 @@
 import type { Knex } from 'knex'
+import { LOG_RETENTION } from '../access/organization.ts'
+import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
 
 /** A webhook as a request needs it: its settings, its sealed secrets, and how its sender's address stands. */
-export interface Receiver extends IncomingWebhook {
+export interface Receiver extends IncomingWebhook, Subscription {
   organization_id: string
-  plan: Plan
-  /** Overrides of the plan's limits. */
-  limits: { incoming_per_month?: number }
   secret_sealed: string
   /** The secret before the last rotation, while it is still valid. */
   previous_secret_sealed: string | null
@@ -124,7 +122,7 @@ export async function purgeIncoming(system: Knex): Promise<void> {
   await system.raw(
     `delete from incoming_logs where ctid in (
        select l.ctid from incoming_logs l join organizations o on o.id = l.organization_id
-       where l.created_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       where l.created_at < now() - ${LOG_RETENTION}
        limit 10000)`,
   )
 }

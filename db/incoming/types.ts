@@ -1,17 +1,24 @@
+import { capitalized, type EntityName, RECORD_KINDS } from '../../workflows/record-kinds.ts'
+
 /** The settings of an incoming webhook, as they are stored and as /app shows them. */
 
-export const TARGET_ENTITIES = ['Contact', 'Company', 'Deal', 'Task'] as const
-export type TargetEntity = (typeof TARGET_ENTITIES)[number]
+/** The kinds that an incoming webhook can write. */
+export const TARGETS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies EntityName[]
+type Target = (typeof TARGETS)[number]
 
-/** The plural name under which the records of each target are kept. */
-export const ENTITY_OF = {
-  Contact: 'contacts',
-  Company: 'companies',
-  Deal: 'deals',
-  Task: 'tasks',
-} as const satisfies Record<TargetEntity, string>
+/** What the settings call them: `Contact`. */
+export type TargetEntity = Capitalize<(typeof RECORD_KINDS)[Target]>
 
-export type WebhookStatus = 'Active' | 'Inactive'
+/** The plural of each target. */
+export const ENTITY_OF = Object.fromEntries(
+  TARGETS.map((entity) => [capitalized(RECORD_KINDS[entity]), entity]),
+) as Record<TargetEntity, Target>
+
+export const TARGET_ENTITIES = Object.keys(ENTITY_OF) as TargetEntity[]
+
+/** Of incoming and outgoing webhooks. */
+export const WEBHOOK_STATUSES = ['Active', 'Inactive'] as const
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 /** What proves that a request comes from the sender: the secret itself, or a signature made with it. */
 export type Verification =

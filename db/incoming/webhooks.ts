@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
+import { limitOf, lockSubscription, requireFreeWebhook, type Subscription } from '../access/plans.ts'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { assertPlanAllows, PLAN_LIMITS, type Plan } from './plans.ts'
 import type { IncomingWebhook } from './types.ts'
 
 /** What people set; the rest is the service's own. */
@@ -35,17 +35,13 @@ export async function createIncomingWebhook(
   values: WebhookValues,
   secretSealed: string,
 ): Promise<IncomingWebhook> {
-  const plan = await lockPlan(tx)
-  assertPlanAllows(plan, values)
+  const subscription = await lockSubscription(tx)
+  requireRate(subscription, values)
   const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
     'select count(*) from incoming_webhooks where organization_id = ?',
     [tx.organizationId],
   )
-  const allowed = PLAN_LIMITS[plan].webhooks
-  if (rows[0]!.count >= allowed)
-    throw new AppError('plan_limit', `the plan has ${allowed} incoming webhooks, and all are in use`, {
-      hint: 'delete one, or change the plan',
-    })
+  requireFreeWebhook(subscription, 'incoming', rows[0]!.count)
   const [row] = await tx
     .trx('incoming_webhooks')
     .insert({
@@ -78,7 +74,7 @@ export async function getIncomingWebhook(tx: Tenant, id: string): Promise<Incomi
 export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch): Promise<IncomingWebhook> {
   if (patch.rate_limit !== undefined || patch.burst !== undefined) {
     const { rate_limit, burst } = await getIncomingWebhook(tx, id)
-    assertPlanAllows(await lockPlan(tx), {
+    requireRate(await lockSubscription(tx), {
       rate_limit: patch.rate_limit ?? rate_limit,
       burst: patch.burst ?? burst,
     })
@@ -118,10 +114,16 @@ export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<voi
   if (deleted === 0) throw notFound('webhook')
 }
 
-/** The organization's plan; whoever else asks for it this way waits, so that two creations cannot both be the last. */
-async function lockPlan(tx: Tenant): Promise<Plan> {
-  const row = await tx.trx('organizations').where({ id: tx.organizationId }).forUpdate().first('plan')
-  return row.plan
+/** Throws plan_limit where a minute could see more requests than the plan allows. */
+function requireRate(
+  subscription: Subscription,
+  { rate_limit, burst }: Pick<WebhookValues, 'rate_limit' | 'burst'>,
+): void {
+  const allowed = limitOf(subscription, 'incoming_per_minute')
+  if (rate_limit + burst > allowed)
+    throw new AppError('plan_limit', `the plan allows ${allowed} requests a minute, the burst included`, {
+      param: rate_limit > allowed ? 'rate_limit' : 'burst',
+    })
 }
 
 /** jsonb values travel as text: the driver would take a JavaScript array for a PostgreSQL one. */

@@ -3,7 +3,9 @@ import { conflict, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type DeliveryStatus, endDelivery } from './attempts.ts'
+import { endDelivery } from './moves/attempts.ts'
+import { insertDelivery } from './moves/queue.ts'
+import { type DeliveryEnd, type DeliveryStatus, type HeldFor, isDeliveryEnd } from './moves/statuses.ts'
 import { chargeDeliveries } from './quota.ts'
 
 /** A delivery as lists show it. */
@@ -16,7 +18,7 @@ export interface Delivery {
   /** How often the event had been sent again before. */
   generation: number
   status: DeliveryStatus
-  held_for: 'endpoint' | 'quota' | null
+  held_for: HeldFor | null
   attempt_count: number
   next_attempt_at: Date | null
   error: string | null
@@ -25,9 +27,13 @@ export interface Delivery {
   ended_at: Date | null
 }
 
+/** `unknown`: under way, or the worker died in it. */
+export const ATTEMPT_STATUSES = ['unknown', 'succeeded', 'failed'] as const
+export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
+
 export interface Attempt {
   attempt: number
-  status: 'unknown' | 'succeeded' | 'failed'
+  status: AttemptStatus
   started_at: Date
   http_status: number | null
   duration_ms: number | null
@@ -106,10 +112,10 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
   return { ...row, attempts }
 }
 
-/** Stops it where it is; an attempt under way may still arrive, and then counts. Throws not_found, conflict. @returns its id. */
+/** Cancels a delivery; an attempt in flight may still arrive, and then counts. Throws not_found, conflict. @returns its id. */
 export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
-  if (isEnded(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
+  if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
   await endDelivery(tx, id, 'cancelled', null)
   if (status === 'delivering') await tellWorkflow(tx, id)
   return id
@@ -118,7 +124,7 @@ export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
 /** The next attempt is made now instead of when it is due. Throws not_found, conflict. @returns its id. */
 export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, next_attempt_at } = await lock(tx, id)
-  if (isEnded(status))
+  if (isDeliveryEnd(status))
     throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
   if (status === 'held') throw conflict('the delivery is held', { hint: 'activate its webhook' })
   if (!next_attempt_at) throw conflict('an attempt is being made already')
@@ -136,7 +142,7 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
  */
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, webhook_id, event_id, test } = await lock(tx, id)
-  if (!isEnded(status))
+  if (!isDeliveryEnd(status))
     throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt at once' })
   // Two that send different deliveries of one event again meet at the event.
   await tx
@@ -149,7 +155,7 @@ export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
     .where({ organization_id: tx.organizationId, webhook_id, event_id })
     .orderBy('generation', 'desc')
     .first<{ id: string; generation: number; status: DeliveryStatus }>('id', 'generation', 'status')
-  if (!isEnded(last.status))
+  if (!isDeliveryEnd(last.status))
     throw conflict('the event is being sent again already', { hint: `see delivery ${last.id}` })
   return addDelivery(tx, { webhook_id, event_id, test, generation: last.generation + 1 })
 }
@@ -185,18 +191,7 @@ async function addDelivery(
     .first<{ status: string }>('status')
   const active = webhook.status === 'Active'
   const charged = !delivery.test && active && (await chargeDeliveries(tx.trx, tx.organizationId, 1)) === 1
-  const queued = delivery.test || charged
-  const id = uuidv7()
-  await tx.trx('deliveries').insert({
-    organization_id: tx.organizationId,
-    id,
-    ...delivery,
-    charged,
-    status: queued ? 'queued' : 'held',
-    held_for: queued ? null : active ? 'quota' : 'endpoint',
-  })
-  tx.wake('agx_deliveries')
-  return id
+  return insertDelivery(tx, { ...delivery, active, charged })
 }
 
 /** Locks the row, so that neither its workflow nor another request changes it meanwhile. */
@@ -220,6 +215,8 @@ async function tellWorkflow(tx: Tenant, id: string): Promise<void> {
   tx.wake('agx_delivery_changes')
 }
 
-const ENDED = { succeeded: 'succeeded', failed: 'failed', cancelled: 'been cancelled' } as const
-
-const isEnded = (status: DeliveryStatus): status is keyof typeof ENDED => Object.hasOwn(ENDED, status)
+const ENDED: Record<DeliveryEnd, string> = {
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'been cancelled',
+}

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { LOG_RETENTION } from '../access/organization.ts'
 
 const BATCH = 10_000
 
@@ -10,14 +11,14 @@ export async function purgeOutgoing(system: Knex): Promise<void> {
   await system.raw(
     `delete from deliveries where (organization_id, id) in (
        select d.organization_id, d.id from deliveries d join organizations o on o.id = d.organization_id
-       where d.ended_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       where d.ended_at < now() - ${LOG_RETENTION}
        limit ?)`,
     [BATCH],
   )
   await system.raw(
     `delete from events where (organization_id, id) in (
        select e.organization_id, e.id from events e join organizations o on o.id = e.organization_id
-       where e.matched_at < now() - make_interval(days => coalesce((o.settings ->> 'log_retention_days')::integer, 30))
+       where e.matched_at < now() - ${LOG_RETENTION}
          and not exists (select from deliveries d where d.organization_id = e.organization_id and d.event_id = e.id)
        limit ?)`,
     [BATCH],

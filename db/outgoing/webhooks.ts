@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
-import { AppError, notFound } from '../errors.ts'
-import type { Plan } from '../incoming/plans.ts'
+import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
+import { notFound } from '../errors.ts'
+import type { WebhookStatus } from '../incoming/types.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdDeliveries, releaseDeliveries } from './hold.ts'
-import { OUTGOING_LIMITS } from './plans.ts'
+import { holdDeliveries, releaseDeliveries } from './moves/holds.ts'
 
 /** An endpoint that events are sent to, as the API shows it. */
 export interface OutgoingWebhook {
@@ -13,7 +13,7 @@ export interface OutgoingWebhook {
   name: string
   url: string
   events: string[]
-  status: 'Active' | 'Inactive'
+  status: WebhookStatus
   /** Why the service turned it off. */
   status_reason: string | null
   header_names: string[]
@@ -44,17 +44,8 @@ export async function createOutgoingWebhook(
   values: OutgoingValues,
   secretSealed: string,
 ): Promise<OutgoingWebhook> {
-  // Locked, so that two creations cannot both be the last that the plan allows.
-  const { plan } = await tx
-    .trx('organizations')
-    .where({ id: tx.organizationId })
-    .forUpdate()
-    .first<{ plan: Plan }>('plan')
-  const allowed = OUTGOING_LIMITS[plan].webhooks
-  if ((await countOutgoingWebhooks(tx)) >= allowed)
-    throw new AppError('plan_limit', `the plan has ${allowed} outgoing webhooks, and all are in use`, {
-      hint: 'delete one, or change the plan',
-    })
+  const subscription = await lockSubscription(tx)
+  requireFreeWebhook(subscription, 'outgoing', await countOutgoingWebhooks(tx))
   const [row] = await tx
     .trx('outgoing_webhooks')
     .insert({ organization_id: tx.organizationId, id: uuidv7(), secret_sealed: secretSealed, ...values })

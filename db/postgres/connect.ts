@@ -4,7 +4,7 @@ import pg from 'pg'
 import { Dialect } from './dialect.ts'
 import { Notifier } from './notify.ts'
 import { sqlState } from './sql-state.ts'
-import { type Actor, type Tenant, Wakes } from './tenancy.ts'
+import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
 
 // bigint (counts, sizes) fits a double wherever we use it; numeric stays text, for money is never a float.
@@ -13,13 +13,13 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
  * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
- * - `tenant()` is what nearly everything uses: a transaction in which row-level security shows one organization. One
- *   that PostgreSQL ends as a deadlock is done again, so what its work does in memory must bear repetition.
- * - `system` sees every organization. It is for finding out who is asking (a key, a session, a webhook id) and
- *   for the relay and the sweep, which serve all organizations. It still names the organization wherever it can.
+ * - `tenant()` is the default: a transaction in which row-level security shows one organization. It retries on
+ *   deadlock (40P01), so what its work does in memory must bear repetition.
+ * - `system` sees every organization. It serves the look-ups that find the caller (a key, a session, a webhook id), the
+ *   relay and the sweep. Its queries still name the organization wherever they can.
  */
 export interface Database {
-  readonly system: Knex
+  readonly system: System
   readonly notifier: Notifier
   readonly url: string
   tenant<T>(organizationId: string, actor: Actor, work: (tx: Tenant) => Promise<T>): Promise<T>
@@ -43,7 +43,7 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     async tenant(organizationId, actor, work) {
-      const { result, wakes } = await unlessDeadlocked(async () => {
+      const { result, wakes } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
         const result = await transaction(app, organizationId, ({ trx, last }) =>
@@ -62,15 +62,17 @@ export function connect(options: ConnectOptions): Database {
   }
 }
 
+/** Throws where PostgreSQL does not answer. */
+export async function ping(system: System): Promise<void> {
+  await system.raw('select 1')
+}
+
 const DEADLOCK = '40P01'
 const ATTEMPTS = 3
 const MAX_PAUSE_MS = 100
 
-/**
- * Of two transactions that wait for each other PostgreSQL ends one; done again, it waits for the other one's end. Of
- * many that are ended together each begins at another moment, so that they do not meet again.
- */
-async function unlessDeadlocked<T>(perform: () => Promise<T>): Promise<T> {
+/** Retries on deadlock, each time after a random pause, so that the same transactions do not meet again. */
+async function retryOnDeadlock<T>(perform: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {
       return await perform()

@@ -1,9 +1,14 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
-import type { Channel } from './tenancy.ts'
+import type { Channel, System } from './tenancy.ts'
 
 /** PostgreSQL refuses payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD = 7_000
+
+/** Sends one NOTIFY without a payload, in a statement of its own. */
+export async function notify(system: System, channel: Channel): Promise<void> {
+  await system.raw("select pg_notify(?, '')", [channel])
+}
 
 /**
  * Sends NOTIFY for a whole process: one statement at a time, and what is asked for meanwhile is coalesced into the

@@ -1,15 +1,51 @@
 import type { Knex } from 'knex'
+import type { System } from './tenancy.ts'
+import { transaction } from './transaction.ts'
 
-/** Held until its transaction ends by whoever gives out places of a queue that has only so many. */
+/** Serialises claims on a capacity-limited queue. The lock is held until its transaction ends. */
 const keyOf = (queue: string) => `agx claim ${queue}`
 
-/** Waits for it. */
+/** Waits for the lock. */
 export async function lockClaims(trx: Knex, queue: string): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [keyOf(queue)])
 }
 
-/** @returns false where another one has it. */
-export async function tryLockClaims(trx: Knex, queue: string): Promise<boolean> {
-  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [keyOf(queue)])
+/**
+ * Claims rows of a queue by `sql`, one relay at a time, so that limits on what runs at once hold exactly. @returns no
+ * rows where another relay holds the lock. Lock and claim are two statements: the claim must see what the holder
+ * before has committed.
+ */
+export function claimAlone<Row>(
+  system: System,
+  queue: string,
+  sql: string,
+  bindings: Record<string, Knex.Value>,
+): Promise<Row[]> {
+  return transaction(system, undefined, async ({ trx, last }) => {
+    if (!(await tryLock(trx, keyOf(queue)))) return []
+    last()
+    const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
+    return rows
+  })
+}
+
+/**
+ * Runs `work` unless another process runs work of this name. The lock is the transaction's, which `work` is given: it
+ * lasts as long as the work, and ends when the process dies. @returns whether it ran.
+ */
+export function runAlone(
+  system: System,
+  name: string,
+  work: (system: System) => Promise<void>,
+): Promise<boolean> {
+  return system.transaction(async (trx) => {
+    const mine = await tryLock(trx, name)
+    if (mine) await work(trx)
+    return mine
+  })
+}
+
+async function tryLock(trx: Knex, key: string): Promise<boolean> {
+  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [key])
   return rows[0].mine
 }

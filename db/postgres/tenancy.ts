@@ -6,6 +6,9 @@ export interface Actor {
   id: string | null
 }
 
+/** The actor of changes that no caller asked for. */
+export const SYSTEM: Actor = { type: 'system', id: null }
+
 /** What a committed change may wake up. Polling is the truth; a wake only makes it prompt. */
 export type Channel =
   | 'agx_runs'
@@ -45,6 +48,12 @@ export class Wakes implements Iterable<[Channel, string]> {
     return this.payloads.values()
   }
 }
+
+/**
+ * The pool of the system role, which sees every organization, or a transaction on it. Code outside of db/ only passes it
+ * on to the queries of db/.
+ */
+export type System = Knex
 
 /** Runs `work` in a savepoint: what it wrote is undone when it throws, the transaction goes on. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Kind } from './model/kind.ts'
 
@@ -15,5 +16,5 @@ export async function organizationCurrency(tx: Tenant): Promise<string> {
     .trx('organizations')
     .where({ id: tx.organizationId })
     .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
-  return row?.currency ?? 'USD'
+  return row?.currency ?? ORGANIZATION_DEFAULTS.currency
 }

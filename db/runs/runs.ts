@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { RunStatus, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -13,7 +13,7 @@ export interface NewRun {
 }
 
 /**
- * Writes a run into the queue: the relay starts it as soon as the transaction has committed and a slot is free.
+ * Queues a run: the relay starts it as soon as the transaction has committed and a slot is free.
  * @returns the run's id. Throws `not_found` for a version that does not exist.
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
@@ -42,7 +42,7 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   return id
 }
 
-/** Writes the test of one node into the same queue. `inputs` are sample outputs of upstream nodes. @returns its id. */
+/** Queues the test of one node. `inputs` are sample outputs of upstream nodes. @returns its id. */
 export async function createNodeTest(
   tx: Tenant,
   test: {
@@ -63,32 +63,4 @@ export async function createNodeTest(
   })
   tx.wake('agx_runs')
   return id
-}
-
-/**
- * Asks for a run's cancellation. One that has not started ends at once; a running one when Temporal has told it;
- * one that has ended stays as it is. @returns its status now. Throws `not_found`.
- */
-export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
-  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
-    `update runs set
-       cancel_requested_at = coalesce(cancel_requested_at, now()),
-       -- one that a relay is starting at this moment counts as running
-       status = case when status = 'queued' and start_attempts = 0 then 'cancelled' else status end,
-       ended_at = case when status = 'queued' and start_attempts = 0 then now() end,
-       updated_at = now()
-     where organization_id = ? and id = ? and kind = 'run' and status in ('queued', 'running')
-     returning status`,
-    [tx.organizationId, id],
-  )
-  const status = rows[0]?.status
-  if (status === 'cancelled') tx.wake('agx_run_ended', id)
-  else if (status) tx.wake('agx_cancels')
-  if (status) return status
-  const run = await tx
-    .trx('runs')
-    .where({ organization_id: tx.organizationId, id, kind: 'run' })
-    .first<{ status: RunStatus } | undefined>('status')
-  if (!run) throw notFound('run')
-  return run.status
 }

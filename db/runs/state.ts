@@ -1,6 +1,5 @@
-import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
-import type { EndStatus, SegmentAnswer } from '../../workflows/protocol.ts'
-import { eventRows, type NewEvent } from '../events/outbox.ts'
+import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Loads a run in one round trip and holds its row until the transaction ends. Undefined when there is none. */
@@ -12,8 +11,8 @@ export async function lockRun(
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
        jsonb_build_object('id', o.id, 'name', o.name,
-         'currency', coalesce(o.settings ->> 'currency', 'USD'),
-         'timezone', coalesce(o.settings ->> 'timezone', 'UTC')) as organization,
+         'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
+         'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}')) as organization,
        (select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s
@@ -30,70 +29,6 @@ export async function lockRun(
     },
   )
   return rows[0]
-}
-
-export interface SegmentRecord {
-  temporal_run_id: string
-  segment: number
-  answer: SegmentAnswer
-  /** Rows that are new, or that changed. */
-  nodes: RunNode[]
-  end?: { status: EndStatus; outputs: unknown; error: RunError | null }
-  /** What it raised. */
-  events: NewEvent[]
-}
-
-const NODE_COLUMNS = `node_id text, node_type text, title text, status text, attempt integer, input jsonb, output jsonb,
-  handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
-  started_at timestamptz, ended_at timestamptz`
-
-/** Writes all that a segment did to its run, in one statement. */
-export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
-  const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
-    `with nodes as (
-       insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, attempt, input, output,
-         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
-       select cast(:organizationId as uuid), cast(:runId as uuid), n.* from jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
-       on conflict (organization_id, run_id, node_id) do update set
-         status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
-         handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
-         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
-       -- an activity may have settled its row since it was read; the newer one stays
-       where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
-     ), segment as (
-       insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
-       values (cast(:organizationId as uuid), cast(:runId as uuid), :temporalRunId, :segment, cast(:answer as jsonb))
-     ), events as (
-       insert into events (organization_id, id, name, data, previous, subject_id)
-       select e.* from jsonb_to_recordset(cast(:events as jsonb))
-         as e(organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid)
-     )
-     update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
-       temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
-       started_at = coalesce(started_at, now()),
-       ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end
-     where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)
-     returning cast(:status as text) <> 'running' and exists (
-       select from runs other where other.organization_id = runs.organization_id and other.status = 'queued'
-         and (other.lease_until is null or other.lease_until < now())) as others_wait`,
-    {
-      organizationId: tx.organizationId,
-      runId,
-      nodes: JSON.stringify(record.nodes),
-      events: JSON.stringify(eventRows(tx, record.events)),
-      temporalRunId: record.temporal_run_id,
-      segment: record.segment,
-      answer: JSON.stringify(record.answer),
-      status: record.end?.status ?? 'running',
-      outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
-      error: record.end?.error ? JSON.stringify(record.end.error) : null,
-    },
-  )
-  if (record.end) {
-    tx.wake('agx_run_ended', runId)
-    // For its slot is free.
-    if (rows[0]?.others_wait) tx.wake('agx_runs')
-  }
 }
 
 /** Writes the row of an external node, unless the run has ended it meanwhile. */
@@ -119,10 +54,7 @@ export async function updateNode(
   return count > 0
 }
 
-/**
- * Whether a Temporal run that does not own the row ever did. After a reset in the Temporal UI the newest Temporal run
- * owns the row: one that has not been seen takes over, one that has been is superseded.
- */
+/** Whether a Temporal run has recorded a segment of this run. One that has, and does not own the row, is superseded. */
 export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {
   const segment = await tx
     .trx('run_segments')
@@ -132,9 +64,9 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
 }
 
 /**
- * For the Temporal run that takes over: what the one before did from this segment on is taken back from the record
- * (effects on records and events stay, they have happened). What the new one still waits for is open again; an
- * external node that has ended keeps how, for the new one learns of it once more.
+ * Takes back from the record what the Temporal run before did from this segment on; effects on records and events
+ * stay. Nodes that the new Temporal run still waits for are open again. An external node that has ended keeps its
+ * result, which the new one learns again.
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }

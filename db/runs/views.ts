@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { RunError, RunStatus, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { NodeStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
@@ -31,7 +32,7 @@ export interface RunNodeView {
   node_id: string
   node_type: string
   title: string
-  status: string
+  status: NodeStatus
   attempt: number
   input: unknown
   output: unknown
@@ -116,7 +117,7 @@ export async function getNodeTest(
 
 export interface RunFilter {
   workflow_id?: string | undefined
-  status?: string | undefined
+  status?: RunStatus | undefined
   record_id?: string | undefined
 }
 

@@ -5,7 +5,8 @@ import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-export type WorkflowStatus = 'DRAFT' | 'active' | 'inactive'
+export const WORKFLOW_STATUSES = ['DRAFT', 'active', 'inactive'] as const
+export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number]
 
 /** A workflow as lists show it. */
 export interface WorkflowSummary {

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../db/postgres/connect.ts'
 import { searchTextOf, toColumn, writableColumns } from '../../db/records/model/columns.ts'
-import { contact } from '../../db/records/model/kinds/contact.ts'
+import { entities } from '../../db/records/model/kinds/index.ts'
 import { creation } from '../../db/records/model/prepare.ts'
 import { createSchema } from '../../db/records/model/schemas.ts'
 import { load, summary } from './load.ts'
@@ -67,19 +67,21 @@ async function insertFor(client: pg.Client, organizationId: string, inputs: () =
 function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
   const by = { type: 'system' as const, id: null }
   const rules = { definitions: {}, strict: false }
-  const writes = inputs.map((input) => creation(by, contact, createSchema('contacts').parse(input), rules))
-  const columns = writableColumns(contact)
+  const writes = inputs.map((input) =>
+    creation(by, entities.contacts, createSchema('contacts').parse(input), rules),
+  )
+  const columns = writableColumns(entities.contacts)
   const others = ['version', 'created_at', 'updated_at', 'created_by', 'updated_by']
   return [
     insert(
       'contacts',
       [...columns, 'organization_id', 'id', ...others, 'search_text'],
       writes.map(({ record }) => [
-        ...columns.map((column) => toColumn(contact, column, record[column])),
+        ...columns.map((column) => toColumn(entities.contacts, column, record[column])),
         organizationId,
         record.id,
         ...others.map((name) => record[name]),
-        searchTextOf(contact, record),
+        searchTextOf(entities.contacts, record),
       ]),
     ),
     insert(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createUser, type MemberRole } from '../../db/access/users.ts'
+import type { MemberRole } from '../../db/access/roles.ts'
+import { createUser } from '../../db/access/users.ts'
 import { type Answer, startApi, type TestApi } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
-import { cancelRun } from '../../db/runs/runs.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'

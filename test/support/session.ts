@@ -1,4 +1,5 @@
-import { createUser, type MemberRole } from '../../db/access/users.ts'
+import type { MemberRole } from '../../db/access/roles.ts'
+import { createUser } from '../../db/access/users.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Answer, TestApi } from './api.ts'
 

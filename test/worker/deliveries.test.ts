@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { insertEvents } from '../../db/events/outbox.ts'
-import { beginAttempt } from '../../db/outgoing/attempts.ts'
+import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { startApi, type TestApi } from '../support/api.ts'
@@ -234,10 +234,10 @@ describe('deliveries on Temporal', function () {
     const webhook = await createWebhook()
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await raise(webhook)
-    await db.tenant(api.organizationId, testActor, async (tx) => {
-      await beginAttempt(tx, id)
-      await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).update({ status: 'held' })
-    })
+    const set = (status: string) => db.system('deliveries').where({ id }).update({ status })
+    await set('queued')
+    await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+    await set('held')
     await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     const { attempts } = await ended(id)
     assert.deepEqual(

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import pg from 'pg'
-import { cancelRun } from '../../db/runs/runs.ts'
-import { type RunRow, runsQueue } from '../../worker/queues/runs.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
+import type { ClaimedRun } from '../../db/runs/queue.ts'
+import { runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
@@ -19,7 +20,7 @@ describe('ends of runs', () => {
     const rows = await suite.db.system('events').where({ subject_id: id }).orderBy('id')
     return rows.map((row) => row.name)
   }
-  const rowOf = (id: string, over: Partial<RunRow> = {}): RunRow => ({
+  const rowOf = (id: string, over: Partial<ClaimedRun> = {}): ClaimedRun => ({
     organization_id: suite.organizationId,
     id,
     kind: 'run',

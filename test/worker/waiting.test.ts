@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
-import { cancelRun } from '../../db/runs/runs.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'

@@ -3,9 +3,9 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
-import pg from 'pg'
 import { ConfigError } from '../../db/config.ts'
 import { redactText } from '../../db/log.ts'
+import { tryConnect } from '../../db/postgres/try-connect.ts'
 
 const TIMEOUT = 5_000
 const GRPC_NOT_FOUND = 5
@@ -57,14 +57,9 @@ export async function checkPort(setting: string, port: number, host: string): Pr
 }
 
 export async function checkDatabase(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: TIMEOUT })
-  try {
-    await client.connect()
-  } catch (error) {
+  await tryConnect(url, TIMEOUT).catch((error) => {
     throw new ConfigError(`DATABASE_URL cannot be used: ${redactText(reason(error))}`)
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
 
 /** With the TEMPORAL_* variables that every process here reads (address, namespace, TLS, API key). */

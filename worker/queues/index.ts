@@ -1,19 +1,19 @@
 import type { Logger } from '../../db/log.ts'
-import { eventsQueue } from '../match-events.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
+import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
 
-/** All that the relay looks after. To add one: a file beside this one and a line here. */
+/** Every queue of the relay; `Queue` in `relay.ts` says how to add one. */
 export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<unknown>[] {
   return [
     runsQueue({ taskQueue, log }),
     cancelsQueue,
-    eventsQueue(),
+    eventsQueue,
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),

@@ -73,7 +73,8 @@ export interface Definition {
   settings: { concurrency?: number; timeout?: string }
 }
 
-export type EffectClass = 'pure' | 'read' | 'write' | 'external'
+export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
+export type EffectClass = (typeof EFFECT_CLASSES)[number]
 
 /** A node as the interpreter needs it: everything that can be known before a run is known. */
 export interface PlanNode {

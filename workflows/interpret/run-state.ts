@@ -1,12 +1,7 @@
-import type { EndStatus, SegmentAnswer } from '../protocol.ts'
-import type { NodeStatus } from './step.ts'
+import type { SegmentAnswer } from '../protocol.ts'
+import type { NodeStatus, RunStatus } from './statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
-
-/** Statuses of a run that has not ended. */
-export const OPEN_RUN_STATUSES = ['queued', 'running'] as const
-
-export type RunStatus = (typeof OPEN_RUN_STATUSES)[number] | EndStatus
 
 /** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
 export interface RunTrigger {

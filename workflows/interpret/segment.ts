@@ -1,12 +1,13 @@
 import type { Plan, PlanNode } from '../definition/types.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
 import { NodeError } from '../nodes/define.ts'
-import type { Command, EndStatus, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
+import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { renderOutputs } from './outputs.ts'
 import type { RunError, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
+import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
 
 /** What a segment needs from outside. */

@@ -1,12 +1,11 @@
 import type { Plan, PlanNode } from '../definition/types.ts'
+import { type NodeStatus, OPEN_NODE_STATUSES } from './statuses.ts'
 
 /**
  * The rules of the graph, pure. An edge is open until the node it comes from has settled, then it is taken (the node
  * left by its handle) or dead. A node starts when its edges allow it and is skipped when all of them are dead, which
  * makes its own edges dead (dead-path elimination).
  */
-
-export type NodeStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'skipped' | 'cancelled'
 
 /** `handle` is what a settled node left by; null: by none, so all its edges are dead. */
 export interface NodeState {
@@ -49,7 +48,8 @@ export function errorHandle(node: PlanNode, firstHandle: string): string | null 
   return node.on_error === 'continue' ? firstHandle : null
 }
 
-export const isOpen = (state: NodeState): boolean => state.status === 'running' || state.status === 'waiting'
+export const isOpen = ({ status }: NodeState): boolean =>
+  (OPEN_NODE_STATUSES as readonly NodeStatus[]).includes(status)
 
 function verdict(plan: Plan, node: PlanNode, states: NodeStates): 'start' | 'skip' | 'wait' {
   if (node.id === plan.start) return 'start'

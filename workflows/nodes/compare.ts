@@ -1,34 +1,15 @@
-export const OPERATORS = [
-  ...([
-    'eq',
-    'ne',
-    'gt',
-    'gte',
-    'lt',
-    'lte',
-    'contains',
-    'not_contains',
-    'starts_with',
-    'ends_with',
-  ] as const),
-  ...(['in', 'not_in', 'is_empty', 'is_not_empty'] as const),
-] as const
-
-export type Operator = (typeof OPERATORS)[number]
-
-/** Operators that look at the left side alone. */
-export const UNARY: ReadonlySet<Operator> = new Set<Operator>(['is_empty', 'is_not_empty'])
+import { type ConditionOperator, negatedBy, type PositiveCondition } from '../operators.ts'
 
 /**
  * Compares as the record filters do: text without regard to case, numbers (also as text, for money is text) as
  * numbers, times as times. Nothing is greater or less than an empty value.
  */
-export function compare(left: unknown, operator: Operator, right: unknown): boolean {
-  switch (operator) {
+export function compare(left: unknown, operator: ConditionOperator, right: unknown): boolean {
+  const negated = negatedBy(operator)
+  if (negated) return !compare(left, negated, right)
+  switch (operator as PositiveCondition) {
     case 'eq':
       return equal(left, right)
-    case 'ne':
-      return !equal(left, right)
     case 'gt':
       return order(left, right) > 0
     case 'gte':
@@ -39,20 +20,14 @@ export function compare(left: unknown, operator: Operator, right: unknown): bool
       return order(left, right) <= 0
     case 'contains':
       return contains(left, right)
-    case 'not_contains':
-      return !contains(left, right)
     case 'starts_with':
       return text(left).startsWith(text(right))
     case 'ends_with':
       return text(left).endsWith(text(right))
     case 'in':
       return list(right).some((item) => equal(left, item))
-    case 'not_in':
-      return !list(right).some((item) => equal(left, item))
     case 'is_empty':
       return isEmpty(left)
-    case 'is_not_empty':
-      return !isEmpty(left)
   }
 }
 

@@ -1,15 +1,16 @@
 import { z } from 'zod'
-import { compare, OPERATORS, UNARY } from './compare.ts'
+import { CONDITION_OPERATORS, operandsOf } from '../operators.ts'
+import { compare } from './compare.ts'
 import { defineNode } from './define.ts'
 
 const test = z
   .strictObject({
     left: z.unknown().describe('Usually a placeholder: `{{ nodes.find.output.email }}`.'),
-    operator: z.enum(OPERATORS),
+    operator: z.enum(CONDITION_OPERATORS),
     right: z.unknown().optional().describe('What to compare with; a list for `in` and `not_in`.'),
   })
   .refine((value) => value.left !== undefined, { path: ['left'], message: 'is required' })
-  .refine((value) => UNARY.has(value.operator) || value.right !== undefined, {
+  .refine((value) => operandsOf(value.operator) === 'nothing' || value.right !== undefined, {
     path: ['right'],
     message: 'is required for this operator',
   })

@@ -1,4 +1,4 @@
-import type { TargetEntity } from '../../../db/incoming/types.ts'
+import { ENTITY_OF, type TargetEntity } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
 import {
   COMPANY_WORDS,
@@ -71,7 +71,8 @@ function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: num
   if (leaf.context.some((word) => STRANGERS.has(word))) return undefined
   const ofCompany = leaf.context.some((word) => COMPANY_WORDS.has(word))
   const ofPerson = leaf.context.some((word) => PERSON_WORDS.has(word))
-  const synonyms = SYNONYMS[target]
+  const entity = ENTITY_OF[target]
+  const synonyms = SYNONYMS[entity]
   const outer = leaf.context.at(-1) ?? ''
   const name = withoutWrapping(leaf.name)
 
@@ -79,7 +80,7 @@ function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: num
     // Of the company only its name is wanted; its email and phone are not the contact's.
     return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
   }
-  const ofTarget = leaf.context.some((word) => SUBJECT_WORDS[target].has(word))
+  const ofTarget = leaf.context.some((word) => SUBJECT_WORDS[entity].has(word))
   if ((ofPerson || ofCompany) && !ofTarget) return undefined
   // `name: {first, last}` is told by what it lies in.
   const joined = synonyms[outer + leaf.name]

@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js'
 import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
 import { fieldName } from '../../../db/records/model/custom-fields/shape.ts'
+import { ADDRESS_PARTS } from '../../../db/records/model/field-types.ts'
 import { textAt, valueAt } from './path.ts'
 import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'
@@ -9,14 +10,12 @@ import type { Mapped } from './types.ts'
 /** More than any field takes, of emoji too; a replacement cannot make it grow without end. In units of UTF-16. */
 const MAX_TEXT = 2 * 65_537
 
-const ADDRESS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
-
 /** Whether a rule can write there. */
 export function isTarget(to: string, target: TargetEntity): boolean {
   const custom =
     to.startsWith('custom_fields.') && fieldName.safeParse(to.slice('custom_fields.'.length)).success
   if (custom || to === 'tags' || to === 'external_id') return true
-  if (to.startsWith('address.')) return ADDRESS.includes(to.slice('address.'.length))
+  if (to.startsWith('address.')) return ADDRESS_PARTS.includes(to.slice('address.'.length))
   if (to === 'company_name') return belongsToCompany(target)
   if (to === 'note_content') return true
   const field = fieldOf(to, target)

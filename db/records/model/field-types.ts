@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isTimezone } from '../../../workflows/definition/schedule.ts'
+import type { FilterOperator } from '../../../workflows/operators.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
 import type { Field, FieldType } from './kind.ts'
 import {
@@ -16,20 +17,7 @@ import {
   withScheme,
 } from './values.ts'
 
-export type Operator =
-  | 'eq'
-  | 'ne'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'between'
-  | 'in'
-  | 'nin'
-  | 'contains'
-  | 'starts_with'
-  | 'is_null'
-  | 'has'
+export type Operator = FilterOperator
 
 const EQUALITY: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ORDERED: Operator[] = [...EQUALITY, 'gt', 'gte', 'lt', 'lte', 'between']
@@ -50,6 +38,8 @@ interface TypeOf {
   /** What free-text search finds of a value; absent where it finds nothing. */
   searched?: (value: unknown) => unknown
 }
+
+export const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 
 const whole = (value: unknown) => value
 
@@ -201,14 +191,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()
-      return z.strictObject({
-        line1: part,
-        line2: part,
-        city: part,
-        state: part,
-        postal_code: part,
-        country: part,
-      })
+      return z.strictObject(Object.fromEntries(ADDRESS_PARTS.map((name) => [name, part])))
     },
     operators: ['is_null'],
     sql: 'jsonb',

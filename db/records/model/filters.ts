@@ -1,4 +1,5 @@
 import { nearest } from '../../../workflows/definition/errors.ts'
+import { operandsOf } from '../../../workflows/operators.ts'
 import type { Issue } from '../../errors.ts'
 import { commonFields } from './common-fields.ts'
 import { type CustomFieldType, customTypes } from './custom-fields/types.ts'
@@ -65,7 +66,7 @@ export const operatorsOf = (kind: Kind, field: string): Operator[] => typeOf(kin
 /** Parses one parameter. @returns the filter, or what is wrong with it. */
 export function parseFilter(kind: Kind, parameter: string, value: string): Filter | Issue {
   const loc = ['query', parameter]
-  const [, field, operator = 'eq'] = /^([^[\]]+)(?:\[([a-z_]+)\])?$/.exec(parameter) ?? []
+  const [, field, named = 'eq'] = /^([^[\]]+)(?:\[([a-z_]+)\])?$/.exec(parameter) ?? []
   const known = field === undefined ? undefined : typeOf(kind, field)
   if (!field || !known)
     return {
@@ -75,26 +76,28 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       hint: unknownHint(field ?? parameter, filterNames(kind), 'filters'),
     }
   const { type, operators } = known
-  if (!operators.includes(operator as Operator))
+  const operator = operators.find((one) => one === named)
+  if (!operator)
     return {
       loc,
-      msg: `${operator} is no operator of ${field}`,
+      msg: `${named} is no operator of ${field}`,
       type: 'unknown_operator',
-      input: operator,
+      input: named,
       hint: `${field} has the operators ${operators.join(', ')}`,
     }
-  if (operator === 'is_null')
+  const takes = operandsOf(operator)
+  if (takes === 'boolean')
     return value === 'true' || value === 'false'
       ? { field, operator, values: [value] }
       : { loc, msg: 'must be true or false', type: 'invalid_value', input: value }
-  const parts = operator === 'in' || operator === 'nin' || operator === 'between' ? splitCsv(value) : [value]
+  const parts = takes === 'list' || takes === 'two' ? splitCsv(value) : [value]
   if (!parts)
     return {
       ...{ loc, type: 'invalid_value', input: value },
       msg: 'has a double quote that is not closed, or no comma after one that is',
       hint: 'a value with a comma is put in double quotes, which are doubled inside: "Smith, Ltd",Acme',
     }
-  if (operator === 'between' && parts.length !== 2)
+  if (takes === 'two' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
   const { filterValue, expects } = fieldTypes[type === 'tags' || operator === 'has' ? 'text' : type]
   const values = parts.map(filterValue)
@@ -112,8 +115,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
     }
   // A custom field is read by its definition, later.
   const read = CUSTOM.test(field) ? undefined : READERS.get(type)
-  const kept = read ? asKept(operator as Operator, values as string[], read) : values
-  return { field, operator: operator as Operator, values: kept as string[] }
+  const kept = read ? asKept(operator, values as string[], read) : values
+  return { field, operator, values: kept as string[] }
 }
 
 /** What asks for whole values. */

@@ -1,11 +1,11 @@
+import type { EntityName, ObjectName } from '../../../workflows/record-kinds.ts'
 import type { Actor } from '../../postgres/tenancy.ts'
-import type { EntityName } from './kinds/index.ts'
 
 /**
  * What a kind of record is: one file in `kinds/` gives its fields, and from them come the create and update schemas,
  * the columns, the filters, the sort fields, free-text search, OpenAPI and the targets of webhook mappings.
  */
-export type { EntityName }
+export { type EntityName, withArticle } from '../../../workflows/record-kinds.ts'
 
 export type FieldType =
   | 'text'
@@ -60,9 +60,6 @@ export interface Draft {
   actor: Actor
 }
 
-/** `a contact`, `an activity`. */
-export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
-
 export interface KindEvent {
   /** Whether a record that was just created (without `before`) or changed raises it. */
   when: (record: Values, before: Values | undefined) => boolean
@@ -70,11 +67,16 @@ export interface KindEvent {
   example: Values
 }
 
-export interface Kind {
+/** A kind with its names. */
+export interface Kind extends KindDefinition {
   /** The singular: `object` on the wire, and the first half of its events. */
-  object: string
+  object: ObjectName
   /** The plural: the path, the table, the scope. */
   entity: EntityName
+}
+
+/** What a file in `kinds/` says of its kind. */
+export interface KindDefinition {
   /** What its records stand for. */
   description: string
   fields: Record<string, Field>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { didYouMean } from '../../../workflows/definition/errors.ts'
+import { capitalized } from '../../../workflows/record-kinds.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
@@ -249,8 +250,6 @@ const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', 
       return [entity, build(kind).meta({ id: `${prefix}${capitalized(kind.object)}${suffix}` })]
     }),
   ) as Record<EntityName, T>
-
-const capitalized = (word: string) => `${word[0]!.toUpperCase()}${word.slice(1)}`
 
 const creates = byEntity(buildCreate, { suffix: 'Create' })
 const updates = byEntity(buildUpdate, { suffix: 'Update' })

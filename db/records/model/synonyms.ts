@@ -1,4 +1,4 @@
-import type { TargetEntity } from '../../incoming/types.ts'
+import type { EntityName } from '../../../workflows/record-kinds.ts'
 
 /** `First-Name`, `first_name`, `firstName` and `First Name` all become `firstname`. */
 export function normalise(name: string): string {
@@ -8,21 +8,25 @@ export function normalise(name: string): string {
     .replace(/[^\p{Letter}\p{Number}]/gu, '')
 }
 
-/** Fields with the names that senders use for them (normalised), the best first. */
+/*
+ * The names that other systems have for fields, normalised, the best first: those of payloads (webhooks) and of columns
+ * (CSV files) alike.
+ */
+
 const ADDRESS = {
   'address.line1': 'addressline1 address1 line1 streetaddress street addressstreet strasse address',
   'address.line2': 'addressline2 address2 line2 suite apartment',
   'address.city': 'city town addresscity ort stadt ville ciudad locality',
-  'address.state': 'state province region provincecode statecode addressstate county',
+  'address.state': 'state province region provincecode statecode addressstate county stateregion',
   'address.postal_code': 'postalcode zip zipcode postcode plz codepostal addresszip',
-  'address.country': 'country countrycode addresscountry land pays pais',
+  'address.country': 'country countrycode addresscountry land pays pais countryregion',
 }
 
-/** What somebody wrote, which becomes a note. */
+/** A text of the sender, which becomes a note. */
 const NOTE = 'notecontent message comment comments note notes question enquiry inquiry nachricht mensaje'
 
-const NAMES: Record<TargetEntity, Record<string, string>> = {
-  Contact: {
+const NAMES: Record<EntityName, Record<string, string>> = {
+  contacts: {
     first_name: 'firstname fname givenname forename namefirst vorname prenom nombre nome first',
     last_name:
       'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome last',
@@ -31,22 +35,22 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
       'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse mailaddress emails emailaddresses',
     phone:
       'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone whatsapp phones phonenumbers',
-    mobile_phone: 'mobile mobilephone mobilenumber cell cellphone cellnumber handy',
+    mobile_phone: 'mobile mobilephone mobilenumber cell cellphone cellnumber handy mobilephonenumber',
     job_title: 'jobtitle title position role jobrole occupation designation',
     company_name:
-      'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda',
+      'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda associatedcompany primaryassociatedcompany',
     website: 'website websiteurl url homepage web site companywebsite',
     linkedin_url: 'linkedinurl linkedin linkedinprofile linkedinprofileurl',
     timezone: 'timezone tz',
-    lead_source: 'leadsource source utmsource leadorigin hearaboutus howdidyouhearaboutus',
+    lead_source: 'leadsource source utmsource leadorigin hearaboutus howdidyouhearaboutus originalsource',
     tags: 'tags tag labels',
     external_id: 'externalid',
     note_content: NOTE,
     ...ADDRESS,
   },
-  Company: {
+  companies: {
     name: 'companyname company organizationname organisationname organization organisation businessname business accountname name firma unternehmen entreprise societe empresa azienda',
-    domain: 'domain companydomain domainname',
+    domain: 'domain companydomain domainname companydomainname',
     website: 'website websiteurl url homepage web site companywebsite',
     phone: 'phone phonenumber telephone tel companyphone telefon telefono phones phonenumbers',
     email: 'email emailaddress mail companyemail emails emailaddresses',
@@ -59,7 +63,7 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     note_content: NOTE,
     ...ADDRESS,
   },
-  Deal: {
+  deals: {
     name: 'dealname opportunityname name title deal opportunity subject projectname',
     amount: 'amount dealamount dealvalue value total price budget revenue',
     currency: 'currency currencycode',
@@ -68,16 +72,17 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     probability: 'probability',
     expected_close_date: 'expectedclosedate closedate expectedclose',
     lost_reason: 'lostreason closedlostreason',
-    company_name: 'company companyname organization organisation organizationname account accountname',
+    company_name:
+      'company companyname organization organisation organizationname account accountname associatedcompany primaryassociatedcompany',
     source: 'source leadsource utmsource dealsource',
     deal_type: 'dealtype',
     tags: 'tags tag labels',
     external_id: 'externalid',
     note_content: `${NOTE} description`,
   },
-  Task: {
+  tasks: {
     title: 'title tasktitle taskname name subject summary task todo',
-    body: 'body description taskdescription details notes note message content comment',
+    body: 'body description taskdescription details notes note message content comment notebody',
     status: 'status taskstatus',
     priority: 'priority taskpriority urgency',
     type: 'tasktype',
@@ -86,9 +91,19 @@ const NAMES: Record<TargetEntity, Record<string, string>> = {
     tags: 'tags tag labels',
     external_id: 'externalid',
   },
+  notes: {
+    title: 'subject',
+    body: 'notes notebody content description',
+  },
+  activities: {
+    type: 'activitytype',
+    body: 'notes notebody content description',
+    occurred_at: 'activitydate date',
+    outcome: 'calloutcome meetingoutcome',
+  },
 }
 
-/** For each target: name → field, and how good a name it is for it (0 the best). */
+/** For each kind: name → field, and how good a name it is for it (0 the best). */
 export const SYNONYMS = Object.fromEntries(
   Object.entries(NAMES).map(([target, fields]) => [
     target,
@@ -101,7 +116,7 @@ export const SYNONYMS = Object.fromEntries(
       ),
     ),
   ]),
-) as Record<TargetEntity, Record<string, { field: string; rank: number } | undefined>>
+) as Record<EntityName, Record<string, { field: string; rank: number } | undefined>>
 
 const words = (text: string) => new Set(text.split(' '))
 
@@ -112,13 +127,13 @@ export const PERSON_WORDS = words(
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')
 
-/** What lies in one of these is about the target. */
-export const SUBJECT_WORDS: Record<TargetEntity, Set<string>> = {
-  Contact: PERSON_WORDS,
-  Company: COMPANY_WORDS,
-  Deal: words('deal opportunity project sale'),
-  Task: words('task todo ticket issue'),
-}
+/** What lies in one of these is about the record itself; of the kinds that payloads become. */
+export const SUBJECT_WORDS = {
+  contacts: PERSON_WORDS,
+  companies: COMPANY_WORDS,
+  deals: words('deal opportunity project sale'),
+  tasks: words('task todo ticket issue'),
+} satisfies Partial<Record<EntityName, Set<string>>>
 
 /** What lies in one of these is about somebody or something else. */
 export const STRANGERS = words(

@@ -1,3 +1,4 @@
+import { isNegation } from '../../../workflows/operators.ts'
 import type { Operator } from './field-types.ts'
 
 /**
@@ -35,7 +36,7 @@ export function byWholeDays(
   const within = `(${values.map(() => range).join(' or ')})`
   return {
     // Null is on no day.
-    sql: operator === 'ne' || operator === 'nin' ? `${within} is not true` : within,
+    sql: isNegation(operator) ? `${within} is not true` : within,
     bindings: values.flatMap((value) => [firstOf(value), lastOf(value)]),
   }
 }

@@ -1,8 +1,6 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
-export const activity: Kind = {
-  object: 'activity',
-  entity: 'activities',
+export const activity: KindDefinition = {
   description: 'Something that happened or is planned with others: a call, an email, a meeting.',
   upsertKeys: [],
   fields: {

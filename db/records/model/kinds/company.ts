@@ -1,8 +1,6 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
-export const company: Kind = {
-  object: 'company',
-  entity: 'companies',
+export const company: KindDefinition = {
   description: 'A company or another organization.',
   upsertKeys: ['domain'],
   fields: {

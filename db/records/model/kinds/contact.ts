@@ -1,8 +1,6 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
-export const contact: Kind = {
-  object: 'contact',
-  entity: 'contacts',
+export const contact: KindDefinition = {
   description: 'A person.',
   atLeastOneOf: ['email', 'phone', 'first_name', 'last_name'],
   upsertKeys: ['email'],

@@ -1,4 +1,4 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
 /** How likely a deal of each stage is to be won, in percent, until somebody says otherwise. */
 const PROBABILITY: Record<string, number> = {
@@ -10,9 +10,7 @@ const PROBABILITY: Record<string, number> = {
   lost: 0,
 }
 
-export const deal: Kind = {
-  object: 'deal',
-  entity: 'deals',
+export const deal: KindDefinition = {
   description: 'A sale that is hoped for, from the first lead until it is won or lost.',
   upsertKeys: [],
   fields: {

@@ -1,3 +1,5 @@
+import { type EntityName, entityNames, RECORD_KINDS } from '../../../../workflows/record-kinds.ts'
+import type { Kind, KindDefinition } from '../kind.ts'
 import { activity } from './activity.ts'
 import { company } from './company.ts'
 import { contact } from './contact.ts'
@@ -5,8 +7,10 @@ import { deal } from './deal.ts'
 import { note } from './note.ts'
 import { task } from './task.ts'
 
-/** Every kind of record, by its plural. To add one: a file beside this one, a line here and a migration. */
-export const entities = {
+export { type EntityName, entityNames }
+
+/** To add a kind: a line in `workflows/record-kinds.ts`, a file beside this one, a line here and a migration. */
+const definitions: Record<EntityName, KindDefinition> = {
   contacts: contact,
   companies: company,
   deals: deal,
@@ -15,12 +19,16 @@ export const entities = {
   activities: activity,
 }
 
-export type EntityName = keyof typeof entities
-
-export const entityNames = Object.keys(entities) as EntityName[]
+/** Every kind of record, by its plural. */
+export const entities = Object.fromEntries(
+  entityNames.map((entity): [EntityName, Kind] => [
+    entity,
+    { object: RECORD_KINDS[entity], entity, ...definitions[entity] },
+  ]),
+) as Record<EntityName, Kind>
 
 export const isEntity = (name: string): name is EntityName => Object.hasOwn(entities, name)
 
-/** Both ways of naming a kind are in use: `company` is the record's `object`, `companies` its path. */
+/** The kind of a name, be it the plural or the singular. */
 export const entityNamed = (name: string): EntityName | undefined =>
   entityNames.find((entity) => entity === name || entities[entity].object === name)

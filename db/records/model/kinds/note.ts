@@ -1,8 +1,6 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
-export const note: Kind = {
-  object: 'note',
-  entity: 'notes',
+export const note: KindDefinition = {
   description: 'A text that belongs to other records.',
   upsertKeys: [],
   fields: {

@@ -1,8 +1,6 @@
-import type { Kind } from '../kind.ts'
+import type { KindDefinition } from '../kind.ts'
 
-export const task: Kind = {
-  object: 'task',
-  entity: 'tasks',
+export const task: KindDefinition = {
   description: 'Something that somebody has to do.',
   upsertKeys: [],
   fields: {

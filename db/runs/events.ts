@@ -1,10 +1,11 @@
-import type { NewEvent } from '../db/events/outbox.ts'
-import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
+import type { RunError, RunState } from '../../workflows/interpret/run-state.ts'
+import type { EndStatus } from '../../workflows/interpret/statuses.ts'
+import type { NewEvent } from '../events/outbox.ts'
 
-/** The event of a run's start or end; its data is the run as the API shows it, without the nodes. */
+/** The event of a run's start or end. Its data is the run as the API shows it, without the nodes. */
 export function runEvent(
   run: RunState['run'],
-  status: 'running' | 'completed' | 'failed' | 'terminated' | 'lost',
+  status: 'running' | Exclude<EndStatus, 'cancelled'>,
   end: { outputs?: unknown; error?: RunError | null } = {},
 ): NewEvent {
   const names = { running: 'workflow.started', completed: 'workflow.completed' } as Record<string, string>

@@ -1,0 +1,89 @@
+import { AppError } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** Subscription plans, and everything that they limit. */
+
+export const PLANS = ['free', 'professional', 'enterprise'] as const
+export type Plan = (typeof PLANS)[number]
+
+export interface PlanLimits {
+  incoming_webhooks: number
+  /** Verified requests to all incoming webhooks in a calendar month (UTC). */
+  incoming_per_month: number
+  /** Requests a minute that one incoming webhook can be set to, the burst included. */
+  incoming_per_minute: number
+  outgoing_webhooks: number
+  /** Deliveries to all outgoing webhooks in a calendar month (UTC); retries do not count. */
+  outgoing_per_month: number
+  /** Requests a minute to /v1: of the organization, and of each key. */
+  requests_per_minute: number
+  requests_per_minute_per_key: number
+  /** Runs and node tests that run at once. */
+  max_running: number
+}
+
+const UNLIMITED = Number.POSITIVE_INFINITY
+
+export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
+  free: {
+    incoming_webhooks: 3,
+    incoming_per_month: 500,
+    incoming_per_minute: 60,
+    outgoing_webhooks: 5,
+    outgoing_per_month: 1_000,
+    requests_per_minute: 240,
+    requests_per_minute_per_key: 120,
+    max_running: 1_000,
+  },
+  professional: {
+    incoming_webhooks: 10,
+    incoming_per_month: 5_000,
+    incoming_per_minute: 120,
+    outgoing_webhooks: 25,
+    outgoing_per_month: 10_000,
+    requests_per_minute: 1_200,
+    requests_per_minute_per_key: 600,
+    max_running: 1_000,
+  },
+  enterprise: {
+    incoming_webhooks: UNLIMITED,
+    incoming_per_month: UNLIMITED,
+    incoming_per_minute: UNLIMITED,
+    outgoing_webhooks: UNLIMITED,
+    outgoing_per_month: UNLIMITED,
+    requests_per_minute: 12_000,
+    requests_per_minute_per_key: 6_000,
+    max_running: 1_000,
+  },
+}
+
+/** An organization's plan, and the limits that it has instead of the plan's (`organizations.limits`, by the same names). */
+export interface Subscription {
+  plan: Plan
+  limits: Partial<PlanLimits>
+}
+
+export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
+  limits[name] ?? PLAN_LIMITS[plan][name]
+
+/** The organization's subscription, locked, so that two creations cannot both be the last that it allows. */
+export async function lockSubscription(tx: Tenant): Promise<Subscription> {
+  return tx
+    .trx('organizations')
+    .where({ id: tx.organizationId })
+    .forUpdate()
+    .first<Subscription>('plan', 'limits')
+}
+
+/** Throws plan_limit where the organization has as many webhooks as its plan allows. */
+export function requireFreeWebhook(
+  subscription: Subscription,
+  direction: 'incoming' | 'outgoing',
+  used: number,
+): void {
+  const allowed = limitOf(subscription, `${direction}_webhooks`)
+  if (used >= allowed)
+    throw new AppError('plan_limit', `the plan has ${allowed} ${direction} webhooks, and all are in use`, {
+      hint: 'delete one, or change the plan',
+    })
+}

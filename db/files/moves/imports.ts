@@ -1,0 +1,68 @@
+import { IMPORT_COLUMNS, type ImportRow } from '../../imports/imports.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import type { ImportStatus } from './statuses.ts'
+
+/**
+ * What people and its workflow change of an import; the table is in `statuses.ts`. Callers hold the row's lock
+ * (`lockImport`). Each returns the import as it is then, and throws where the move is not possible from its status.
+ */
+
+type Values = Partial<Record<Exclude<keyof ImportRow, 'status'>, unknown>>
+
+/** Gives it a file; `values` are the file's. */
+export const markImportReady = (tx: Tenant, id: string, values: Values): Promise<ImportRow> =>
+  move(tx, id, ['created', 'ready', 'stopped', 'completed', 'failed'], { ...values, status: 'ready' })
+
+/** Queues its next start, and wakes the relay. */
+export async function queueImport(tx: Tenant, { id, starts }: ImportRow, values: Values): Promise<ImportRow> {
+  const queued = await move(tx, id, ['ready', 'stopped', 'completed', 'failed'], {
+    ...values,
+    status: 'queued',
+    starts: starts + 1,
+    lease_until: null,
+  })
+  tx.wake('agx_files')
+  return queued
+}
+
+/** Notes that its workflow has begun. */
+export const beginImport = (tx: Tenant, { id, started_at }: ImportRow): Promise<ImportRow> =>
+  move(tx, id, ['queued'], {
+    status: 'running',
+    started_at: started_at ?? tx.trx.fn.now(),
+    lease_until: null,
+  })
+
+/** Notes how far it is and, with `end`, how it ended. */
+export const recordImportProgress = (
+  tx: Tenant,
+  id: string,
+  progress: Values,
+  end?: { status: 'completed' } | { status: 'failed'; error: NonNullable<ImportRow['error']> },
+): Promise<ImportRow> =>
+  move(tx, id, ['running'], {
+    ...progress,
+    ...(end ? { ended_at: tx.trx.fn.now() } : {}),
+    ...(end && 'error' in end ? { error: JSON.stringify(end.error) } : {}),
+    status: end?.status ?? 'running',
+  })
+
+/** Its workflow ends before its next transaction. */
+export const stopImport = (tx: Tenant, id: string): Promise<ImportRow> =>
+  move(tx, id, ['queued', 'running'], { status: 'stopped', ended_at: tx.trx.fn.now(), lease_until: null })
+
+async function move(
+  tx: Tenant,
+  id: string,
+  from: ImportStatus[],
+  values: Values & { status: ImportStatus; lease_until?: null },
+): Promise<ImportRow> {
+  const [row] = await tx
+    .trx('imports')
+    .where({ organization_id: tx.organizationId, id })
+    .whereIn('status', from)
+    .update({ ...values, updated_at: tx.trx.fn.now() })
+    .returning<ImportRow[]>(IMPORT_COLUMNS)
+  if (!row) throw new Error(`import ${id} is not ${from.join(' or ')}: it cannot become ${values.status}`)
+  return row
+}

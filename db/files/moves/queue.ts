@@ -1,0 +1,62 @@
+import type { System, Tenant } from '../../postgres/tenancy.ts'
+
+/** What the relay and the sweep change of imports and exports; the tables are in `statuses.ts`. */
+
+export type FileTable = 'imports' | 'exports'
+
+/** One start of an import or export: each has a workflow of its own. */
+export interface FileStart {
+  organization_id: string
+  id: string
+  starts: number
+}
+
+/** @returns how many were queued and are running now. */
+export function markFilesStarted(system: System, table: FileTable, files: FileStart[]): Promise<number> {
+  return system(table)
+    .whereIn(
+      ['organization_id', 'id', 'starts'],
+      files.map(({ organization_id, id, starts }) => [organization_id, id, starts]),
+    )
+    .andWhere('status', 'queued')
+    .update({ status: 'running', started_at: system.raw('coalesce(started_at, now())'), lease_until: null })
+}
+
+/** Fails a file whose start Temporal refuses. `reason` is Temporal's. @returns whether it was queued. */
+export async function failFileStart(
+  tx: Tenant,
+  table: FileTable,
+  { id, starts }: FileStart,
+  reason: string,
+): Promise<boolean> {
+  const count = await tx
+    .trx(table)
+    .where({ organization_id: tx.organizationId, id, starts, status: 'queued' })
+    .update({
+      status: 'failed',
+      error: JSON.stringify({ message: reason.slice(0, 1_000) }),
+      ended_at: tx.trx.fn.now(),
+      lease_until: null,
+    })
+  return count > 0
+}
+
+/** An import can be resumed; an export is created again. */
+const AFTER_LOSS = { imports: 'stopped', exports: 'failed' } as const
+
+/** Ends a file whose workflow has ended without recording it. @returns whether it was running. */
+export async function endUnrecordedFile(
+  system: System,
+  table: FileTable,
+  { organization_id, id, starts }: FileStart,
+  message: string,
+): Promise<boolean> {
+  const count = await system(table)
+    .where({ organization_id, id, starts, status: 'running' })
+    .update({
+      status: AFTER_LOSS[table],
+      error: JSON.stringify({ message }),
+      ended_at: system.fn.now(),
+    })
+  return count > 0
+}

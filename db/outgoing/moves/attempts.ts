@@ -1,0 +1,133 @@
+import type { Tenant } from '../../postgres/tenancy.ts'
+import type { Release } from './queue.ts'
+import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
+
+/** The attempts of a delivery, and how it ends; the table is in `statuses.ts`. */
+
+/** What an attempt resulted in. */
+export interface AttemptResult {
+  succeeded: boolean
+  http_status: number | null
+  duration_ms: number
+  response_headers: Record<string, string> | null
+  response_body: string | null
+  error: string | null
+}
+
+/** Logs an attempt before it is sent. @returns its number, from 1. Throws where the delivery is held or has ended. */
+export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
+  const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
+    `with d as (
+       update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
+         -- the relay's, which has not noted the start yet
+         lease_until = case when status <> 'queued' then lease_until end,
+         started_at = coalesce(started_at, now())
+       where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
+       returning attempts)
+     insert into delivery_attempts (organization_id, delivery_id, attempt)
+     select :organizationId, :id, attempts from d returning attempt`,
+    { organizationId: tx.organizationId, id },
+  )
+  if (!rows[0]) throw new Error(`delivery ${id} is held or has ended: no attempt can begin`)
+  return rows[0].attempt
+}
+
+interface EndedAttempt {
+  status: DeliveryStatus | null
+  others_wait: boolean
+  due: boolean
+}
+
+/**
+ * Completes the log of an attempt. `next` is when the delivery is tried again; null ends it. One that was held or
+ * cancelled during the attempt stays so, unless the attempt succeeded.
+ * @returns the delivery's status now, undefined once it is deleted; and whether other retries of the endpoint are due.
+ */
+export async function endAttempt(
+  tx: Tenant,
+  { id, webhookId }: { id: string; webhookId: string },
+  attempt: number,
+  result: AttemptResult,
+  next: Date | null,
+): Promise<{ status: DeliveryStatus | undefined; due: boolean }> {
+  const { succeeded, response_headers } = result
+  const ended = succeeded ? 'succeeded' : next ? null : 'failed'
+  const { rows } = await tx.trx.raw<{ rows: EndedAttempt[] }>(
+    `with attempt as (
+       update delivery_attempts set status = :outcome, http_status = :httpStatus, duration_ms = :duration,
+         response_headers = :headers, response_body = :body, error = :error
+       where organization_id = :organizationId and delivery_id = :id and attempt = :attempt
+     ), delivery as (
+       update deliveries set
+         status = coalesce(:ended, status), error = cast(:failure as text), next_attempt_at = :next,
+         held_for = case when cast(:ended as text) is null then held_for end,
+         ended_at = case when cast(:ended as text) is not null then now() end
+       where organization_id = :organizationId and id = :id and status = any(:from) returning status)
+     select coalesce((select status from delivery), (
+         select status from deliveries where organization_id = :organizationId and id = :id)) as status,
+       exists (
+         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
+           and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait,
+       exists (
+         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
+           and other.status = 'delivering' and other.next_attempt_at <= now()) as due`,
+    {
+      organizationId: tx.organizationId,
+      id,
+      webhookId,
+      attempt,
+      outcome: succeeded ? 'succeeded' : 'failed',
+      httpStatus: result.http_status,
+      duration: result.duration_ms,
+      headers: JSON.stringify(response_headers),
+      body: result.response_body,
+      error: result.error,
+      ended,
+      failure: succeeded ? null : result.error,
+      next,
+      from: ended ? endsFrom(ended) : ['delivering'],
+    } as never,
+  )
+  const { status, others_wait, due } = rows[0]!
+  // The delivery's slot is free.
+  if (others_wait) tx.wake('agx_deliveries')
+  return { status: status ?? undefined, due }
+}
+
+/** A delivery that has arrived has succeeded, also where it had been given up before. */
+const endsFrom = (status: DeliveryEnd): DeliveryStatus[] => [
+  ...OPEN_DELIVERY_STATUSES,
+  ...(status === 'succeeded' ? (['failed', 'cancelled'] as const) : []),
+]
+
+/** Gives up a delivery. Frees its slot, and wakes the relay for the next one. @returns false where it has ended. */
+export const endDelivery = (
+  tx: Tenant,
+  id: string,
+  status: Exclude<DeliveryEnd, 'succeeded'>,
+  error: string | null,
+): Promise<boolean> => giveUp(tx, { id }, OPEN_DELIVERY_STATUSES, status, error)
+
+/** The same, for a release whose workflow has ended without recording it. @returns false where it is not under way. */
+export const endUnrecordedDelivery = (
+  tx: Tenant,
+  { id, releases }: Release,
+  status: Exclude<DeliveryEnd, 'succeeded'>,
+  error: string,
+): Promise<boolean> => giveUp(tx, { id, releases }, ['delivering'], status, error)
+
+async function giveUp(
+  tx: Tenant,
+  key: { id: string; releases?: number },
+  from: readonly DeliveryStatus[],
+  status: DeliveryEnd,
+  error: string | null,
+): Promise<boolean> {
+  const count = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, ...key })
+    .whereIn('status', from)
+    .update({ status, error, held_for: null, next_attempt_at: null, ended_at: tx.trx.fn.now() })
+  if (count > 0) tx.wake('agx_deliveries')
+  return count > 0
+}

@@ -1,0 +1,86 @@
+import type { Knex } from 'knex'
+import type { System, Tenant } from '../../postgres/tenancy.ts'
+import { chargeDeliveries } from '../quota.ts'
+
+/** Deliveries that wait for their endpoint or for the quota; the table is in `statuses.ts`. */
+
+/**
+ * Holds what is on its way to an endpoint that became Inactive. Workflows of these deliveries are told, and end; their
+ * attempts stay on record. @returns how many are held now.
+ */
+export async function holdDeliveries(tx: Tenant, webhookId: string): Promise<number> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries set held_for = 'endpoint', next_attempt_at = null, lease_until = null, status = 'held',
+       changes = changes + case when status = 'delivering' then 1 else 0 end
+     where organization_id = ? and webhook_id = ? and status in ('queued', 'delivering') and not test`,
+    [tx.organizationId, webhookId],
+  )
+  tx.wake('agx_delivery_changes')
+  return rowCount
+}
+
+/** Queues what is held for an endpoint that became Active, as far as the quota allows. @returns how many were released. */
+export async function releaseDeliveries(tx: Tenant, webhookId: string): Promise<number> {
+  const key = { organizationId: tx.organizationId, webhookId }
+  const { rows } = await tx.trx.raw<{ rows: { uncharged: number }[] }>(
+    `with held as (
+       select id, charged from deliveries
+       where organization_id = :organizationId and webhook_id = :webhookId and status = 'held'
+         and held_for = 'endpoint' for update)
+     select count(*) filter (where not charged) as uncharged from held`,
+    key,
+  )
+  const granted = await chargeDeliveries(tx.trx, tx.organizationId, rows[0]!.uncharged)
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `with held as (
+       select id, charged, row_number() over (partition by charged order by id) as place from deliveries
+       where organization_id = :organizationId and webhook_id = :webhookId and status = 'held'
+         and held_for = 'endpoint')
+     update deliveries d set
+       status = case when h.charged or h.place <= :granted then 'queued' else 'held' end,
+       held_for = case when h.charged or h.place <= :granted then null else 'quota' end,
+       charged = h.charged or h.place <= :granted,
+       lease_until = null,
+       releases = d.releases + 1
+     from held h where d.organization_id = :organizationId and d.id = h.id`,
+    { ...key, granted },
+  )
+  tx.wake('agx_deliveries')
+  return rowCount
+}
+
+/** Rows of one statement. */
+const BATCH = 10_000
+
+/** Queues deliveries held for the quota, the oldest first, as far as plan and month allow. @returns how many. */
+export async function releaseForQuota(system: System): Promise<number> {
+  const { rows } = await system.raw<{ rows: { organization_id: string }[] }>(
+    `select distinct d.organization_id from deliveries d
+     join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
+     where d.status = 'held' and d.held_for = 'quota' and w.status = 'Active'`,
+  )
+  let released = 0
+  for (const { organization_id } of rows)
+    released += await system.transaction((trx) => releaseCharged(trx, organization_id))
+  return released
+}
+
+/** Charges only rows that it has locked: one that is cancelled or released meanwhile is not charged twice. */
+async function releaseCharged(trx: Knex, organizationId: string): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { id: string }[] }>(
+    `select d.id from deliveries d
+     join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
+     where d.organization_id = ? and d.status = 'held' and d.held_for = 'quota' and w.status = 'Active'
+     order by d.id limit ? for update of d skip locked`,
+    [organizationId, BATCH],
+  )
+  const granted = await chargeDeliveries(trx, organizationId, rows.length)
+  if (granted === 0) return 0
+  await trx.raw(
+    `update deliveries set status = 'queued', held_for = null, charged = true, lease_until = null,
+       releases = releases + 1
+     where organization_id = ? and id = any(?)`,
+    [organizationId, rows.slice(0, granted).map(({ id }) => id)],
+  )
+  return granted
+}

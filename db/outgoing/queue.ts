@@ -1,0 +1,120 @@
+import { claimAlone } from '../postgres/queue-lock.ts'
+import type { System } from '../postgres/tenancy.ts'
+import type { Release } from './moves/queue.ts'
+import { DUE, HELD } from './slots.ts'
+
+/** What the relay and the sweep read of deliveries; `moves/` has what they change of a status. */
+
+const LEASE_SECONDS = 30
+
+/** A delivery that was claimed. */
+export interface ClaimedDelivery extends Release {
+  webhook_id: string
+  webhook_name: string
+  event_id: string
+  event_name: string
+  /** The endpoint's last attempt had failed. */
+  failing: boolean
+}
+
+/**
+ * Leases up to `limit` queued deliveries whose endpoint has a free slot, round-robin by organization. Half of an
+ * endpoint's slots (of one slot: every other time) are left to retries that are due, or new events would take every slot
+ * first. A skip scan of the queue's index finds the lanes (endpoints) that have queued deliveries: what waits costs nothing.
+ */
+export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
+  claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
+
+const CLAIM = `
+  with recursive lanes as (
+    (select organization_id, webhook_id from deliveries where status = 'queued'
+     order by organization_id, webhook_id limit 1)
+    union all
+    select next.* from lanes cross join lateral (
+      select d.organization_id, d.webhook_id from deliveries d
+      where d.status = 'queued' and (d.organization_id, d.webhook_id) > (lanes.organization_id, lanes.webhook_id)
+      order by d.organization_id, d.webhook_id limit 1) next
+  ), endpoints as materialized (
+    select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing,
+      (w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())))::integer as free
+    from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
+  ), candidates as (
+    select q.organization_id, q.id, w.name, w.failing,
+      row_number() over (partition by q.organization_id order by q.id) as turn
+    from endpoints w cross join lateral (
+      select d.organization_id, d.id from deliveries d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.status = 'queued'
+        and (w.status = 'Active' or d.test)
+        and (d.lease_until is null or d.lease_until < now())
+      order by d.id limit greatest(0, least(w.free, :limit))) q
+  ), chosen as materialized (select * from candidates order by turn, id limit :limit)
+  update deliveries d set lease_until = now() + make_interval(secs => :lease)
+  from chosen c, events e
+  where d.organization_id = c.organization_id and d.id = c.id
+    -- written so that the primary key serves it: the queue's index would be read whole for each row
+    and d.status || '' = 'queued'
+    and e.organization_id = d.organization_id and e.id = d.event_id
+  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
+    c.failing, e.name as event_name`
+
+/** A delivery that was changed under its workflow. */
+export interface ClaimedChange extends Release {
+  /** How often it was changed. */
+  changes: number
+}
+
+/** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow was not told. */
+export async function claimDeliveryChanges(system: System, limit: number): Promise<ClaimedChange[]> {
+  const { rows } = await system.raw<{ rows: ClaimedChange[] }>(
+    `update deliveries set lease_until = now() + interval '10 seconds'
+     where (organization_id, id) in (
+       select organization_id, id from deliveries
+       where changes > changes_told and status <> 'queued' and (lease_until is null or lease_until < now())
+       order by id limit ? for update skip locked)
+     returning organization_id, id, releases, changes`,
+    [limit],
+  )
+  return rows
+}
+
+/** Notes that the workflows were told of these changes; a later change is still to be told. */
+export async function markChangesTold(system: System, deliveries: ClaimedChange[]): Promise<void> {
+  await system.raw(
+    `update deliveries d set changes_told = r.changes,
+       lease_until = case when d.status = 'queued' then d.lease_until end
+     from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, changes integer)
+     where d.organization_id = r.organization_id and d.id = r.id and d.changes_told < r.changes`,
+    [JSON.stringify(deliveries)],
+  )
+}
+
+/**
+ * Up to `limit` deliveries that are under way and were not checked for `idle` (a PostgreSQL interval), the longest
+ * unchecked first. They count as checked from now on.
+ */
+export async function claimIdleDeliveries(system: System, idle: string, limit: number): Promise<Release[]> {
+  const { rows } = await system.raw<{ rows: Release[] }>(
+    `update deliveries set checked_at = now() where (organization_id, id) in (
+       select organization_id, id from deliveries
+       where status = 'delivering' and coalesce(checked_at, started_at) < now() - cast(? as interval)
+       order by coalesce(checked_at, started_at) limit ?)
+     returning organization_id, id, releases`,
+    [idle, limit],
+  )
+  return rows
+}
+
+/**
+ * Active endpoints with deliveries that are held for them: an event was matched at the moment at which its endpoint
+ * became Active.
+ */
+export async function listStrandedEndpoints(
+  system: System,
+): Promise<{ organization_id: string; id: string }[]> {
+  const { rows } = await system.raw<{ rows: { organization_id: string; id: string }[] }>(
+    `select w.organization_id, w.id from outgoing_webhooks w
+     where w.status = 'Active' and exists (select from deliveries d where d.organization_id = w.organization_id
+       and d.webhook_id = w.id and d.status = 'held' and d.held_for = 'endpoint')`,
+  )
+  return rows
+}

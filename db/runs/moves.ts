@@ -1,0 +1,218 @@
+import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { EndStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
+import type { SegmentAnswer } from '../../workflows/protocol.ts'
+import { notFound } from '../errors.ts'
+import { eventRows, insertEvents, type NewEvent } from '../events/outbox.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import { runEvent } from './events.ts'
+import { rewind } from './state.ts'
+
+/**
+ * Every statement that changes `runs.status`. A run is born `queued` (`runs.ts`), which is the outbox: the relay starts
+ * its workflow. `test/db/runs/moves.test.ts` reads this table, and tries every move on every status.
+ *
+ * | move | from | to | made by | condition | also |
+ * |---|---|---|---|---|---|
+ * | markRunsStarted | queued | running | the relay, after Temporal took the start | its first segment does not hold the row | ends the lease |
+ * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot |
+ * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes those that wait for its end |
+ * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which tells Temporal |
+ * | failRunStart | queued | failed | the relay, when Temporal refuses the start | | as endUnrecordedRun |
+ * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
+ * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | takes back node rows from the segment on |
+ *
+ * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
+ */
+
+/** @returns how many were queued and are running now. One that its first segment holds needs no mark. */
+export async function markRunsStarted(
+  system: System,
+  runs: { organization_id: string; id: string }[],
+): Promise<number> {
+  // A locked row is skipped: its first segment writes the same, and must not be waited for.
+  const { rowCount } = await system.raw<{ rowCount: number }>(
+    `update runs r set status = 'running', started_at = now(), updated_at = now(), lease_until = null
+     from (
+       select r.organization_id, r.id
+       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+       join runs r on r.organization_id = s.organization_id and r.id = s.id
+       where r.status = 'queued' for update of r skip locked) s
+     where r.organization_id = s.organization_id and r.id = s.id`,
+    [JSON.stringify(runs.map(({ organization_id, id }) => ({ organization_id, id })))],
+  )
+  return rowCount
+}
+
+export interface SegmentRecord {
+  temporal_run_id: string
+  segment: number
+  answer: SegmentAnswer
+  /** New rows and changed rows. */
+  nodes: RunNode[]
+  end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** The events that the segment raised. */
+  events: NewEvent[]
+}
+
+const NODE_COLUMNS = `node_id text, node_type text, title text, status text, attempt integer, input jsonb, output jsonb,
+  handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
+  started_at timestamptz, ended_at timestamptz`
+
+/** Writes all that a segment did to its run, in one statement. Throws where the run has ended. */
+export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
+  const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
+    `with run as (
+       update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
+         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
+         started_at = coalesce(started_at, now()),
+         ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end
+       where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)
+         and status in ('queued', 'running')
+       returning organization_id, id
+     ), nodes as (
+       insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, attempt, input, output,
+         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
+       select run.organization_id, run.id, n.*
+       from run, jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
+       on conflict (organization_id, run_id, node_id) do update set
+         status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
+         handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
+         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
+       -- an activity may have settled its row since it was read; the newer one stays
+       where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
+     ), segment as (
+       insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
+       select run.organization_id, run.id, :temporalRunId, :segment, cast(:answer as jsonb) from run
+     ), events as (
+       insert into events (organization_id, id, name, data, previous, subject_id)
+       select e.* from run, jsonb_to_recordset(cast(:events as jsonb))
+         as e(organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid)
+     )
+     select cast(:status as text) <> 'running' and exists (
+       select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
+         and (other.lease_until is null or other.lease_until < now())) as others_wait
+     from run`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      nodes: JSON.stringify(record.nodes),
+      events: JSON.stringify(eventRows(tx, record.events)),
+      temporalRunId: record.temporal_run_id,
+      segment: record.segment,
+      answer: JSON.stringify(record.answer),
+      status: record.end?.status ?? 'running',
+      outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
+      error: record.end?.error ? JSON.stringify(record.end.error) : null,
+    },
+  )
+  if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
+  if (!record.end) return
+  tx.wake('agx_run_ended', runId)
+  // The run's slot is free.
+  if (rows[0].others_wait) tx.wake('agx_runs')
+}
+
+/**
+ * Cancels a run, or asks for its cancellation: one that no relay has claimed ends at once, a running one when Temporal
+ * has told its workflow. One that has ended stays as it is. @returns its status now. Throws `not_found`.
+ */
+export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `update runs set
+       cancel_requested_at = coalesce(cancel_requested_at, now()),
+       -- one that a relay is starting at this moment counts as running
+       status = case when status = 'queued' and start_attempts = 0 then 'cancelled' else status end,
+       ended_at = case when status = 'queued' and start_attempts = 0 then now() end,
+       updated_at = now()
+     where organization_id = ? and id = ? and kind = 'run' and status in ('queued', 'running')
+     returning status`,
+    [tx.organizationId, id],
+  )
+  const status = rows[0]?.status
+  if (status === 'cancelled') tx.wake('agx_run_ended', id)
+  else if (status) tx.wake('agx_cancels')
+  if (status) return status
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id, kind: 'run' })
+    .first<{ status: RunStatus } | undefined>('status')
+  if (!run) throw notFound('run')
+  return run.status
+}
+
+/** Fails a run whose start Temporal refuses. `reason` is Temporal's. @returns whether it was queued. */
+export const failRunStart = (tx: Tenant, id: string, reason: string): Promise<boolean> =>
+  endRun(tx, id, {
+    where: `status = 'queued'`,
+    bindings: {},
+    status: 'failed',
+    error: { code: 'start_refused', message: reason.slice(0, 1_000) },
+  })
+
+/**
+ * Ends a run whose workflow has ended without recording it. `temporalRunId` is the Temporal run that was looked up.
+ * @returns false where the run has ended, or where a reset has made another Temporal run its owner.
+ */
+export const endUnrecordedRun = (
+  tx: Tenant,
+  id: string,
+  temporalRunId: string | null,
+  status: Exclude<EndStatus, 'completed'>,
+  error: RunError,
+): Promise<boolean> =>
+  endRun(tx, id, {
+    where: `status = 'running' and temporal_run_id is not distinct from :temporalRunId`,
+    bindings: { temporalRunId },
+    status,
+    error,
+  })
+
+async function endRun(
+  tx: Tenant,
+  id: string,
+  move: { where: string; bindings: Record<string, string | null>; status: EndStatus; error: RunError },
+): Promise<boolean> {
+  const { status, error } = move
+  const organization_id = tx.organizationId
+  const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
+    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(), lease_until = null
+     where organization_id = :organizationId and id = :id and ${move.where}
+     returning to_jsonb(runs) - 'outputs' - 'error' as run`,
+    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(error) },
+  )
+  const run = rows[0]?.run
+  if (!run) return false
+  await tx
+    .trx('run_nodes')
+    .where({ organization_id, run_id: id })
+    .whereIn('status', ['running', 'waiting'])
+    .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  if (run.kind === 'run' && status !== 'cancelled') await insertEvents(tx, [runEvent(run, status, { error })])
+  tx.wake('agx_run_ended', id)
+  // The run's slot is free.
+  tx.wake('agx_runs')
+  return true
+}
+
+/**
+ * Gives the run to a Temporal run that a reset in the Temporal UI has made, from this segment on.
+ * @returns false where that Temporal run owns the row, or once did and is superseded.
+ */
+export async function reopenRun(
+  tx: Tenant,
+  id: string,
+  temporalRunId: string,
+  segment: number,
+): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null
+     where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
+       and r.temporal_run_id <> :temporalRunId
+       and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+         and s.temporal_run_id = :temporalRunId)`,
+    { organizationId: tx.organizationId, id, temporalRunId },
+  )
+  if (rowCount === 0) return false
+  await rewind(tx, id, segment)
+  return true
+}

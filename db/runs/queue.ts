@@ -1,0 +1,136 @@
+import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
+import { claimAlone } from '../postgres/queue-lock.ts'
+import type { System } from '../postgres/tenancy.ts'
+
+/** What the relay and the sweep read of runs and node tests; `moves.ts` has what they change of a status. */
+
+/** What each plan allows to run at once, as JSON by plan. */
+const MAX_RUNNING = JSON.stringify(
+  Object.fromEntries(PLANS.map((plan) => [plan, PLAN_LIMITS[plan].max_running])),
+)
+const LEASE_SECONDS = 30
+
+/** A run or node test that was claimed. */
+export interface ClaimedRun {
+  organization_id: string
+  id: string
+  kind: 'run' | 'node_test'
+  workflow_id: string | null
+  workflow_name: string
+  workflow_version: number | null
+  trigger_type: RunTrigger['type']
+  record_id: string | null
+  starts_with: string | null
+  organization_name: string
+}
+
+/**
+ * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A skip scan of the queue's index
+ * finds the lanes (workflows of an organization) that have queued runs; each gives at most as many as it has free slots.
+ */
+export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
+  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })
+
+const CLAIM = `
+  with recursive lanes as (
+    (select organization_id, lane from runs where status = 'queued' order by organization_id, lane limit 1)
+    union all
+    select next.* from lanes cross join lateral (
+      select r.organization_id, r.lane from runs r
+      where r.status = 'queued' and (r.organization_id, r.lane) > (lanes.organization_id, lanes.lane)
+      order by r.organization_id, r.lane limit 1) next
+  ), busy as materialized (
+    select l.organization_id, l.lane,
+      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
+         and (r.status = 'running')) +
+      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
+         and r.status = 'queued' and r.lease_until > now()) as running
+    from lanes l
+  ), organizations_busy as materialized (
+    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, (cast(:maxRunning as jsonb) ->> o.plan)::integer) -
+      (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
+      (select coalesce(sum(b.running), 0) - coalesce(sum((select count(*) from runs r
+         where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'running')), 0)
+       from busy b where b.organization_id = o.id) as free
+    from organizations o where o.id in (select organization_id from lanes)
+  ), candidates as (
+    select q.organization_id, q.id,
+      row_number() over (partition by q.organization_id order by q.id) as turn
+    from busy b cross join lateral (
+      select r.organization_id, r.id, r.concurrency,
+        row_number() over (order by r.id) as place
+      from runs r
+      where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
+        and (r.lease_until is null or r.lease_until < now())
+      order by r.id limit :limit) q
+    where q.concurrency is null or b.running + q.place <= q.concurrency
+  ), chosen as materialized (
+    select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
+    where c.turn <= o.free order by c.turn, c.id limit :limit
+  )
+  update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
+  from chosen c
+  where r.organization_id = c.organization_id and r.id = c.id
+    -- written so that the primary key serves it: the queue's index would be read whole for each row
+    and r.status || '' = 'queued'
+  returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
+    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
+
+/** A run whose cancellation was requested. */
+export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
+
+/** Leases up to `limit` running runs whose cancellation was requested and not sent to Temporal; the oldest request first. */
+export async function claimCancels(system: System, limit: number): Promise<ClaimedCancel[]> {
+  const { rows } = await system.raw<{ rows: ClaimedCancel[] }>(
+    `update runs set lease_until = now() + interval '10 seconds'
+     where (organization_id, id) in (
+       select organization_id, id from runs
+       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null
+         and (lease_until is null or lease_until < now())
+       order by cancel_requested_at limit ? for update skip locked)
+     returning organization_id, id, kind`,
+    [limit],
+  )
+  return rows
+}
+
+/** Notes that Temporal was told to cancel these runs. */
+export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Promise<void> {
+  await system('runs')
+    .whereIn(
+      ['organization_id', 'id'],
+      runs.map((run) => [run.organization_id, run.id]),
+    )
+    .update({ cancel_sent_at: system.fn.now(), lease_until: null })
+}
+
+/** A running run that no segment has touched for some time. */
+export interface IdleRun {
+  organization_id: string
+  id: string
+  kind: 'run' | 'node_test'
+  /** The Temporal run that owns it. */
+  temporal_run_id: string | null
+}
+
+/** Up to `limit` runs that have been untouched for `idle` (a PostgreSQL interval), the longest untouched first. */
+export async function listIdleRuns(system: System, idle: string, limit: number): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select organization_id, id, kind, temporal_run_id from runs
+     where status = 'running' and updated_at < now() - cast(? as interval) order by updated_at limit ?`,
+    [idle, limit],
+  )
+  return rows
+}
+
+/** Notes that the sweep has looked at a run, and why it is stuck, if it is: the next sweep looks at others first. */
+export async function markRunChecked(
+  system: System,
+  { organization_id, id }: IdleRun,
+  stuckReason: string | null,
+): Promise<void> {
+  await system('runs')
+    .where({ organization_id, id, status: 'running' })
+    .update({ stuck_reason: stuckReason, updated_at: system.fn.now() })
+}

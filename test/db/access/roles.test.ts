@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { includesRole, leastRole, MEMBER_ROLES, ROLE_SCOPES } from '../../../db/access/roles.ts'
+import { allows, SCOPES } from '../../../db/access/scopes.ts'
+
+describe('roles', () => {
+  it('give owners and admins every scope', () => {
+    for (const role of ['owner', 'admin'] as const) assert.deepEqual([...ROLE_SCOPES[role]], SCOPES)
+  })
+
+  it('give members the records, runs, the knowledge base and what there is to read', () => {
+    const refused = SCOPES.filter((scope) => !allows(ROLE_SCOPES.member, scope))
+    assert.deepEqual(refused, ['workflows:author', 'webhooks:write'])
+  })
+
+  it('are ordered: each has what those below it have', () => {
+    for (const [index, role] of MEMBER_ROLES.entries())
+      for (const below of MEMBER_ROLES.slice(index)) {
+        assert.ok(includesRole(role, below))
+        for (const scope of ROLE_SCOPES[below]) assert.ok(allows(ROLE_SCOPES[role], scope), scope)
+      }
+    assert.ok(!includesRole('member', 'admin'))
+  })
+
+  it('say which one a scope needs at least', () => {
+    assert.deepEqual(
+      [leastRole('webhooks:read'), leastRole('webhooks:write'), leastRole('workflows:author')],
+      ['member', 'admin', 'admin'],
+    )
+  })
+})

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import {
+  beginAttempt,
+  endAttempt,
+  endDelivery,
+  endUnrecordedDelivery,
+} from '../../../db/outgoing/moves/attempts.ts'
+import { holdDeliveries, releaseDeliveries, releaseForQuota } from '../../../db/outgoing/moves/holds.ts'
+import { failDeliveryStart, markDeliveriesStarted } from '../../../db/outgoing/moves/queue.ts'
+import { DELIVERY_STATUSES } from '../../../db/outgoing/moves/statuses.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { describeMoves, type Fixture, readTable } from '../../support/moves.ts'
+
+interface DeliveryFixture extends Fixture {
+  organization_id: string
+  webhook_id: string
+  id: string
+  releases: number
+  set(values: object): Promise<unknown>
+  setEndpoint(values: object): Promise<unknown>
+  setQuota(perMonth: number): Promise<unknown>
+}
+
+describe('the moves of deliveries', function () {
+  this.timeout(30_000)
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  async function fixture(status: string): Promise<DeliveryFixture> {
+    const organization_id = await createOrganization(db)
+    const [id, webhook_id, event_id] = [randomUUID(), randomUUID(), randomUUID()]
+    const key = { organization_id, id }
+    const row = () => db.system('deliveries').where(key)
+    const endpoint = { organization_id, id: webhook_id }
+    await db.system('outgoing_webhooks').insert({
+      ...endpoint,
+      ...{ name: 'Test', url: 'https://example.com/', events: ['*'], secret_sealed: 'sealed' },
+    })
+    await db.system('events').insert({ organization_id, id: event_id, name: 'test.done', data: {} })
+    await db.system('deliveries').insert({
+      ...key,
+      ...{ webhook_id, event_id, status },
+      held_for: status === 'held' ? 'endpoint' : null,
+      ended_at: ['succeeded', 'failed', 'cancelled'].includes(status) ? new Date() : null,
+    })
+    return {
+      ...{ organization_id, webhook_id, id, releases: 0 },
+      set: (values) => row().update(values),
+      setEndpoint: (values) => db.system('outgoing_webhooks').where(endpoint).update(values),
+      setQuota: (outgoing_per_month) =>
+        db
+          .system('organizations')
+          .where({ id: organization_id })
+          .update({ limits: JSON.stringify({ outgoing_per_month }) }),
+      status: async () => (await row().first('status')).status,
+      snapshot: () => row().first(),
+      remove: () => db.system('organizations').where({ id: organization_id }).delete(),
+    }
+  }
+
+  const tenant = <T>(
+    { organization_id }: DeliveryFixture,
+    work: Parameters<typeof db.tenant<T>>[2],
+  ): Promise<T> => db.tenant(organization_id, testActor, work)
+  const ofThisRelease = (delivery: DeliveryFixture) => delivery.set({ releases: 0 })
+  const later = (delivery: DeliveryFixture) => ({ ...delivery, releases: 7 })
+  type Given = 'failed' | 'cancelled'
+
+  /** Whether the attempt changed the delivery: its own log it completes in any case. */
+  const attempt = async (delivery: DeliveryFixture, succeeded: boolean, next: Date | null) => {
+    const before = JSON.stringify(await delivery.snapshot())
+    await tenant(delivery, (tx) =>
+      endAttempt(
+        tx,
+        { id: delivery.id, webhookId: delivery.webhook_id },
+        1,
+        {
+          ...{ succeeded, http_status: succeeded ? 204 : 500, duration_ms: 1, response_headers: null },
+          ...{ response_body: null, error: succeeded ? null : 'the receiver answered 500' },
+        },
+        next,
+      ),
+    )
+    return JSON.stringify(await delivery.snapshot()) !== before
+  }
+  const started = async (delivery: DeliveryFixture) =>
+    (await markDeliveriesStarted(db.system, [delivery])) === 1
+  const startFailed = (delivery: DeliveryFixture) => failDeliveryStart(db.system, delivery, 'no such queue')
+  const unrecorded = (delivery: DeliveryFixture, to: string) =>
+    tenant(delivery, (tx) => endUnrecordedDelivery(tx, delivery, to as Given, 'Terminated.'))
+  const hold = async (delivery: DeliveryFixture) =>
+    (await tenant(delivery, (tx) => holdDeliveries(tx, delivery.webhook_id))) === 1
+  const release = async (delivery: DeliveryFixture) =>
+    (await tenant(delivery, (tx) => releaseDeliveries(tx, delivery.webhook_id))) === 1
+  const releaseCharged = async () => (await releaseForQuota(db.system)) === 1
+
+  describeMoves<DeliveryFixture>({
+    table: readTable('db/outgoing/moves/statuses.ts'),
+    statuses: DELIVERY_STATUSES,
+    fixture,
+    drivers: {
+      markDeliveriesStarted: {
+        arrange: ofThisRelease,
+        act: started,
+        unmet: { 'another release': (delivery) => started(later(delivery)) },
+      },
+      failDeliveryStart: {
+        arrange: ofThisRelease,
+        act: startFailed,
+        unmet: { 'another release': (delivery) => startFailed(later(delivery)) },
+      },
+      beginAttempt: {
+        act: async (delivery) => (await tenant(delivery, (tx) => beginAttempt(tx, delivery.id))) > 0,
+      },
+      'endAttempt, succeeded': { act: (delivery) => attempt(delivery, true, null) },
+      'endAttempt, failed': { act: (delivery) => attempt(delivery, false, null) },
+      'endAttempt, retried': {
+        act: (delivery) => attempt(delivery, false, new Date(Date.now() + 60_000)),
+      },
+      endDelivery: {
+        act: (delivery, to) => tenant(delivery, (tx) => endDelivery(tx, delivery.id, to as Given, null)),
+      },
+      endUnrecordedDelivery: {
+        arrange: ofThisRelease,
+        act: unrecorded,
+        unmet: { 'another release': (delivery, to) => unrecorded(later(delivery), to) },
+      },
+      holdDeliveries: {
+        arrange: (delivery) => delivery.set({ test: false }),
+        act: hold,
+        unmet: { 'a test': (delivery) => delivery.set({ test: true }).then(() => hold(delivery)) },
+      },
+      releaseDeliveries: {
+        async arrange(delivery, to) {
+          const held = (await delivery.status()) === 'held'
+          await delivery.set({ charged: false, held_for: held ? 'endpoint' : null })
+          await delivery.setQuota(to === 'queued' ? 1_000 : 0)
+        },
+        act: release,
+        unmet: {
+          'one that is held for the quota': async (delivery) => {
+            await delivery.set({ held_for: 'quota' })
+            return release(delivery)
+          },
+        },
+      },
+      releaseForQuota: {
+        async arrange(delivery) {
+          await delivery.set({ held_for: (await delivery.status()) === 'held' ? 'quota' : null })
+          await delivery.setEndpoint({ status: 'Active' })
+          await delivery.setQuota(1_000)
+        },
+        act: releaseCharged,
+        unmet: {
+          'one that is held for its endpoint': releaseCharged,
+          'one whose endpoint is Inactive': async (delivery) => {
+            await delivery.set({ held_for: 'quota' })
+            await delivery.setEndpoint({ status: 'Inactive' })
+            return releaseCharged()
+          },
+          'one that the quota does not allow': async (delivery) => {
+            await delivery.set({ held_for: 'quota' })
+            await delivery.setQuota(0)
+            return releaseCharged()
+          },
+        },
+      },
+    },
+  })
+})

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import {
+  cancelRun,
+  endUnrecordedRun,
+  failRunStart,
+  markRunsStarted,
+  recordSegment,
+  reopenRun,
+} from '../../../db/runs/moves.ts'
+import { type EndStatus, RUN_STATUSES } from '../../../workflows/interpret/statuses.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { describeMoves, type Fixture, readTable } from '../../support/moves.ts'
+
+interface RunFixture extends Fixture {
+  organizationId: string
+  id: string
+  set(values: object): Promise<unknown>
+}
+
+const OWNER = 'the Temporal run that owns it'
+
+describe('the moves of runs', function () {
+  this.timeout(30_000)
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  async function fixture(status: string): Promise<RunFixture> {
+    const organizationId = await createOrganization(db)
+    const key = { organization_id: organizationId, id: randomUUID() }
+    const row = () => db.system('runs').where(key)
+    const ended = !['queued', 'running'].includes(status)
+    await db.system('runs').insert({
+      ...key,
+      ...{ workflow_id: randomUUID(), workflow_version: 1, workflow_name: 'Test', status },
+      ...{ trigger: { type: 'api' }, inputs: {} },
+      temporal_run_id: status === 'queued' ? null : OWNER,
+      ended_at: ended ? new Date() : null,
+    })
+    await db.system('run_nodes').insert({
+      ...{ organization_id: organizationId, run_id: key.id, node_id: 'open', node_type: 'delay' },
+      ...{ title: 'Delay', status: 'waiting', segment: 0, position: 0, started_at: new Date() },
+    })
+    return {
+      organizationId,
+      id: key.id,
+      set: (values) => row().update(values),
+      status: async () => (await row().first('status')).status,
+      snapshot: async () => ({
+        run: await row().first(),
+        nodes: await db.system('run_nodes').where({ run_id: key.id }),
+        segments: await db.system('run_segments').where({ run_id: key.id }),
+        events: await db.system('events').where({ organization_id: organizationId }),
+      }),
+      remove: () => db.system('organizations').where({ id: organizationId }).delete(),
+    }
+  }
+
+  const tenant = <T>({ organizationId }: RunFixture, work: Parameters<typeof db.tenant<T>>[2]): Promise<T> =>
+    db.tenant(organizationId, testActor, work)
+  const error = { code: 'test', message: 'Test' }
+  const node = {
+    ...{ node_id: 'done', node_type: 'stop', title: 'Stop', status: 'completed' as const, attempt: 1 },
+    ...{ input: null, output: null, handle: null, error: null, wait_until: null, segment: 0 },
+    ...{ settled_segment: 0, position: 1, started_at: new Date().toISOString(), ended_at: null },
+  }
+  const endUnrecorded = (run: RunFixture, to: string, owner: string) =>
+    tenant(run, (tx) => endUnrecordedRun(tx, run.id, owner, to as Exclude<EndStatus, 'completed'>, error))
+  const reopen = (run: RunFixture, temporalRunId: string) =>
+    tenant(run, (tx) => reopenRun(tx, run.id, temporalRunId, 0))
+
+  describeMoves<RunFixture>({
+    table: readTable('db/runs/moves.ts'),
+    statuses: RUN_STATUSES,
+    fixture,
+    drivers: {
+      markRunsStarted: {
+        act: async ({ organizationId, id }) =>
+          (await markRunsStarted(db.system, [{ organization_id: organizationId, id }])) === 1,
+      },
+      recordSegment: {
+        act: (run, to) =>
+          tenant(run, async (tx) => {
+            await recordSegment(tx, run.id, {
+              temporal_run_id: OWNER,
+              // Each one is another.
+              segment: Math.floor(Math.random() * 1e9),
+              answer: { commands: [], nodes: [], details: '' },
+              nodes: [node],
+              events: [{ name: 'test.done', data: {} }],
+              ...(to === 'running' ? {} : { end: { status: to as EndStatus, outputs: {}, error: null } }),
+            })
+            return true
+          }),
+      },
+      cancelRun: [
+        {
+          arrange: (run) => run.set({ start_attempts: 0 }),
+          act: async (run) => {
+            const before = await run.status()
+            const after = await tenant(run, (tx) => cancelRun(tx, run.id))
+            return before !== after
+          },
+        },
+        {
+          arrange: (run) => run.set({ start_attempts: 1, cancel_requested_at: null }),
+          act: async (run) => {
+            await tenant(run, (tx) => cancelRun(tx, run.id))
+            const row = await db.system('runs').where({ id: run.id }).first('cancel_requested_at')
+            return row.cancel_requested_at !== null
+          },
+        },
+      ],
+      failRunStart: { act: (run) => tenant(run, (tx) => failRunStart(tx, run.id, 'no such queue')) },
+      endUnrecordedRun: {
+        arrange: (run) => run.set({ temporal_run_id: OWNER }),
+        act: (run, to) => endUnrecorded(run, to, OWNER),
+        unmet: {
+          'a run that another Temporal run owns': (run, to) => endUnrecorded(run, to, 'the one before'),
+        },
+      },
+      reopenRun: {
+        act: (run) => reopen(run, `reset ${randomUUID()}`),
+        unmet: {
+          'a run that this Temporal run owns': (run) => reopen(run, OWNER),
+          'a run that this Temporal run once owned': async (run) => {
+            await db.system('run_segments').insert({
+              ...{ organization_id: run.organizationId, run_id: run.id, segment: 0, answer: {} },
+              temporal_run_id: 'superseded',
+            })
+            return reopen(run, 'superseded')
+          },
+        },
+      },
+    },
+  })
+})

@@ -1,0 +1,18 @@
+import { MATCHED_AT_ONCE, matchEvents } from '../../db/outgoing/match.ts'
+import type { Queue } from '../relay.ts'
+
+/**
+ * The first stage of outgoing webhooks: events of the outbox become deliveries. It starts no workflow: its claim does
+ * the whole work and returns no row.
+ */
+export const eventsQueue: Queue<never> = {
+  name: 'events',
+  channel: 'agx_events',
+  async claim(system) {
+    while ((await matchEvents(system)) === MATCHED_AT_ONCE);
+    return []
+  },
+  async start() {},
+  async started() {},
+  async refused() {},
+}

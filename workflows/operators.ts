@@ -1,0 +1,82 @@
+/**
+ * The operators that values are compared by, in filters of lists and in conditions of nodes. In both, text compares
+ * without regard to case, and the negation of an operator holds exactly where the operator does not: also of null.
+ */
+interface Meaning {
+  /** What it compares a value with. */
+  takes: 'nothing' | 'one' | 'two' | 'list' | 'boolean'
+  /** The operator that this one is the negation of. */
+  negates?: string
+}
+
+const OPERATORS = {
+  eq: { takes: 'one' },
+  ne: { takes: 'one', negates: 'eq' },
+  gt: { takes: 'one' },
+  gte: { takes: 'one' },
+  lt: { takes: 'one' },
+  lte: { takes: 'one' },
+  /** From the first value to the second, both included. */
+  between: { takes: 'two' },
+  in: { takes: 'list' },
+  not_in: { takes: 'list', negates: 'in' },
+  contains: { takes: 'one' },
+  not_contains: { takes: 'one', negates: 'contains' },
+  starts_with: { takes: 'one' },
+  ends_with: { takes: 'one' },
+  /** Of a list: one of its items equals the value. */
+  has: { takes: 'one' },
+  /** `true`: it has no value; `false`: it has one. */
+  is_null: { takes: 'boolean' },
+  /** It has no value, or an empty text, list or object. */
+  is_empty: { takes: 'nothing' },
+  is_not_empty: { takes: 'nothing', negates: 'is_empty' },
+} as const satisfies Record<string, Meaning>
+
+type OperatorName = keyof typeof OPERATORS
+
+type Negation = {
+  [Name in OperatorName]: (typeof OPERATORS)[Name] extends { negates: string } ? Name : never
+}[OperatorName]
+
+/** Names on the wire that differ from the operator's own: `not_in` is `nin` in filters of lists. */
+const ALIASES = { nin: 'not_in' } as const satisfies Record<string, OperatorName>
+
+type Operator = OperatorName | keyof typeof ALIASES
+
+/** In filters of lists, as stored with exports and accepted on the wire. */
+export const FILTER_OPERATORS = [
+  ...(['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between', 'in', 'nin', 'contains'] as const),
+  ...(['starts_with', 'is_null', 'has'] as const),
+] as const satisfies Operator[]
+export type FilterOperator = (typeof FILTER_OPERATORS)[number]
+
+/** In conditions of nodes. */
+export const CONDITION_OPERATORS = [
+  ...([
+    'eq',
+    'ne',
+    'gt',
+    'gte',
+    'lt',
+    'lte',
+    'contains',
+    'not_contains',
+    'starts_with',
+    'ends_with',
+  ] as const),
+  ...(['in', 'not_in', 'is_empty', 'is_not_empty'] as const),
+] as const satisfies Operator[]
+export type ConditionOperator = (typeof CONDITION_OPERATORS)[number]
+export type PositiveCondition = Exclude<ConditionOperator, Negation>
+
+const meaningOf = (operator: Operator): Meaning =>
+  OPERATORS[operator in ALIASES ? ALIASES[operator as keyof typeof ALIASES] : (operator as OperatorName)]
+
+export const operandsOf = (operator: Operator): Meaning['takes'] => meaningOf(operator).takes
+
+/** The operator that this one negates; undefined where it is no negation. */
+export const negatedBy = (operator: ConditionOperator): ConditionOperator | undefined =>
+  meaningOf(operator).negates as ConditionOperator | undefined
+
+export const isNegation = (operator: Operator): boolean => meaningOf(operator).negates !== undefined
