@@ -4,16 +4,17 @@ import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import {
   type Filter,
+  isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilter,
-  sortable,
 } from '../../db/records/model/filters.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
+import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
-import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
+import { upsertRecord } from '../../db/records/upsert.ts'
 import { NodeError, type RecordEffects, type RecordFields } from '../../workflows/nodes/define.ts'
 
 const DEFAULT_LIMIT = 50
@@ -81,7 +82,7 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
 
 function listQuery(entity: EntityName, query: Parameters<RecordEffects['search']>[1]): ListQuery {
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
-  if (!sortable(entities[entity], sort))
+  if (!isSortable(entities[entity], sort))
     throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
   const given = Object.entries(filters)
   if (given.length > MAX_FILTERS)

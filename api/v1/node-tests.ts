@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
+import { referencesOf } from '../../db/records/model/kind.ts'
 import { entities, entityNamed, entityNames } from '../../db/records/model/kinds/index.ts'
-import { referencesOf } from '../../db/records/references.ts'
 import { createNodeTest } from '../../db/runs/runs.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, saidOf } from '../../workflows/definition/config.ts'

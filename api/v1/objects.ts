@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { inputIssues } from '../../db/records/input-issues.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/model/custom-fields/types.ts'
-import { inputIssues } from '../../db/records/model/input-issues.ts'
-import { type EntityName, type FieldType, withArticle } from '../../db/records/model/kind.ts'
+import { type EntityName, type FieldType, referencesOf, withArticle } from '../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import {
   type AgxRecord,
@@ -11,7 +11,6 @@ import {
   recordSchema,
   updateSchema,
 } from '../../db/records/model/schemas.ts'
-import { referencesOf } from '../../db/records/references.ts'
 import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from '../../db/records/store.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'

@@ -5,10 +5,10 @@ import { triedByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import {
   type Filter,
+  isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilter,
-  sortable,
   sortNames,
   unknownHint,
 } from '../../db/records/model/filters.ts'
@@ -43,7 +43,7 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
       .string()
       .default('created_at')
       .superRefine((field, ctx) => {
-        if (sortable(kind, field)) return
+        if (isSortable(kind, field)) return
         const hint = unknownHint(field, sortNames(kind), 'sort fields')
         ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
       })

@@ -10,9 +10,10 @@ import { preparedCustomFields, readCustomFields } from '../records/model/custom-
 import type { EntityName } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/model/schemas.ts'
+import { upsertKey } from '../records/model/upsert-keys.ts'
 import { settle } from '../records/sets.ts'
 import { createRecord } from '../records/store.ts'
-import { type Finder, finderBy, upsertKey } from '../records/upsert.ts'
+import { type Finder, finderBy } from '../records/upsert.ts'
 import type { ImportRow } from './imports.ts'
 import {
   isFilled,

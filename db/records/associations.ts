@@ -4,11 +4,11 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
 import { recordNotFound } from './merged.ts'
-import type { EntityName } from './model/kind.ts'
+import { type EntityName, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
-import { heldStill, referencesOf } from './references.ts'
+import { heldStill } from './references.ts'
 import { lockRecord } from './update.ts'
 
 /**

@@ -4,10 +4,11 @@ import { createMany, type Upsert, updateMany, upsertMany } from './bulk.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import type { EntityName } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
+import { upsertKey } from './model/upsert-keys.ts'
 import { type Outcome, settle } from './sets.ts'
 import { deleteRecord } from './store.ts'
 import { lockRecords } from './update.ts'
-import { findByKeys, upsertKey } from './upsert.ts'
+import { findByKeys } from './upsert.ts'
 
 /** One of a batch, as the schemas parsed it. */
 export type Operation =

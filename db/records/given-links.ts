@@ -3,11 +3,11 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
 import { type End, upsertLink } from './links.ts'
 import { recordNotFound } from './merged.ts'
-import type { EntityName, Kind } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { fillReference, referringFirst } from './primaries.ts'
-import { closesCircle, heldStill, referencesOf } from './references.ts'
+import { closesCircle, heldStill } from './references.ts'
 import { lockRecords, type UpdateOptions, updateRecord } from './update.ts'
 
 /** The `associations` of a create or an upsert: records that it is linked with in the same change. */

@@ -1,7 +1,6 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { EntityName, Kind } from './model/kind.ts'
-import { referencesOf } from './references.ts'
-import type { Write } from './write.ts'
+import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
+import type { Write } from './model/prepare.ts'
 
 /** The rows behind associations: one for a pair, which both ends find through an index. */
 

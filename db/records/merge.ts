@@ -7,14 +7,14 @@ import { claimUnique, freeUnique } from './custom-fields/unique.ts'
 import { linkPrimaries, moveLinks } from './links.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { tooMuch } from './model/custom-fields/shape.ts'
-import { type EntityName, type Kind, withArticle } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import { change, isEmpty, patched } from './model/prepare.ts'
+import { change, isEmpty, patched, type Write } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { lockReferencesTo, moveReferences } from './primaries.ts'
-import { heldStill, reachableFrom, referencesOf } from './references.ts'
+import { heldStill, reachableFrom } from './references.ts'
 import { lockRecords, type UpdateOptions, unique } from './update.ts'
-import { type Write, writeRecord } from './write.ts'
+import { writeRecord } from './write.ts'
 
 /**
  * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and

@@ -1,10 +1,10 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
 import { mergedInto } from './merged.ts'
-import type { EntityName } from './model/kind.ts'
+import { type EntityName, referencesOf } from './model/kind.ts'
 import { entities, entityNames } from './model/kinds/index.ts'
 import { change, patched } from './model/prepare.ts'
-import { closesCircle, reachableFrom, referencesOf } from './references.ts'
+import { closesCircle, reachableFrom } from './references.ts'
 import { lockRecord, lockRecords, updateRecord } from './update.ts'
 import { writeRecords } from './write-many.ts'
 

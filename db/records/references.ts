@@ -1,24 +1,9 @@
 import { membersAmong } from '../access/members.ts'
 import { type Issue, invalid } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type EntityName, type Field, type Kind, withArticle } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
-
-type ReferenceField = Field & { to: EntityName }
-
-/** The fields of a kind that point to another record, optionally only those that point to one kind. */
-export const referencesOf = (kind: Kind, to?: EntityName): [string, ReferenceField][] =>
-  Object.entries(kind.fields).filter(
-    (entry): entry is [string, ReferenceField] =>
-      entry[1].to !== undefined && (to === undefined || entry[1].to === to),
-  )
-
-/** The fields of a kind that name a user of the organization. */
-export const userFields = (kind: Kind): string[] => [
-  'owner_id',
-  ...Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'user'),
-]
 
 /** A record and, unless they are all of them, the reference fields of it to look at. */
 export interface Referring {

@@ -1,32 +1,16 @@
 import { AppError, conflict, invalid } from '../errors.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { holdRules } from './custom-fields/rules.ts'
-import { uniqueKey } from './custom-fields/unique.ts'
 import { updateAndLink } from './given-links.ts'
 import { readValue } from './model/custom-fields/types.ts'
+import { uniqueKey } from './model/custom-fields/unique.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
+import { customKey, upsertKey, upsertKeys } from './model/upsert-keys.ts'
 import { createRecord } from './store.ts'
 
 const MAX_CANDIDATES = 100
-
-/** The native fields by which a record of this kind can be found for an upsert. */
-export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
-
-const CUSTOM = 'custom_fields.'
-
-/** Whether an upsert may go by this field: a native one, or `custom_fields.<name>`, which must turn out to be unique. */
-export const isUpsertKey = (entity: EntityName, by: string): boolean =>
-  upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
-
-/** The value of the field that an upsert goes by, as text; undefined where the record has none. */
-export function upsertKey(by: string, fields: RecordInput): string | undefined {
-  const custom = by.startsWith(CUSTOM)
-  const holder = custom ? (fields.custom_fields as RecordInput | null | undefined) : fields
-  const value = holder?.[custom ? by.slice(CUSTOM.length) : by]
-  return typeof value === 'string' || (custom && typeof value === 'number') ? String(value) : undefined
-}
 
 /** Finds records by one field, for upserts. */
 export interface Finder {
@@ -42,7 +26,8 @@ export interface Finder {
 
 /** Throws `validation_error` for a custom field that is not unique. */
 export async function finderBy(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
-  if (by.startsWith(CUSTOM)) return finderByCustomField(tx, entity, by)
+  const custom = customKey(by)
+  if (custom !== undefined) return finderByCustomField(tx, entity, custom)
   return {
     keyOf: (value) => (by === 'email' ? value.toLowerCase() : value),
     find: (keys) =>
@@ -54,8 +39,8 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
   }
 }
 
-async function finderByCustomField(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
-  const name = by.slice(CUSTOM.length)
+async function finderByCustomField(tx: Tenant, entity: EntityName, name: string): Promise<Finder> {
+  const by = `custom_fields.${name}`
   const { definitions } = await holdRules(tx, entity)
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
   if (!definition?.unique)

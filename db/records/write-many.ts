@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
-import { eventsOf, type Write } from './write.ts'
+import { eventsOf, type Write } from './model/prepare.ts'
 
 /** Characters of JSON in one statement: more of them at once would hold up whatever else the process does. */
 const MAX_JSON = 4 * 1024 * 1024

@@ -2,17 +2,8 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { searchTextOf, toColumn, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
+import { eventsOf, type Write } from './model/prepare.ts'
 import type { AgxRecord } from './model/schemas.ts'
-
-export interface Write {
-  action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
-  /** As it is from now on. */
-  record: AgxRecord
-  /** By field: `{from, to}`. */
-  changes: Record<string, unknown>
-  /** The changed fields' old values, for the event. */
-  previous?: Record<string, unknown>
-}
 
 /** Writes a record, its history and its events in one statement: one round trip, and none without the others. */
 export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise<void> {
@@ -45,17 +36,6 @@ export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise
     ] as never,
   )
   tx.wake('agx_events')
-}
-
-/** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
-export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
-  const changed = action === 'created' || action === 'updated' || action === 'merged'
-  const before = action === 'created' ? undefined : { ...record, ...previous }
-  const special = Object.entries(kind.events ?? {})
-    .filter(([, { when }]) => changed && when(record, before))
-    .map(([name]) => name)
-  // Of what it was merged with tells an event of its own.
-  return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
 }
 
 interface Statement {

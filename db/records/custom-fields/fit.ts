@@ -3,9 +3,10 @@ import { conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { updateMany } from '../bulk.ts'
 import { customTypes, type Definition, readValue } from '../model/custom-fields/types.ts'
+import { uniqueKey } from '../model/custom-fields/unique.ts'
 import type { EntityName } from '../model/kind.ts'
 import { entities } from '../model/kinds/index.ts'
-import { takeValues, uniqueKey } from './unique.ts'
+import { takeValues } from './unique.ts'
 
 /**
  * What a changed definition does to the values that are stored: they must all be ones of it, or nothing changes. Those

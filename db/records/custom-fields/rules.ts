@@ -1,13 +1,6 @@
 import type { Tenant } from '../../postgres/tenancy.ts'
-import type { Definition } from '../model/custom-fields/types.ts'
+import type { Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
-
-/** What the custom fields of a kind must be. */
-export interface Rules {
-  definitions: Record<string, Definition>
-  /** Whether only what has a definition may be written. */
-  strict: boolean
-}
 
 /**
  * Reads the rules and holds them until the transaction ends: nobody changes a definition between the check of a value

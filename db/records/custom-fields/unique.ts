@@ -1,33 +1,22 @@
-import { createHash } from 'node:crypto'
 import { type AppError, conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import type { Rules } from '../model/custom-fields/types.ts'
+import { type UniqueValue, uniqueValues } from '../model/custom-fields/unique.ts'
 import type { EntityName, Kind } from '../model/kind.ts'
-import type { Write } from '../write.ts'
-import type { Rules } from './rules.ts'
+import type { Write } from '../model/prepare.ts'
 
 /**
  * Unique custom fields: a row for each value that a record which is not deleted holds, written in the record's
  * transaction, so that of two who ask at once the second waits and is refused.
  */
 
-/** What makes two values the same: text compares without regard to case. */
-export function uniqueKey(value: unknown): string {
-  const key = (typeof value === 'string' ? value : JSON.stringify(value)).normalize('NFC').toLowerCase()
-  // An index takes at most 2,700 bytes.
-  return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
-}
-
-/** Whether any of a kind's custom fields is unique: a write then has values to claim. */
-export const hasUnique = ({ definitions }: Rules): boolean =>
-  Object.values(definitions).some((definition) => definition.unique)
-
 /**
  * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
  * `conflict` naming the field where another record has one.
  */
 export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: Write[]): Promise<void> {
-  const freed: UniqueValue[] = []
-  const taken: UniqueValue[] = []
+  const freed: HeldValue[] = []
+  const taken: HeldValue[] = []
   for (const { record, action, previous } of writes) {
     if (action === 'updated' && !(previous && 'custom_fields' in previous)) continue
     const old = valuesOf(rules, record.id, previous?.custom_fields)
@@ -53,7 +42,7 @@ export async function uniqueTaken(
   const refused = new Map<string, AppError>()
   const wanted = writes.flatMap(({ record }) => valuesOf(rules, record.id, record.custom_fields))
   if (wanted.length === 0) return refused
-  const { rows } = await tx.trx.raw<{ rows: Key[] }>(
+  const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `select held.name, held.value_key as key from unnest(?::text[], ?::text[]) as wanted (name, value_key)
      join custom_field_values held on held.organization_id = ? and held.entity = ?
        and held.name = wanted.name and held.value_key = wanted.value_key`,
@@ -69,7 +58,7 @@ export async function uniqueTaken(
   return refused
 }
 
-const isTaken = (kind: Kind, { name }: Key) =>
+const isTaken = (kind: Kind, { name }: UniqueValue) =>
   conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
 /** Frees all that a record holds: it is deleted. */
@@ -80,10 +69,8 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
     .delete()
 }
 
-/** A value of one field, held by one record. */
-export interface UniqueValue {
-  name: string
-  key: string
+/** A value, and the record that holds it. */
+export interface HeldValue extends UniqueValue {
   recordId: string
 }
 
@@ -91,10 +78,10 @@ export interface UniqueValue {
 export async function takeValues(
   tx: Tenant,
   entity: EntityName,
-  values: UniqueValue[],
-): Promise<Pick<UniqueValue, 'name' | 'key'>[]> {
+  values: HeldValue[],
+): Promise<UniqueValue[]> {
   if (values.length === 0) return []
-  const { rows } = await tx.trx.raw<{ rows: { name: string; key: string }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
      select ?, ?, name, value_key, record_id
      from unnest(?::text[], ?::text[], ?::uuid[]) as wanted (name, value_key, record_id)
@@ -108,7 +95,7 @@ export async function takeValues(
   return rows
 }
 
-async function freeValues(tx: Tenant, entity: EntityName, values: UniqueValue[]): Promise<void> {
+async function freeValues(tx: Tenant, entity: EntityName, values: HeldValue[]): Promise<void> {
   if (values.length === 0) return
   await tx.trx.raw(
     `delete from custom_field_values held
@@ -119,27 +106,23 @@ async function freeValues(tx: Tenant, entity: EntityName, values: UniqueValue[])
   )
 }
 
-const columnsOf = (values: UniqueValue[]) => [
+const columnsOf = (values: HeldValue[]) => [
   values.map(({ name }) => name),
   values.map(({ key }) => key),
   values.map(({ recordId }) => recordId),
 ]
 
-type Key = Pick<UniqueValue, 'name' | 'key'>
+const together = ({ name, key }: UniqueValue) => `${name} ${key}`
 
-const together = ({ name, key }: Key) => `${name} ${key}`
-
-function without(values: UniqueValue[], others: Key[]): UniqueValue[] {
+function without(values: HeldValue[], others: UniqueValue[]): HeldValue[] {
   const known = new Set(others.map(together))
   return values.filter((value) => !known.has(together(value)))
 }
 
-function firstTwice(values: UniqueValue[]): UniqueValue | undefined {
+function firstTwice(values: HeldValue[]): HeldValue | undefined {
   const seen = new Set<string>()
   return values.find((value) => seen.size === seen.add(together(value)).size)
 }
 
-const valuesOf = (rules: Rules, recordId: string, fields: unknown): UniqueValue[] =>
-  Object.entries((fields ?? {}) as object)
-    .filter(([name]) => Object.hasOwn(rules.definitions, name) && rules.definitions[name]!.unique)
-    .map(([name, value]) => ({ name, key: uniqueKey(value), recordId }))
+const valuesOf = (rules: Rules, recordId: string, fields: unknown): HeldValue[] =>
+  uniqueValues(rules, fields).map((value) => ({ ...value, recordId }))

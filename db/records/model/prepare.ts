@@ -2,14 +2,23 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../../errors.ts'
 import type { Actor } from '../../postgres/tenancy.ts'
-import type { Rules } from '../custom-fields/rules.ts'
-import type { Write } from '../write.ts'
 import { writableColumns } from './columns.ts'
+import type { Rules } from './custom-fields/types.ts'
 import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 
 /** What a create or an update will write, worked out in memory: the same for one record and for many. */
+
+export interface Write {
+  action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
+  /** As it is from now on. */
+  record: AgxRecord
+  /** By field: `{from, to}`. */
+  changes: Record<string, unknown>
+  /** The changed fields' old values, for the event. */
+  previous?: Record<string, unknown>
+}
 
 /**
  * `given`: what `createSchema` parsed, without associations and with the currency filled in. Throws `validation_error`
@@ -96,3 +105,14 @@ export function change(
 /** Whether a field says nothing: null, or a list or an object without anything in it. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
+
+/** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
+export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
+  const changed = action === 'created' || action === 'updated' || action === 'merged'
+  const before = action === 'created' ? undefined : { ...record, ...previous }
+  const special = Object.entries(kind.events ?? {})
+    .filter(([, { when }]) => changed && when(record, before))
+    .map(([name]) => name)
+  // Of what it was merged with tells an event of its own.
+  return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
+}

@@ -5,11 +5,10 @@ import { AppError } from '../../../db/errors.ts'
 import { createMany, updateMany } from '../../../db/records/bulk.ts'
 import {
   createDefinition,
-  type DefinitionInput,
-  type DefinitionPatch,
   deleteDefinition,
   updateDefinition,
 } from '../../../db/records/custom-fields/definitions.ts'
+import type { DefinitionInput, DefinitionPatch } from '../../../db/records/model/custom-fields/definition.ts'
 import {
   CUSTOM_FIELD_TYPES,
   type CustomFieldType,

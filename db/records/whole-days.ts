@@ -1,17 +1,17 @@
-import type { Operator } from './field-types.ts'
+import type { Operator } from './model/field-types.ts'
 
 /**
- * Filters of times by days: a bare date is the whole day, in UTC. Times are kept to the millisecond, so that a day goes
- * up to its last one, and is a range, which an index on the times serves.
+ * Filters of times by days: a bare date is the whole day, in UTC. Times have milliseconds, so that a day ends with its
+ * last one: it is a range, which an index on the times serves.
  */
 
-/** Of a value of a filter of times: one that `filterValue` has left a date. */
+/** Whether a value, as `filterValue` of times returns it, is a date without a time. */
 export const isBareDate = (value: string): boolean => value.length === 10
 
 const firstOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
 const lastOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
 
-/** The condition; `operand` is the SQL of one value. Of the operators of times all but `is_null`. */
+/** The condition; `operand` is the SQL of one value. Takes every operator of times but `is_null`. */
 export function byWholeDays(
   column: string,
   operand: string,
@@ -34,7 +34,7 @@ export function byWholeDays(
   }
   const within = `(${values.map(() => range).join(' or ')})`
   return {
-    // Null is on no day.
+    // Null is not on any day.
     sql: operator === 'ne' || operator === 'nin' ? `${within} is not true` : within,
     bindings: values.flatMap((value) => [firstOf(value), lastOf(value)]),
   }
