@@ -18,7 +18,7 @@ import { attempt, inSets, inWaves, type Outcome, pick } from './sets.ts'
 import { createRecord } from './store.ts'
 import { externalIdTaken, isUniqueViolation, lockRecords, type UpdateOptions } from './update.ts'
 import { type Finder, finderBy, isOvertaken, LOOKS, severalMatch } from './upsert.ts'
-import { writeRecords } from './write-many.ts'
+import { writeRecords } from './write.ts'
 
 /**
  * Many records of one kind in a few statements, however many they are: what they refer to is checked in sets, and

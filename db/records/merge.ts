@@ -14,7 +14,7 @@ import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { lockReferencesTo, moveReferences } from './primaries.ts'
 import { heldStill, reachableFrom } from './references.ts'
 import { lockRecords, type UpdateOptions, unique } from './update.ts'
-import { writeRecord } from './write.ts'
+import { writeRecords } from './write.ts'
 
 /**
  * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
@@ -49,14 +49,14 @@ export async function mergeRecords(
   await moveReferences(tx, entity, loserId, winnerId)
   const now = new Date().toISOString()
   const gone = { ...loser, version: loser.version + 1, updated_at: now, updated_by: tx.actor }
-  await writeRecord(tx, kind, { action: 'deleted', record: gone, changes: {} })
+  await writeRecords(tx, kind, [{ action: 'deleted', record: gone, changes: {} }])
   await freeUnique(tx, loserId)
   await pointTo(tx, kind, loserId, winnerId)
   await moveLinks(tx, { entity, id: loserId }, { entity, id: winnerId })
 
   const write = await fold(tx, kind, winner, loser)
   const { record } = write
-  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await unique(kind, record, () => writeRecords(tx, kind, [write]))
   await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
   await tx

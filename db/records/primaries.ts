@@ -6,7 +6,7 @@ import { entities, entityNames } from './model/kinds/index.ts'
 import { change, patched } from './model/prepare.ts'
 import { closesCircle, reachableFrom } from './references.ts'
 import { lockRecord, lockRecords, updateRecord } from './update.ts'
-import { writeRecords } from './write-many.ts'
+import { writeRecords } from './write.ts'
 
 /** Keeps reference fields (`company_id`: the primary link) in agreement with associations. */
 

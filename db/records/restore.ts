@@ -11,7 +11,7 @@ import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
 import { closesCircle, heldStill } from './references.ts'
 import { type UpdateOptions, unique } from './update.ts'
-import { writeRecord } from './write.ts'
+import { writeRecords } from './write.ts'
 
 /** So long a deleted record can be brought back. */
 export const RESTORABLE_DAYS = 30
@@ -50,7 +50,7 @@ export async function restoreRecord(
     Object.entries(moved).map(([name, to]) => [name, { from: before[name], to }]),
   )
   const write = { action: 'restored', record, changes } as const
-  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await unique(kind, record, () => writeRecords(tx, kind, [write]))
   await claimUnique(tx, kind, rules, [write])
   await refillReferencesTo(tx, entity, id)
   return record

@@ -15,7 +15,7 @@ import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { clearReferencesTo, lockReferencesTo } from './primaries.ts'
 import { checkReferences } from './references.ts'
 import { lockRecord, type UpdateOptions, unique } from './update.ts'
-import { writeRecord } from './write.ts'
+import { writeRecords } from './write.ts'
 
 export { restoreRecord } from './restore.ts'
 export { updateRecord } from './update.ts'
@@ -51,7 +51,7 @@ export async function createRecord(
   const hasMore =
     links.length > 0 || referencesOf(kind).some(([name]) => record[name] !== null) || hasUnique(rules)
   if (sole && !hasMore) tx.last()
-  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await unique(kind, record, () => writeRecords(tx, kind, [write]))
   await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
   await makeLinks(tx, { entity, id: record.id }, links)
@@ -93,6 +93,9 @@ export async function deleteRecord(
   const at = new Date().toISOString()
   await clearReferencesTo(tx, entity, id)
   const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord
-  await Promise.all([writeRecord(tx, kind, { action: 'deleted', record, changes: {} }), freeUnique(tx, id)])
+  await Promise.all([
+    writeRecords(tx, kind, [{ action: 'deleted', record, changes: {} }]),
+    freeUnique(tx, id),
+  ])
   return { id, object: kind.object, deleted: true, deleted_at: at }
 }

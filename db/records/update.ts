@@ -13,7 +13,7 @@ import { entities } from './model/kinds/index.ts'
 import { change, patched } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { checkReferences } from './references.ts'
-import { writeRecord } from './write.ts'
+import { writeRecords } from './write.ts'
 
 export interface UpdateOptions {
   /** The versions that the change was made for; undefined for any. */
@@ -49,7 +49,7 @@ export async function updateRecord(
   const hasMore =
     referencesOf(kind).some(([name]) => name in previous) || (rules !== undefined && hasUnique(rules))
   if (options.sole && !hasMore) tx.last()
-  await unique(kind, record, () => writeRecord(tx, kind, write))
+  await unique(kind, record, () => writeRecords(tx, kind, [write]))
   if (rules) await claimUnique(tx, kind, rules, [write])
   await linkPrimaries(tx, kind, [write])
   return record
