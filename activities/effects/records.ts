@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { deleteRecord } from '../../db/records/delete.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import {
   type Filter,
@@ -13,7 +15,8 @@ import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
 import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
-import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { getRecord } from '../../db/records/read.ts'
+import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
 import { NodeError, type RecordEffects, type RecordFields } from '../../workflows/nodes/define.ts'
 

@@ -2,13 +2,14 @@ import { findOldestCompany } from '../../db/incoming/dedupe.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import { ENTITY_OF } from '../../db/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { holdRules } from '../../db/records/custom-fields/rules.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { lockFieldRules } from '../../db/records/custom-fields/rules.ts'
+import { finderBy } from '../../db/records/find-by-key.ts'
+import { lockRecords } from '../../db/records/lock.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
 import { createSchema } from '../../db/records/model/schemas.ts'
-import { createRecord, updateRecord } from '../../db/records/store.ts'
-import { lockRecords } from '../../db/records/update.ts'
-import { findByKey } from '../../db/records/upsert.ts'
+import { updateRecord } from '../../db/records/update.ts'
 import type { Mapped } from './mapping/types.ts'
 
 export interface Saved {
@@ -46,10 +47,12 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
 
 /** Held until the transaction ends, so that nobody deletes it meanwhile. */
 async function findOldest(tx: Tenant, entity: EntityName, by: string, key: string) {
-  const ids = await findByKey(tx, entity, by, key)
+  const finder = await finderBy(tx, entity, by)
+  const wanted = finder.keyOf(key)!
+  const ids = (await finder.find([wanted])).get(wanted) ?? []
   if (ids.length === 0) return undefined
   // Rules before records, as everywhere.
-  await holdRules(tx, entity)
+  await lockFieldRules(tx, entity)
   for (const id of ids) {
     const found = (await lockRecords(tx, entity, [id])).get(id)
     if (found) return found as Saved['record']

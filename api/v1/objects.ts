@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { createRecord } from '../../db/records/create.ts'
+import { deleteRecord } from '../../db/records/delete.ts'
 import { inputIssues } from '../../db/records/input-issues.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { CUSTOM_FIELD_TYPES, customTypes } from '../../db/records/model/custom-fields/types.ts'
@@ -11,7 +13,8 @@ import {
   recordSchema,
   updateSchema,
 } from '../../db/records/model/schemas.ts'
-import { createRecord, deleteRecord, findRecord, getRecord, updateRecord } from '../../db/records/store.ts'
+import { findRecord, getRecord } from '../../db/records/read.ts'
+import { updateRecord } from '../../db/records/update.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CsvRow } from '../csv/rows.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from '../records/custom-fields/rules.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { uniqueKey } from '../records/model/custom-fields/unique.ts'
 import type { AgxRecord } from '../records/model/schemas.ts'
 import { upsertKey } from '../records/model/upsert-keys.ts'
@@ -57,7 +57,7 @@ interface Key {
 
 /** What no other record may share: external_id, unique custom fields, and what an upsert goes by. */
 async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record: AgxRecord) => Key[]> {
-  const { definitions } = await holdRules(tx, entity)
+  const { definitions } = await lockFieldRules(tx, entity)
   const unique = Object.entries(definitions).flatMap(([name, definition]) =>
     definition.unique ? [`custom_fields.${name}`] : [],
   )

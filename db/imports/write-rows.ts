@@ -4,16 +4,16 @@ import type { AppError, Issue } from '../errors.ts'
 import { findOldestCompany } from '../incoming/dedupe.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { createMany, type Outcome, updateMany } from '../records/bulk.ts'
-import { holdRules } from '../records/custom-fields/rules.ts'
+import { createMany, createRecord } from '../records/create.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
+import { type Finder, finderBy } from '../records/find-by-key.ts'
 import { preparedCustomFields, readCustomFields } from '../records/model/custom-fields/values.ts'
 import type { EntityName } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/model/schemas.ts'
 import { upsertKey } from '../records/model/upsert-keys.ts'
-import { settle } from '../records/sets.ts'
-import { createRecord } from '../records/store.ts'
-import { type Finder, finderBy } from '../records/upsert.ts'
+import { type Outcome, settle } from '../records/sets.ts'
+import { updateMany } from '../records/update.ts'
 import type { ImportRow } from './imports.ts'
 import {
   isFilled,
@@ -157,7 +157,7 @@ async function nameAllFaults(
 ): Promise<void> {
   const refused = lines.filter((line) => !isSound(line) && !isTooWide(line.row.cells, width))
   if (refused.length === 0) return
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   // Whether an upsert would have created is not known of every line: what only a new record needs is not asked for.
   const [schema, readFields] =
     mode === 'create'

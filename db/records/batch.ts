@@ -1,25 +1,26 @@
 import { AppError, type Issue } from '../errors.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { createMany, type Upsert, updateMany, upsertMany } from './bulk.ts'
-import { holdRules } from './custom-fields/rules.ts'
+import { createMany } from './create.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { type Deleted, deleteRecord } from './delete.ts'
+import { finderBy } from './find-by-key.ts'
+import { lockRecords } from './lock.ts'
 import type { EntityName } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
 import { upsertKey } from './model/upsert-keys.ts'
 import { type Outcome, settle } from './sets.ts'
-import { deleteRecord } from './store.ts'
-import { lockRecords } from './update.ts'
-import { findByKeys } from './upsert.ts'
+import { updateMany } from './update.ts'
+import { type Upsert, upsertMany } from './upsert.ts'
 
 /** One of a batch, as the schemas parsed it. */
 export type Operation =
   | { op: 'create'; data: RecordInput }
   | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
-  | ({ op: 'upsert'; by: string } & Upsert)
+  | { op: 'upsert'; by: string; patch: RecordInput; input: Upsert['input'] }
   | { op: 'delete'; id: string; version?: number | undefined }
   /** One that could not be read; `wanted` is what it said to be. */
   | { op: 'refused'; wanted: string | null; error: AppError }
 
-type Deleted = Awaited<ReturnType<typeof deleteRecord>>
 export type Result = Outcome | { deleted: Deleted }
 
 /**
@@ -90,20 +91,22 @@ async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delet
 
 const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
 
-/** Locks all that it will touch in one order before it touches any, so that two batches never wait in a circle. */
+/** Locks all the records of a batch of several runs before the first run, in the order that lock.ts gives. */
 async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
-  // Rules before records, as everywhere.
-  await holdRules(tx, entity)
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
-    const keys = upserts.flatMap((step) => (step.by === by && upsertKey(by, step.patch)) || [])
-    const found = await settle(() => findByKeys(tx, entity, by, keys))
-    if (!('error' in found)) for (const those of found.values()) ids.push(...those)
+    const finder = await settle(() => finderBy(tx, entity, by))
+    // The run of these upserts will fail with it.
+    if ('error' in finder) continue
+    const values = upserts.flatMap((step) => (step.by === by && upsertKey(by, step.patch)) || [])
+    const found = await finder.find(values.flatMap((value) => finder.keyOf(value) ?? []))
+    for (const those of found.values()) ids.push(...those)
   }
+  await lockFieldRules(tx, entity)
   const deletes = steps.some((step) => step.op === 'delete')
-  if (ids.length > 0) await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
+  await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
 }
 
 /** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */

@@ -1,19 +1,23 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Kind } from './model/kind.ts'
+import type { RecordInput } from './model/schemas.ts'
 
-/** Money without a currency is in the organization's: fills it in, in `values`, where one is missing. */
-export async function fillCurrency(tx: Tenant, kind: Kind, values: Record<string, unknown>): Promise<void> {
-  if (lacksCurrency(kind, values)) values.currency = await organizationCurrency(tx)
-}
-
-export const lacksCurrency = (kind: Kind, values: Record<string, unknown>): boolean =>
-  values.currency == null &&
-  Object.entries(kind.fields).some(([name, { type }]) => type === 'money' && values[name] != null)
-
-export async function organizationCurrency(tx: Tenant): Promise<string> {
+/**
+ * Money without a currency is in the organization's. Reads that at most once for `all` the values.
+ * @returns a function that fills it in.
+ */
+export async function currencyFor(
+  tx: Tenant,
+  kind: Kind,
+  all: RecordInput[],
+): Promise<(values: RecordInput) => RecordInput> {
+  const money = Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'money')
+  const lacks = (values: RecordInput) => values.currency == null && money.some((name) => values[name] != null)
+  if (!all.some(lacks)) return (values) => values
   const row = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
     .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
-  return row?.currency ?? 'USD'
+  const currency = row?.currency ?? 'USD'
+  return (values) => (lacks(values) ? { ...values, currency } : values)
 }

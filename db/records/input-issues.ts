@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import type { Issue } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
 import { MAX_FIELDS } from './model/custom-fields/shape.ts'
 import type { Rules } from './model/custom-fields/types.ts'
 import { changesAmong, preparedCustomFields, readCustomFields } from './model/custom-fields/values.ts'
 import { type EntityName, referencesOf, userFields } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
+import { findRecord } from './read.ts'
 import { referenceIssues } from './references.ts'
-import { findRecord } from './store.ts'
 
 const id = z.uuid().toLowerCase()
 
@@ -32,7 +32,7 @@ export async function inputIssues(
   if (!given) return []
   const kind = entities[entity]
   const fields = asObject(given.custom_fields ?? {})
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   // That they are too many has been said.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
   const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []

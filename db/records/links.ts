@@ -10,18 +10,23 @@ export interface End {
   id: string
 }
 
+/** The links that change with reference fields. */
+export interface PrimaryChanges {
+  gone: (Pair & { cleared: boolean })[]
+  made: Pair[]
+}
+
 /**
- * Makes the links agree with the reference fields that were just written: one that is cleared unlinks. One that names
- * another record takes the link to the one before with it where the field alone made that; where it has a label or
- * properties somebody made it, and it stays as one of several.
+ * The links that reference fields of these writes make and remove. A field that is cleared removes its link. One that
+ * names another record removes the link to the former record where the field alone made it; a link with a label or
+ * properties stays.
  */
-export async function linkPrimaries(
+export function primaryChanges(
   tx: Tenant,
   kind: Kind,
   writes: Pick<Write, 'record' | 'previous'>[],
-): Promise<void> {
-  const gone: (Pair & { cleared: boolean })[] = []
-  const made: Pair[] = []
+): PrimaryChanges {
+  const changes: PrimaryChanges = { gone: [], made: [] }
   for (const { record, previous } of writes)
     for (const [name, field] of referencesOf(kind)) {
       if (previous && !(name in previous)) continue
@@ -29,9 +34,13 @@ export async function linkPrimaries(
         pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
       const old = previous?.[name]
       const next = record[name]
-      if (typeof old === 'string') gone.push({ ...pairWith(old), cleared: next === null })
-      if (typeof next === 'string') made.push(pairWith(next))
+      if (typeof old === 'string') changes.gone.push({ ...pairWith(old), cleared: next === null })
+      if (typeof next === 'string') changes.made.push(pairWith(next))
     }
+  return changes
+}
+
+export async function changePrimaries(tx: Tenant, { gone, made }: PrimaryChanges): Promise<void> {
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)
 }
@@ -39,7 +48,7 @@ export async function linkPrimaries(
 const PAIRS =
   'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean)'
 
-/** Of those that are not `cleared` the ones that say nothing. */
+/** Links that are not `cleared` are deleted only without a label and properties. */
 async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): Promise<void> {
   await tx.trx.raw(
     `delete from associations a using ${PAIRS}
@@ -49,7 +58,7 @@ async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): 
   )
 }
 
-/** Those that are there stay as they are. */
+/** Existing links stay as they are. */
 async function insertLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
   await tx.trx.raw(
     `insert into associations (organization_id, a_entity, a_id, b_entity, b_id)

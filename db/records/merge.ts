@@ -2,19 +2,21 @@ import { invalid } from '../errors.ts'
 import { insertEvents } from '../events/outbox.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique, freeUnique } from './custom-fields/unique.ts'
-import { linkPrimaries, moveLinks } from './links.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { freeUnique } from './custom-fields/unique.ts'
+import { moveLinks } from './links.ts'
+import { lockExisting, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { tooMuch } from './model/custom-fields/shape.ts'
 import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import { change, isEmpty, patched, type Write } from './model/prepare.ts'
+import { change, isEmpty, type Write } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { lockReferencesTo, moveReferences } from './primaries.ts'
-import { heldStill, reachableFrom } from './references.ts'
-import { lockRecords, type UpdateOptions, unique } from './update.ts'
+import { moveReferences } from './primaries.ts'
+import { reachableFrom } from './references.ts'
+import type { Update } from './update.ts'
 import { writeRecords } from './write.ts'
+import { writeSet } from './write-set.ts'
 
 /**
  * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
@@ -27,7 +29,7 @@ export async function mergeRecords(
   entity: EntityName,
   winnerId: string,
   loserId: string,
-  options: Pick<UpdateOptions, 'ifVersion'> = {},
+  { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
   if (winnerId === loserId)
@@ -38,13 +40,13 @@ export async function mergeRecords(
         type: 'self_reference',
       },
     ])
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   await lockReferencesTo(tx, entity, loserId, [winnerId, loserId])
   const found = await lockRecords(tx, entity, [winnerId, loserId], 'for update')
   const winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, kind, winner ? loserId : winnerId)
-  requireVersion(kind.object, winner.version, options.ifVersion)
+  requireVersion(kind.object, winner.version, ifVersion)
 
   await moveReferences(tx, entity, loserId, winnerId)
   const now = new Date().toISOString()
@@ -56,9 +58,7 @@ export async function mergeRecords(
 
   const write = await fold(tx, kind, winner, loser)
   const { record } = write
-  await unique(kind, record, () => writeRecords(tx, kind, [write]))
-  await claimUnique(tx, kind, rules, [write])
-  await linkPrimaries(tx, kind, [write])
+  await writeSet(tx, kind, rules, [{ record, write, links: [] }])
   await tx
     .trx('record_history')
     .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })
@@ -78,7 +78,7 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
   const issues = tooMuch(custom_fields)
   if (issues.length > 0) throw invalid(issues)
-  const next = { ...patched(winner, patch, undefined), custom_fields }
+  const next = { ...winner, ...patch, custom_fields }
   const changed = change(tx.actor, kind, winner, patch, next)
   if (changed) return { ...changed, action: 'merged' }
   const touched = {
@@ -121,7 +121,7 @@ async function filledReferences(
     const free =
       typeof id === 'string' &&
       id !== winner.id &&
-      (await heldStill(tx, to, [id])).has(id) &&
+      (await lockExisting(tx, to, [id])).has(id) &&
       !(await reachableFrom(tx, kind, name, id)).has(winner.id)
     filled[name] = free ? id : null
   }

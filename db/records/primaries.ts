@@ -1,31 +1,29 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
+import { lockRecords, referringFirst } from './lock.ts'
 import { mergedInto } from './merged.ts'
 import { type EntityName, referencesOf } from './model/kind.ts'
-import { entities, entityNames } from './model/kinds/index.ts'
-import { change, patched } from './model/prepare.ts'
-import { closesCircle, reachableFrom } from './references.ts'
-import { lockRecord, lockRecords, updateRecord } from './update.ts'
+import { entities } from './model/kinds/index.ts'
+import { change } from './model/prepare.ts'
+import { closesCycle, reachableFrom } from './references.ts'
 import { writeRecords } from './write.ts'
 
 /** Keeps reference fields (`company_id`: the primary link) in agreement with associations. */
 
 /**
- * Linking fills a reference field that is null, at either end. Between two of one kind it is the first's: what links
- * A to B makes B the parent of A.
+ * Linking fills a reference field that is null, at either end. Between two records of one kind only `from` has its
+ * field filled: linking A to B makes B the parent of A.
  */
 export async function fillPrimaries(tx: Tenant, from: End, to: End): Promise<void> {
   await fillReference(tx, from, to)
   if (from.entity !== to.entity) await fillReference(tx, to, from)
 }
 
-/** Fills the reference of `holder` to `other`, if it has one, where that is null. */
+/** Fills the references of `holder` to the kind of `other` where they are null. */
 export async function fillReference(tx: Tenant, holder: End, other: End): Promise<void> {
-  for (const field of primariesOf(holder, other)) {
-    const free = (await currentValue(tx, holder, field)) === null
-    if (free && !(await closesCircle(tx, entities[holder.entity], field, holder.id, other.id)))
-      await updateRecord(tx, holder.entity, holder.id, { [field]: other.id })
-  }
+  for (const field of primariesOf(holder, other))
+    if (!(await closesCycle(tx, entities[holder.entity], field, holder.id, other.id)))
+      await replaceReference(tx, holder.entity, [holder.id], { field, from: null, to: other.id })
 }
 
 /** Unlinking clears a reference field that names the other end. */
@@ -35,48 +33,7 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
     [to, from],
   ] as const)
     for (const field of primariesOf(holder, other))
-      if ((await currentValue(tx, holder, field)) === other.id)
-        await updateRecord(tx, holder.entity, holder.id, { [field]: null })
-}
-
-/** How many references lead on from a kind to others, one after another. */
-const height = (entity: EntityName): number =>
-  Math.max(
-    0,
-    ...referencesOf(entities[entity])
-      .filter(([, { to }]) => to !== entity)
-      .map(([, { to }]) => 1 + height(to)),
-  )
-
-/** Every kind before those that it refers to: so they are locked, for an update locks what it changes first. */
-export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
-
-/**
- * Locks what refers to a record that is about to be deleted, before it is locked for that: in the order of updates, so
- * that nobody waits in a circle. Those of its own kind are locked by id, as updates of several lock them, together with
- * `own`: the record, and what else of its kind will be locked with it.
- */
-export async function lockReferencesTo(
-  tx: Tenant,
-  entity: EntityName,
-  id: string,
-  own: string[] = [id],
-): Promise<void> {
-  for (const other of referringFirst) {
-    const fields = referencesOf(entities[other], entity).map(([field]) => field)
-    if (fields.length === 0) continue
-    await tx
-      .trx(other)
-      .where({ organization_id: tx.organizationId })
-      .whereNull('deleted_at')
-      .where((any) => {
-        for (const field of fields) any.orWhere(field, id)
-        if (other === entity) any.orWhereIn('id', own)
-      })
-      .orderBy('id')
-      .forNoKeyUpdate()
-      .select('id')
-  }
+      await replaceReference(tx, holder.entity, [holder.id], { field, from: other.id, to: null })
 }
 
 /**
@@ -147,7 +104,7 @@ async function replaceReference(
     const records = await lockRecords(tx, entity, ids.slice(start, start + AT_A_TIME))
     const writes = [...records.values()]
       .filter((record) => record[field] === from)
-      .flatMap((record) => change(tx.actor, kind, record, patch, patched(record, patch, undefined)) ?? [])
+      .flatMap((record) => change(tx.actor, kind, record, patch, { ...record, ...patch }) ?? [])
     await writeRecords(tx, kind, writes)
   }
 }
@@ -205,7 +162,3 @@ export async function clearedReference(
 
 const primariesOf = (holder: End, other: End): string[] =>
   referencesOf(entities[holder.entity], other.entity).map(([name]) => name)
-
-async function currentValue(tx: Tenant, { entity, id }: End, field: string): Promise<unknown> {
-  return (await lockRecord(tx, entity, id))[field]
-}

@@ -1,26 +1,32 @@
 import { membersAmong } from '../access/members.ts'
-import { type Issue, invalid } from '../errors.ts'
+import { type AppError, type Issue, invalid } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type EntityName, type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
+import { lockExisting } from './lock.ts'
+import { type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
-/** A record and, unless they are all of them, the reference fields of it to look at. */
+/** A record, and which of its fields to check; all of them by default. */
 export interface Referring {
   record: AgxRecord
   only?: string[]
 }
 
 /**
- * What the references (of `only` these fields) point to is there, and stays until the transaction ends. Throws
- * `validation_error` naming each that points to nothing, to itself or around in a circle, or to no member.
+ * Checks the references (only those of the fields `only`) of many records, and locks what they point to against
+ * deletion. @returns a `validation_error` by the id of each record with a reference to nothing, to itself, in a cycle or
+ * to a user who is not a member.
  */
-export async function checkReferences(tx: Tenant, kind: Kind, referring: Referring): Promise<void> {
-  const issues = (await referenceIssues(tx, kind, [referring])).get(referring.record.id)
-  if (issues) throw invalid(issues)
+export async function referenceErrors(
+  tx: Tenant,
+  kind: Kind,
+  all: Referring[],
+): Promise<Map<string, AppError>> {
+  const found = await referenceIssues(tx, kind, all)
+  return new Map([...found].map(([id, issues]) => [id, invalid(issues)]))
 }
 
-/** What `checkReferences` finds wrong, of many records at once, by the record's id. */
+/** The issues of those errors. */
 export async function referenceIssues(
   tx: Tenant,
   kind: Kind,
@@ -29,9 +35,9 @@ export async function referenceIssues(
   const found = await userIssues(tx, kind, all)
   const report = (id: string, issue: Issue) => found.set(id, [...(found.get(id) ?? []), issue])
   for (const [name, { to }] of referencesOf(kind)) {
-    const referring = all.filter(looksAt(name)).map(({ record }) => record)
+    const referring = all.filter(isChecked(name)).map(({ record }) => record)
     const wanted = referring.map((record) => record[name] as string)
-    const held = await heldStill(tx, to, wanted)
+    const held = await lockExisting(tx, to, wanted)
     const loc = ['body', name]
     for (const [i, record] of referring.entries()) {
       const id = wanted[i]!
@@ -47,8 +53,8 @@ export async function referenceIssues(
           msg: `there is no ${entities[to].object} with this id`,
           type: 'not_found',
         })
-      // Nothing refers to a new record yet.
-      else if (record.version > 1 && (await closesCircle(tx, kind, name, record.id, id)))
+      // Nothing refers to a new record.
+      else if (record.version > 1 && (await closesCycle(tx, kind, name, record.id, id)))
         report(record.id, {
           loc,
           msg: 'the references would go around in a circle',
@@ -61,7 +67,7 @@ export async function referenceIssues(
 
 async function userIssues(tx: Tenant, kind: Kind, all: Referring[]): Promise<Map<string, Issue[]>> {
   const given = userFields(kind).flatMap((name) =>
-    all.filter(looksAt(name)).map(({ record }) => ({ record, name, userId: record[name] as string })),
+    all.filter(isChecked(name)).map(({ record }) => ({ record, name, userId: record[name] as string })),
   )
   const members =
     given.length > 0
@@ -86,25 +92,13 @@ async function userIssues(tx: Tenant, kind: Kind, all: Referring[]): Promise<Map
   return found
 }
 
-const looksAt =
+const isChecked =
   (name: string) =>
   ({ record, only }: Referring): boolean =>
     record[name] != null && (!only || only.includes(name))
 
-/** Of these records, those that are there; nobody deletes them before this transaction ends. */
-export async function heldStill(tx: Tenant, entity: EntityName, ids: string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  // In one order, so that two who hold several wait for each other one way only.
-  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
-    `select id from ${entity} where organization_id = ? and id = any(?) and deleted_at is null
-     order by id for key share`,
-    [tx.organizationId, ids],
-  )
-  return new Set(rows.map((row) => row.id))
-}
-
-/** Whether `holder` is found on the way up from `id`, for references within one kind (a parent). */
-export const closesCircle = async (
+/** Whether a reference of `holder` to `id`, of the same kind (a parent), would close a cycle. */
+export const closesCycle = async (
   tx: Tenant,
   kind: Kind,
   field: string,
@@ -113,8 +107,8 @@ export const closesCircle = async (
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
 /**
- * What is found on the way up from `id`, itself included; nothing for references to another kind. Until the transaction
- * ends nobody else asks, so that two changes, each harmless alone, do not close a circle together.
+ * The records that `id` refers to, directly or not, and itself; none for references to another kind. Serialises its
+ * callers until their transactions end, so that two changes, each valid alone, do not close a cycle together.
  */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()

@@ -1,17 +1,17 @@
 import { notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique } from './custom-fields/unique.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { lockExisting } from './lock.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
 import { present, shownColumns } from './model/columns.ts'
 import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
-import { closesCircle, heldStill } from './references.ts'
-import { type UpdateOptions, unique } from './update.ts'
-import { writeRecords } from './write.ts'
+import { closesCycle } from './references.ts'
+import type { Update } from './update.ts'
+import { writeSet } from './write-set.ts'
 
 /** So long a deleted record can be brought back. */
 export const RESTORABLE_DAYS = 30
@@ -25,10 +25,10 @@ export async function restoreRecord(
   tx: Tenant,
   entity: EntityName,
   id: string,
-  options: Pick<UpdateOptions, 'ifVersion'> = {},
+  { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
@@ -37,7 +37,7 @@ export async function restoreRecord(
   if (await mergedInto(tx, entity, id)) throw await recordNotFound(tx, kind, id)
   if (!rows[0]) throw notFound(`deleted ${kind.object}`)
   const before = present(kind, rows[0])
-  requireVersion(kind.object, before.version, options.ifVersion)
+  requireVersion(kind.object, before.version, ifVersion)
   const moved = await movedReferences(tx, kind, before)
   const record = {
     ...before,
@@ -50,8 +50,7 @@ export async function restoreRecord(
     Object.entries(moved).map(([name, to]) => [name, { from: before[name], to }]),
   )
   const write = { action: 'restored', record, changes } as const
-  await unique(kind, record, () => writeRecords(tx, kind, [write]))
-  await claimUnique(tx, kind, rules, [write])
+  await writeSet(tx, kind, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, entity, id)
   return record
 }
@@ -73,8 +72,8 @@ async function movedReferences(
         ? ((await mergedInto(tx, to, old)) ?? old)
         : await clearedReference(tx, { entity: kind.entity, id: before.id }, name, to)
     if (now === undefined) continue
-    const held = (await heldStill(tx, to, [now])).has(now)
-    const next = held && !(await closesCircle(tx, kind, name, before.id, now)) ? now : null
+    const held = (await lockExisting(tx, to, [now])).has(now)
+    const next = held && !(await closesCycle(tx, kind, name, before.id, now)) ? now : null
     if (next !== old) moved[name] = next
   }
   return moved

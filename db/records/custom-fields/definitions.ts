@@ -10,7 +10,7 @@ import {
 import type { Definition, Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 import { clearValues, fitValues } from './fit.ts'
-import { holdRules, readDefinitions } from './rules.ts'
+import { lockFieldRules, readDefinitions } from './rules.ts'
 
 /**
  * The definitions of a kind's custom fields. A change holds the rules exclusively: all writers of the kind's custom
@@ -47,7 +47,7 @@ export async function createDefinition(
   name: string,
   input: DefinitionInput,
 ): Promise<NamedDefinition> {
-  const { definitions } = await holdRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, entity, true)
   if (Object.hasOwn(definitions, name)) throw conflict(`${name} is defined already`, { param: 'name' })
   if (Object.keys(definitions).length >= MAX_DEFINITIONS)
     throw conflict(`${entity} have ${MAX_DEFINITIONS} definitions already`, {
@@ -70,7 +70,7 @@ export async function updateDefinition(
   patch: DefinitionPatch,
   ifVersion?: readonly number[],
 ): Promise<NamedDefinition> {
-  const { definitions } = await holdRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, entity, true)
   const before = definitionOf(definitions, name)
   requireVersion('definition', before.version, ifVersion)
   const after = changedDefinition(name, before, patch)
@@ -91,7 +91,7 @@ export async function deleteDefinition(
   name: string,
   options: { ifVersion?: readonly number[] | undefined; deleteValues: boolean },
 ): Promise<{ name: string; deleted_at: string; values_deleted: number }> {
-  const { definitions } = await holdRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, entity, true)
   const before = definitionOf(definitions, name)
   requireVersion('definition', before.version, options.ifVersion)
   const { [name]: _, ...others } = definitions

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import { updateMany } from '../bulk.ts'
 import { customTypes, type Definition, readValue } from '../model/custom-fields/types.ts'
 import { uniqueKey } from '../model/custom-fields/unique.ts'
 import type { EntityName } from '../model/kind.ts'
 import { entities } from '../model/kinds/index.ts'
+import { updateMany } from '../update.ts'
 import { takeValues } from './unique.ts'
 
 /**

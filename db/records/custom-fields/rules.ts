@@ -6,7 +6,7 @@ import type { EntityName } from '../model/kind.ts'
  * Reads the rules and holds them until the transaction ends: nobody changes a definition between the check of a value
  * and its being there. One look-up by a primary key. `alone` is for who changes them.
  */
-export async function holdRules(tx: Tenant, entity: EntityName, alone = false): Promise<Rules> {
+export async function lockFieldRules(tx: Tenant, entity: EntityName, alone = false): Promise<Rules> {
   const { rows } = await tx.trx.raw<{
     rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
   }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [

@@ -6,8 +6,8 @@ import type { EntityName, Kind } from '../model/kind.ts'
 import type { Write } from '../model/prepare.ts'
 
 /**
- * Unique custom fields: a row for each value that a record which is not deleted holds, written in the record's
- * transaction, so that of two who ask at once the second waits and is refused.
+ * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. Of
+ * two concurrent writers of a value the second waits, and is refused.
  */
 
 /**
@@ -25,43 +25,29 @@ export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: 
     taken.push(...without(now, old))
   }
   await freeValues(tx, kind.entity, freed)
-  const lost = firstTwice(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
-  if (lost) throw isTaken(kind, lost)
+  const lost = firstDuplicate(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
+  if (lost) throw uniqueTaken(kind, lost)
 }
 
-/**
- * Of new records those with a unique value that another has, or one before them in `writes`, by id with what
- * `claimUnique` would say. It holds nothing: the values still have to be claimed.
- */
-export async function uniqueTaken(
-  tx: Tenant,
-  kind: Kind,
-  rules: Rules,
-  writes: Write[],
-): Promise<Map<string, AppError>> {
-  const refused = new Map<string, AppError>()
-  const wanted = writes.flatMap(({ record }) => valuesOf(rules, record.id, record.custom_fields))
-  if (wanted.length === 0) return refused
+/** The values among `wanted` that any record holds. It locks nothing. */
+export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]): Promise<UniqueValue[]> {
+  if (wanted.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `select held.name, held.value_key as key from unnest(?::text[], ?::text[]) as wanted (name, value_key)
      join custom_field_values held on held.organization_id = ? and held.entity = ?
        and held.name = wanted.name and held.value_key = wanted.value_key`,
-    [...columnsOf(wanted).slice(0, 2), tx.organizationId, kind.entity] as never,
+    [
+      ...[wanted.map(({ name }) => name), wanted.map(({ key }) => key)],
+      ...[tx.organizationId, kind.entity],
+    ] as never,
   )
-  const held = new Set(rows.map(together))
-  for (const { record } of writes) {
-    const values = valuesOf(rules, record.id, record.custom_fields)
-    const lost = values.find((value) => held.has(together(value)))
-    if (lost) refused.set(record.id, isTaken(kind, lost))
-    else for (const value of values) held.add(together(value))
-  }
-  return refused
+  return rows
 }
 
-const isTaken = (kind: Kind, { name }: UniqueValue) =>
+export const uniqueTaken = (kind: Kind, { name }: UniqueValue): AppError =>
   conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
-/** Frees all that a record holds: it is deleted. */
+/** Frees all that a record holds, since it is deleted. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
   await tx
     .trx('custom_field_values')
@@ -74,7 +60,7 @@ export interface HeldValue extends UniqueValue {
   recordId: string
 }
 
-/** @returns those that are now their record's; the others are another's. `values` has none twice. */
+/** `values`: without duplicates. @returns those that their records hold now; other records hold the rest. */
 export async function takeValues(
   tx: Tenant,
   entity: EntityName,
@@ -85,7 +71,6 @@ export async function takeValues(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
      select ?, ?, name, value_key, record_id
      from unnest(?::text[], ?::text[], ?::uuid[]) as wanted (name, value_key, record_id)
-     -- In one order, so that two who take several wait for each other one way only.
      order by name, value_key
      on conflict (organization_id, entity, name, value_key)
        do update set record_id = excluded.record_id where held.record_id = excluded.record_id
@@ -112,16 +97,16 @@ const columnsOf = (values: HeldValue[]) => [
   values.map(({ recordId }) => recordId),
 ]
 
-const together = ({ name, key }: UniqueValue) => `${name} ${key}`
+const identity = ({ name, key }: UniqueValue) => `${name} ${key}`
 
 function without(values: HeldValue[], others: UniqueValue[]): HeldValue[] {
-  const known = new Set(others.map(together))
-  return values.filter((value) => !known.has(together(value)))
+  const known = new Set(others.map(identity))
+  return values.filter((value) => !known.has(identity(value)))
 }
 
-function firstTwice(values: HeldValue[]): HeldValue | undefined {
+function firstDuplicate(values: HeldValue[]): HeldValue | undefined {
   const seen = new Set<string>()
-  return values.find((value) => seen.size === seen.add(together(value)).size)
+  return values.find((value) => seen.size === seen.add(identity(value)).size)
 }
 
 const valuesOf = (rules: Rules, recordId: string, fields: unknown): HeldValue[] =>

@@ -47,13 +47,33 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
   return { action: 'created', record, changes }
 }
 
+/** What of a patch is added to the values that a record has, in place of replacing them. */
+export interface Adding {
+  /** Address parts that the patch does not name stay. */
+  addressParts?: true
+  tags?: true
+}
+
 /**
- * The record's values with what `updateSchema` parsed put over them: null clears, custom fields merge key by key.
- * `rules`: undefined where the patch has no custom fields. Throws `validation_error`.
+ * The record's values with a patch over them: null clears, custom fields are merged key by key. `rules`: needed where
+ * the patch has custom fields. Throws `validation_error`.
  */
-export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | undefined): RecordInput {
+export function patched(
+  kind: Kind,
+  before: AgxRecord,
+  patch: RecordInput,
+  rules: Rules | undefined,
+  adding: Adding = {},
+): RecordInput {
   const next: RecordInput = { ...before, ...patch }
-  if (rules) next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
+  if (rules && patch.custom_fields !== undefined)
+    next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
+  if (adding.tags && patch.tags)
+    next.tags = [...new Set([...(before.tags as string[]), ...(patch.tags as string[])])]
+  if (adding.addressParts)
+    for (const [name, { type }] of Object.entries(kind.fields))
+      if (type === 'address' && patch[name])
+        next[name] = { ...(before[name] as object | null), ...(patch[name] as object) }
   return next
 }
 
@@ -61,7 +81,7 @@ export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | un
 export type Change = Write & { previous: Record<string, unknown> }
 
 /**
- * `given`: what `updateSchema` parsed; `merged`: what `patched` made of `before` with it, with the currency filled in.
+ * `given`: the patch; `merged`: what `patched` made of it, with the currency filled in.
  * @returns undefined where nothing changes. Throws `validation_error` where a field that must be there would go.
  */
 export function change(

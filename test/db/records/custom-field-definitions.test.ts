@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { AppError } from '../../../db/errors.ts'
-import { createMany, updateMany } from '../../../db/records/bulk.ts'
+import { createMany, createRecord } from '../../../db/records/create.ts'
 import {
   createDefinition,
   deleteDefinition,
@@ -15,7 +15,7 @@ import {
   readValue,
 } from '../../../db/records/model/custom-fields/types.ts'
 import { createSchema, type RecordInput } from '../../../db/records/model/schemas.ts'
-import { createRecord } from '../../../db/records/store.ts'
+import { updateMany } from '../../../db/records/update.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
