@@ -29,12 +29,14 @@ export async function createRecord(
 export const createMany = (tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> =>
   inSets(tx, inputs, (tx, set) => createSet(tx, entity, set))
 
-async function createSet(
+/** Throws as `writeSet` does. */
+export async function createSet(
   tx: Tenant,
   entity: EntityName,
   inputs: RecordInput[],
   sole = false,
 ): Promise<Outcome[]> {
+  if (inputs.length === 0) return []
   const kind = entities[entity]
   const given = inputs.map(splitLinks)
   const allFields = given.map(({ fields }) => fields)

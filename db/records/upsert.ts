@@ -1,6 +1,6 @@
 import { AppError, conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { createMany } from './create.ts'
+import { createMany, createRecord } from './create.ts'
 import { type Finder, finderBy } from './find-by-key.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
@@ -39,6 +39,8 @@ export async function upsertRecord(
   patch: RecordInput = input,
   options: UpsertOptions = {},
 ): Promise<{ record: AgxRecord; created: boolean }> {
+  if (upsertKey(by, input) === undefined)
+    return { record: await createRecord(tx, entity, input), created: true }
   const finder = await finderBy(tx, entity, by)
   const item = { input, patch, key: keyIn(finder, input) }
   const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
@@ -108,26 +110,20 @@ async function upsertSet(
     else creates.push({ place, input: given })
   }
   const overtaken: number[] = []
-  const settle = (writes: { place: number }[], written: Outcome[], overtakenBy: AppError['type']) => {
+  const settle = (writes: { place: number }[], written: Outcome[], sign: AppError['type']) => {
     for (const [i, outcome] of written.entries()) {
       const { place } = writes[i]!
       outcomes[place] = outcome
-      if ('error' in outcome && outcome.error.type === overtakenBy) overtaken.push(place)
+      const mayRepeat = items[place]!.key !== undefined && looks > 1
+      if (mayRepeat && 'error' in outcome && outcome.error.type === sign) overtaken.push(place)
     }
   }
-  // A client that looked by another field, or not at all, took a unique value: the record may exist now.
-  settle(
-    creates,
-    await createMany(
-      tx,
-      entity,
-      creates.map(({ input }) => input),
-    ),
-    'conflict',
-  )
-  // The record was deleted since it was found.
+  const inputs = creates.map(({ input }) => input)
+  // Another client, who looked by another field or not at all, may have created the record: it took a unique value.
+  settle(creates, await createMany(tx, entity, inputs), 'conflict')
+  // The record may have been deleted.
   settle(updates, await update(tx, entity, updates), 'not_found')
-  if (overtaken.length === 0 || looks === 1) return outcomes
+  if (overtaken.length === 0) return outcomes
   const rest = overtaken.map((place) => items[place]!)
   const again = await upsertSet(tx, finder, rest, options, update, looks - 1)
   for (const [i, outcome] of again.entries()) outcomes[overtaken[i]!] = outcome
