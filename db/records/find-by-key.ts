@@ -4,7 +4,8 @@ import { lockFieldRules } from './custom-fields/rules.ts'
 import { readValue } from './model/custom-fields/types.ts'
 import { uniqueKey } from './model/custom-fields/unique.ts'
 import type { EntityName } from './model/kind.ts'
-import { customKey, upsertKeys } from './model/upsert-keys.ts'
+import type { RecordInput } from './model/schemas.ts'
+import { customKey, upsertKey, upsertKeys } from './model/upsert-keys.ts'
 
 /** Finds records of one kind by one field, to create those that do not exist. */
 export interface Finder {
@@ -65,6 +66,24 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
         bindings: [tx.organizationId, entity, name],
       }),
   }
+}
+
+/** The ids of the records that have the value of `by` in `fields`; none where that has none. As of `Finder.find`. */
+export async function findByKey(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  fields: RecordInput,
+): Promise<string[]> {
+  const finder = await finderBy(tx, entity, by)
+  const key = keyIn(finder, fields)
+  return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
+}
+
+/** The key that a record with these fields has. */
+export function keyIn(finder: Finder, fields: RecordInput): string | undefined {
+  const value = upsertKey(finder.by, fields)
+  return value === undefined ? undefined : finder.keyOf(value)
 }
 
 /** So many of the records with one key are found. */

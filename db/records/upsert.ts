@@ -1,7 +1,7 @@
 import { AppError, conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { createMany, createRecord } from './create.ts'
-import { type Finder, finderBy } from './find-by-key.ts'
+import { type Finder, finderBy, keyIn } from './find-by-key.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
@@ -78,11 +78,6 @@ export const upsertKeyed = (
     ({ key }) => (key === undefined ? [] : [key]),
     (wave) => upsertSet(tx, finder, wave, options, updateMany),
   )
-
-function keyIn(finder: Finder, fields: RecordInput): string | undefined {
-  const value = upsertKey(finder.by, fields)
-  return value === undefined ? undefined : finder.keyOf(value)
-}
 
 /** So often an upsert looks for its record before it fails with what came in between. */
 const LOOKS = 3
