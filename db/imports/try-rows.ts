@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { CsvRow } from '../csv/rows.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import { uniqueKey } from '../records/model/custom-fields/unique.ts'
 import type { AgxRecord } from '../records/model/schemas.ts'
+import { uniqueKey, uniqueKeys } from '../records/model/unique.ts'
 import { upsertKey } from '../records/model/upsert-keys.ts'
 import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
@@ -57,18 +57,16 @@ interface Key {
 
 /** What no other record may share: external_id, unique custom fields, and what an upsert goes by. */
 async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record: AgxRecord) => Key[]> {
-  const { definitions } = await lockFieldRules(tx, entity)
-  const unique = Object.entries(definitions).flatMap(([name, definition]) =>
-    definition.unique ? [`custom_fields.${name}`] : [],
-  )
-  const names = [...new Set(['external_id', ...unique, ...(upsert_by ? [upsert_by] : [])])]
-  return (record) =>
-    names.flatMap((name) => {
-      const value = upsertKey(name, record)
-      if (value === undefined) return []
-      const text = name === 'external_id' ? value : uniqueKey(value)
-      return [{ name, hash: createHash('sha256').update(`${name}\0${text}`).digest('hex') }]
-    })
+  const rules = await lockFieldRules(tx, entity)
+  return (record) => {
+    const keys = new Map(uniqueKeys(rules, record))
+    const value = upsert_by === null ? undefined : upsertKey(upsert_by, record)
+    if (value !== undefined && !keys.has(upsert_by!)) keys.set(upsert_by!, uniqueKey(value))
+    return [...keys].map(([name, key]) => ({
+      name,
+      hash: createHash('sha256').update(`${name}\0${key}`).digest('hex'),
+    }))
+  }
 }
 
 /** Which record of a row before has a key. */

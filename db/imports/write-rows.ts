@@ -5,7 +5,7 @@ import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import { type Finder, finderBy, keyIn } from '../records/find-by-key.ts'
+import { type Finder, finderBy } from '../records/find-by-key.ts'
 import { preparedCustomFields, readCustomFields } from '../records/model/custom-fields/values.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../records/model/schemas.ts'
 import { upsertKeyed } from '../records/upsert.ts'
@@ -133,7 +133,7 @@ async function nameAllFaults(tx: Tenant, job: Job, lines: Line[]): Promise<void>
 function readKeys({ columns, upsert_by }: Job, finder: Finder, lines: Line[]): void {
   for (const line of lines.filter(isSound)) {
     // A row that is refused for something else is refused later.
-    line.key = keyIn(finder, line.patch instanceof AppError ? line.read.fields : line.patch)
+    line.key = finder.keyOf(line.patch instanceof AppError ? line.read.fields : line.patch)
     const msg = 'is empty, or nothing to find a record by'
     if (line.key === undefined) line.issues = rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
   }

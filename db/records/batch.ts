@@ -3,7 +3,7 @@ import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { createMany } from './create.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { type Deleted, deleteRecord } from './delete.ts'
-import { finderBy, keyIn } from './find-by-key.ts'
+import { finderBy } from './find-by-key.ts'
 import { lockRecords } from './lock.ts'
 import type { EntityName } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
@@ -99,7 +99,7 @@ async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Prom
     const finder = await settle(() => finderBy(tx, entity, by))
     // The run of these upserts will fail with it.
     if ('error' in finder) continue
-    const keys = upserts.flatMap((step) => (step.by === by && keyIn(finder, step.patch)) || [])
+    const keys = upserts.flatMap((step) => (step.by === by && finder.keyOf(step.patch)) || [])
     const found = await finder.find(keys)
     for (const those of found.values()) ids.push(...those)
   }

@@ -14,7 +14,7 @@ export async function companiesNamed(
   inputs: RecordInput[],
 ): Promise<({ id: string } | Failed)[]> {
   const finder = await finderBy(tx, 'companies', 'name')
-  const keyOf = ({ name }: RecordInput) => finder.keyOf(String(name))!
+  const keyOf = (input: RecordInput) => finder.keyOf(input)!
   const byKey = new Map(inputs.map((input) => [keyOf(input), input]))
   const companies = new Map<string, { id: string } | Failed>()
   for (const [key, ids] of await finder.find([...byKey.keys()])) companies.set(key, { id: ids[0]! })

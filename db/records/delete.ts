@@ -4,7 +4,7 @@ import { freeUnique } from './custom-fields/unique.ts'
 import { lockRecord, lockReferencesTo } from './lock.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
+import { nextVersion } from './model/prepare.ts'
 import { clearReferencesTo } from './primaries.ts'
 import type { Update } from './update.ts'
 import { writeRecords } from './write.ts'
@@ -30,12 +30,8 @@ export async function deleteRecord(
   await lockReferencesTo(tx, entity, id)
   const before = await lockRecord(tx, entity, id, 'for update')
   requireVersion(kind.object, before.version, ifVersion)
-  const at = new Date().toISOString()
   await clearReferencesTo(tx, entity, id)
-  const record = { ...before, version: before.version + 1, updated_at: at, updated_by: tx.actor } as AgxRecord
-  await Promise.all([
-    writeRecords(tx, kind, [{ action: 'deleted', record, changes: {} }]),
-    freeUnique(tx, id),
-  ])
-  return { id, object: kind.object, deleted: true, deleted_at: at }
+  const write = nextVersion('deleted', tx.actor, before)
+  await Promise.all([writeRecords(tx, kind, [write]), freeUnique(tx, id)])
+  return { id, object: kind.object, deleted: true, deleted_at: String(write.record.updated_at) }
 }

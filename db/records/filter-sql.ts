@@ -104,7 +104,8 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
   if (custom !== undefined)
     return { ...CUSTOM_COLUMNS[customType](custom), isTime: customType === 'datetime' }
   const fieldType = typeOf(kind, field)!.type as FieldType
-  const type = SQL_TYPES[fieldType]
+  // The other types are ids.
+  const type = fieldTypes[fieldType].isText ? 'text' : (TYPES[fieldType] ?? 'uuid')
   const isTime = fieldType === 'datetime'
   const isLowered =
     field === 'external_id' || field === 'email' || (kind.entity === 'companies' && field === 'name')
@@ -113,23 +114,12 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
   return { sql: type === 'text' && fieldType !== 'domain' ? `lower(${field})` : field, type, isTime }
 }
 
-const SQL_TYPES: Record<FieldType, string> = {
-  text: 'text',
-  email: 'text',
-  phone: 'text',
-  url: 'text',
-  domain: 'text',
-  currency: 'text',
-  timezone: 'text',
-  enum: 'text',
+const TYPES: Partial<Record<FieldType, string>> = {
   integer: 'integer',
   money: 'numeric',
   boolean: 'boolean',
   date: 'date',
   datetime: 'timestamptz',
-  id: 'uuid',
-  reference: 'uuid',
-  user: 'uuid',
   address: 'jsonb',
 }
 

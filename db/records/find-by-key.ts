@@ -2,17 +2,17 @@ import { invalid } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { readValue } from './model/custom-fields/types.ts'
-import { uniqueKey } from './model/custom-fields/unique.ts'
 import type { EntityName } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
+import { uniqueKey } from './model/unique.ts'
 import { customKey, upsertKey, upsertKeys } from './model/upsert-keys.ts'
 
 /** Finds records of one kind by one field, to create those that do not exist. */
 export interface Finder {
   entity: EntityName
   by: string
-  /** The form in which a value is compared; undefined for a value that the field cannot have. */
-  keyOf(value: string): string | undefined
+  /** The value of the field in a record, in the form in which it is compared; undefined without a valid one. */
+  keyOf(fields: RecordInput): string | undefined
   /**
    * The ids of the records with these keys, by key, oldest first. Serialises transactions that look for the same key
    * until they end, so that "create if there is none" creates one record, however many ask at once.
@@ -30,7 +30,10 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
   const isLowered = by === 'email' || by === 'name'
   return {
     ...{ entity, by },
-    keyOf: (value) => (isLowered ? value.toLowerCase() : value),
+    keyOf(fields) {
+      const value = upsertKey(by, fields)
+      return isLowered ? value?.toLowerCase() : value
+    },
     find: (keys) =>
       findLocked(tx, entity, by, keys, {
         sql: `select id, created_at from ${entity}
@@ -55,9 +58,10 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
     ])
   return {
     ...{ entity, by },
-    keyOf(value) {
-      const reading = readValue(definition, value)
-      return 'value' in reading ? uniqueKey(reading.value) : undefined
+    keyOf(fields) {
+      const value = upsertKey(by, fields)
+      const reading = value === undefined ? undefined : readValue(definition, value)
+      return reading && 'value' in reading ? uniqueKey(reading.value) : undefined
     },
     find: (keys) =>
       findLocked(tx, entity, by, keys, {
@@ -76,14 +80,8 @@ export async function findByKey(
   fields: RecordInput,
 ): Promise<string[]> {
   const finder = await finderBy(tx, entity, by)
-  const key = keyIn(finder, fields)
+  const key = finder.keyOf(fields)
   return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
-}
-
-/** The key that a record with these fields has. */
-export function keyIn(finder: Finder, fields: RecordInput): string | undefined {
-  const value = upsertKey(finder.by, fields)
-  return value === undefined ? undefined : finder.keyOf(value)
 }
 
 /** So many of the records with one key are found. */

@@ -1,17 +1,12 @@
 import { type Issue, invalid } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type End, upsertLink } from './links.ts'
+import type { End, GivenLink } from './links.ts'
 import { type LockedEnds, lockEnds } from './lock.ts'
 import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { RecordInput } from './model/schemas.ts'
-import { fillReference } from './primaries.ts'
 
 /** The `associations` of a create or an upsert: links that are made in the same change. */
-
-export interface GivenLink extends End {
-  label?: string | null
-}
 
 /** Takes the associations out of an input. */
 export function splitLinks({ associations, ...fields }: RecordInput): {
@@ -62,12 +57,4 @@ export function filledBy(
   for (const { entity, id } of links)
     for (const [name] of referencesOf(kind, entity)) if (values[name] == null) filled[name] ??= id
   return filled
-}
-
-/** Makes the links, and fills the references at their other ends. An existing link keeps its properties. */
-export async function makeLinks(tx: Tenant, from: End, links: GivenLink[]): Promise<void> {
-  for (const { label, ...to } of links) {
-    await upsertLink(tx, from, to, label == null ? {} : { label }, ['label'])
-    if (to.entity !== from.entity) await fillReference(tx, to, from)
-  }
 }

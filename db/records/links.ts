@@ -10,43 +10,58 @@ export interface End {
   id: string
 }
 
-/** The links that change with reference fields. */
-export interface PrimaryChanges {
+/** A link that a create or an upsert asks for. */
+export interface GivenLink extends End {
+  label?: string | null
+}
+
+/** A record with the links that its input asks for, and what of it is written. */
+export interface Linked {
+  record: { id: string }
+  write: Pick<Write, 'record' | 'previous'> | undefined
+  links: GivenLink[]
+}
+
+export interface LinkChanges {
   gone: (Pair & { cleared: boolean })[]
-  made: Pair[]
+  made: (Pair & { label: string | null })[]
 }
 
 /**
- * The links that reference fields of these writes make and remove. A field that is cleared removes its link. One that
- * names another record removes the link to the former record where the field alone made it; a link with a label or
- * properties stays.
+ * The links that records of a kind are given, and those that their reference fields make and remove. A field that is
+ * cleared removes its link. One that names another record removes the link to the former record where the field alone
+ * made it; a link with a label or properties stays.
  */
-export function primaryChanges(
-  tx: Tenant,
-  kind: Kind,
-  writes: Pick<Write, 'record' | 'previous'>[],
-): PrimaryChanges {
-  const changes: PrimaryChanges = { gone: [], made: [] }
-  for (const { record, previous } of writes)
-    for (const [name, field] of referencesOf(kind)) {
-      if (previous && !(name in previous)) continue
-      const pairWith = (id: string) =>
-        pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
-      const old = previous?.[name]
-      const next = record[name]
-      if (typeof old === 'string') changes.gone.push({ ...pairWith(old), cleared: next === null })
-      if (typeof next === 'string') changes.made.push(pairWith(next))
+export function linkChanges(tx: Tenant, kind: Kind, all: Linked[]): LinkChanges {
+  const gone: LinkChanges['gone'] = []
+  const made = new Map<string, LinkChanges['made'][number]>()
+  for (const { record, write, links } of all) {
+    const pairWith = (to: End) => pairOf(tx, { entity: kind.entity, id: record.id }, to)
+    const make = (to: End, label: string | null) => {
+      const pair = pairWith(to)
+      const key = `${pair.a_id} ${pair.b_id}`
+      made.set(key, { ...pair, label: label ?? made.get(key)?.label ?? null })
     }
-  return changes
+    for (const [name, { to }] of write ? referencesOf(kind) : []) {
+      const { record, previous } = write!
+      if (previous && !(name in previous)) continue
+      const [old, next] = [previous?.[name], record[name]]
+      if (typeof old === 'string') gone.push({ ...pairWith({ entity: to, id: old }), cleared: next === null })
+      if (typeof next === 'string') make({ entity: to, id: next }, null)
+    }
+    for (const { label = null, ...to } of links) make(to, label)
+  }
+  return { gone, made: [...made.values()] }
 }
 
-export async function changePrimaries(tx: Tenant, { gone, made }: PrimaryChanges): Promise<void> {
+/** An existing link stays as it is, but for a label that is given. */
+export async function changeLinks(tx: Tenant, { gone, made }: LinkChanges): Promise<void> {
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)
 }
 
 const PAIRS =
-  'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean)'
+  'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean, label text)'
 
 /** Links that are not `cleared` are deleted only without a label and properties. */
 async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): Promise<void> {
@@ -58,11 +73,12 @@ async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): 
   )
 }
 
-/** Existing links stay as they are. */
-async function insertLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
+async function insertLinks(tx: Tenant, pairs: LinkChanges['made']): Promise<void> {
   await tx.trx.raw(
-    `insert into associations (organization_id, a_entity, a_id, b_entity, b_id)
-     select ?, a_entity, a_id, b_entity, b_id from ${PAIRS} order by a_id, b_entity, b_id on conflict do nothing`,
+    `insert into associations (organization_id, a_entity, a_id, b_entity, b_id, label)
+     select ?, a_entity, a_id, b_entity, b_id, label from ${PAIRS} order by a_id, b_entity, b_id
+     on conflict (organization_id, a_id, b_entity, b_id)
+       do update set label = excluded.label where excluded.label is not null`,
     [tx.organizationId, JSON.stringify(pairs)],
   )
 }
@@ -106,16 +122,14 @@ export interface LinkContent {
   created_at: string
 }
 
-/** Makes the link, or replaces what it says, all of it or only the columns `replaced`, where something is given. */
+/** Makes the link. Of an existing one `given` replaces label and properties, unless it is empty. */
 export async function upsertLink(
   tx: Tenant,
   from: End,
   to: End,
   given: Record<string, unknown>,
-  replaced: ('label' | 'properties')[] = ['label', 'properties'],
 ): Promise<LinkContent> {
   const { label, ...properties } = given
-  const replaces = Object.keys(given).length > 0
   const [row] = await tx
     .trx('associations')
     .insert({
@@ -124,8 +138,8 @@ export async function upsertLink(
       properties: JSON.stringify(properties),
     })
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
-    // Without properties the row is only touched, so that it comes back.
-    .merge(replaces ? replaced : ['a_id'])
+    // A row that stays the same is only returned where something of it is set.
+    .merge(Object.keys(given).length > 0 ? ['label', 'properties'] : ['a_id'])
     .returning<LinkRow[]>(['label', 'properties', 'created_at'])
   return present(row!)
 }

@@ -10,7 +10,7 @@ import { pointTo, recordNotFound } from './merged.ts'
 import { tooMuch } from './model/custom-fields/shape.ts'
 import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import { change, isEmpty, type Write } from './model/prepare.ts'
+import { change, isEmpty, nextVersion, type Write } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { moveReferences } from './primaries.ts'
 import { reachableFrom } from './references.ts'
@@ -49,9 +49,7 @@ export async function mergeRecords(
   requireVersion(kind.object, winner.version, ifVersion)
 
   await moveReferences(tx, entity, loserId, winnerId)
-  const now = new Date().toISOString()
-  const gone = { ...loser, version: loser.version + 1, updated_at: now, updated_by: tx.actor }
-  await writeRecords(tx, kind, [{ action: 'deleted', record: gone, changes: {} }])
+  await writeRecords(tx, kind, [nextVersion('deleted', tx.actor, loser)])
   await freeUnique(tx, loserId)
   await pointTo(tx, kind, loserId, winnerId)
   await moveLinks(tx, { entity, id: loserId }, { entity, id: winnerId })
@@ -80,14 +78,11 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
   if (issues.length > 0) throw invalid(issues)
   const next = { ...winner, ...patch, custom_fields }
   const changed = change(tx.actor, kind, winner, patch, next)
-  if (changed) return { ...changed, action: 'merged' }
-  const touched = {
-    ...winner,
-    version: winner.version + 1,
-    updated_at: new Date().toISOString(),
-    updated_by: tx.actor,
+  return {
+    ...(changed ?? nextVersion('merged', tx.actor, winner)),
+    action: 'merged',
+    previous: changed?.previous ?? {},
   }
-  return { action: 'merged', record: touched, changes: {}, previous: {} }
 }
 
 function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordInput {

@@ -32,70 +32,58 @@ export async function referenceIssues(
   kind: Kind,
   all: Referring[],
 ): Promise<Map<string, Issue[]>> {
-  const found = await userIssues(tx, kind, all)
-  const report = (id: string, issue: Issue) => found.set(id, [...(found.get(id) ?? []), issue])
+  const found = new Map<string, Issue[]>()
+  const report = ({ record, name }: Given, issue: Omit<Issue, 'loc'>) =>
+    found.set(record.id, [...(found.get(record.id) ?? []), { loc: ['body', name], ...issue }])
+  const users = userFields(kind).flatMap((name) => givenIn(all, name))
+  const members =
+    users.length > 0
+      ? await membersAmong(
+          tx,
+          users.map(({ id }) => id),
+        )
+      : new Set()
+  for (const user of users.filter(({ id }) => !members.has(id)))
+    report(user, {
+      msg: 'there is no user with this id in the organization',
+      type: 'not_found',
+      input: user.id,
+      hint: 'GET /v1/users lists them',
+    })
   for (const [name, { to }] of referencesOf(kind)) {
-    const referring = all.filter(isChecked(name)).map(({ record }) => record)
-    const wanted = referring.map((record) => record[name] as string)
-    const held = await lockExisting(tx, to, wanted)
-    const loc = ['body', name]
-    for (const [i, record] of referring.entries()) {
-      const id = wanted[i]!
+    const given = givenIn(all, name)
+    const existing = await lockExisting(
+      tx,
+      to,
+      given.map(({ id }) => id),
+    )
+    for (const one of given) {
+      const { record, id } = one
       if (id === record.id)
-        report(id, {
-          loc,
-          msg: `${withArticle(kind.object)} cannot refer to itself`,
-          type: 'self_reference',
-        })
-      else if (!held.has(id))
-        report(record.id, {
-          loc,
-          msg: `there is no ${entities[to].object} with this id`,
-          type: 'not_found',
-        })
+        report(one, { msg: `${withArticle(kind.object)} cannot refer to itself`, type: 'self_reference' })
+      else if (!existing.has(id))
+        report(one, { msg: `there is no ${entities[to].object} with this id`, type: 'not_found' })
       // Nothing refers to a new record.
       else if (record.version > 1 && (await closesCycle(tx, kind, name, record.id, id)))
-        report(record.id, {
-          loc,
-          msg: 'the references would go around in a circle',
-          type: 'circular_reference',
-        })
+        report(one, { msg: 'the references would go around in a circle', type: 'circular_reference' })
     }
   }
   return found
 }
 
-async function userIssues(tx: Tenant, kind: Kind, all: Referring[]): Promise<Map<string, Issue[]>> {
-  const given = userFields(kind).flatMap((name) =>
-    all.filter(isChecked(name)).map(({ record }) => ({ record, name, userId: record[name] as string })),
-  )
-  const members =
-    given.length > 0
-      ? await membersAmong(
-          tx,
-          given.map(({ userId }) => userId),
-        )
-      : new Set()
-  const found = new Map<string, Issue[]>()
-  for (const { record, name, userId } of given)
-    if (!members.has(userId))
-      found.set(record.id, [
-        ...(found.get(record.id) ?? []),
-        {
-          loc: ['body', name],
-          msg: 'there is no user with this id in the organization',
-          type: 'not_found',
-          input: userId,
-          hint: 'GET /v1/users lists them',
-        },
-      ])
-  return found
+interface Given {
+  record: AgxRecord
+  name: string
+  id: string
 }
 
-const isChecked =
-  (name: string) =>
-  ({ record, only }: Referring): boolean =>
+/** The ids that one field of the records holds, where it is checked. */
+const givenIn = (all: Referring[], name: string): Given[] =>
+  all.flatMap(({ record, only }) =>
     record[name] != null && (!only || only.includes(name))
+      ? [{ record, name, id: record[name] as string }]
+      : [],
+  )
 
 /** Whether a reference of `holder` to `id`, of the same kind (a parent), would close a cycle. */
 export const closesCycle = async (

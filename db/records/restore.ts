@@ -7,6 +7,7 @@ import { mergedInto, recordNotFound } from './merged.ts'
 import { present, shownColumns } from './model/columns.ts'
 import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
+import { nextVersion } from './model/prepare.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
 import { closesCycle } from './references.ts'
@@ -39,17 +40,8 @@ export async function restoreRecord(
   const before = present(kind, rows[0])
   requireVersion(kind.object, before.version, ifVersion)
   const moved = await movedReferences(tx, kind, before)
-  const record = {
-    ...before,
-    ...moved,
-    version: before.version + 1,
-    updated_at: new Date().toISOString(),
-    updated_by: tx.actor,
-  } as AgxRecord
-  const changes = Object.fromEntries(
-    Object.entries(moved).map(([name, to]) => [name, { from: before[name], to }]),
-  )
-  const write = { action: 'restored', record, changes } as const
+  const write = nextVersion('restored', tx.actor, before, moved)
+  const { record } = write
   await writeSet(tx, kind, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, entity, id)
   return record

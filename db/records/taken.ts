@@ -2,9 +2,10 @@ import type { AppError } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { heldUnique, uniqueTaken } from './custom-fields/unique.ts'
 import type { Rules } from './model/custom-fields/types.ts'
-import { uniqueValues } from './model/custom-fields/unique.ts'
 import type { Kind } from './model/kind.ts'
 import type { AgxRecord } from './model/schemas.ts'
+import { uniqueKeys, uniqueValues } from './model/unique.ts'
+import { customKey } from './model/upsert-keys.ts'
 import { externalIdTaken } from './write-set.ts'
 
 /**
@@ -20,20 +21,24 @@ export async function takenAmong(
 ): Promise<Map<string, AppError>> {
   const refused = new Map<string, AppError>()
   if (records.length < 2) return refused
-  const valuesOf = (record: AgxRecord) => uniqueValues(rules, record.custom_fields)
   const [externalIds, unique] = await Promise.all([
     heldExternalIds(tx, kind, records),
-    heldUnique(tx, kind, records.flatMap(valuesOf)),
+    heldUnique(
+      tx,
+      kind,
+      records.flatMap(({ custom_fields }) => uniqueValues(rules, custom_fields)),
+    ),
   ])
-  const ofField = ({ name, key }: { name: string; key: string }) => `custom_fields.${name} ${key}`
-  const taken = new Set([...externalIds.map((id) => `external_id ${id}`), ...unique.map(ofField)])
+  const taken = new Set([
+    ...externalIds.map((id) => `external_id ${id}`),
+    ...unique.map(({ name, key }) => `custom_fields.${name} ${key}`),
+  ])
   for (const record of records) {
-    const values = valuesOf(record)
-    const lost = values.find((value) => taken.has(ofField(value)))
-    const externalId = record.external_id === null ? [] : [`external_id ${record.external_id}`]
-    if (externalId.some((one) => taken.has(one))) refused.set(record.id, externalIdTaken(kind, record))
-    else if (lost) refused.set(record.id, uniqueTaken(kind, lost))
-    else for (const one of [...externalId, ...values.map(ofField)]) taken.add(one)
+    const keys = uniqueKeys(rules, record)
+    const [field] = keys.find((key) => taken.has(key.join(' '))) ?? []
+    if (field === undefined) for (const key of keys) taken.add(key.join(' '))
+    else if (field === 'external_id') refused.set(record.id, externalIdTaken(kind, record))
+    else refused.set(record.id, uniqueTaken(kind, customKey(field)!))
   }
   return refused
 }

@@ -1,12 +1,12 @@
 import { AppError, conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { createMany, createRecord } from './create.ts'
-import { type Finder, finderBy, keyIn } from './find-by-key.ts'
+import { type Finder, finderBy } from './find-by-key.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
 import { upsertKey } from './model/upsert-keys.ts'
-import { inWaves, type Outcome } from './sets.ts'
+import { type Failed, inWaves, type Outcome } from './sets.ts'
 import { type Update, updateMany, updateSet } from './update.ts'
 
 /** The change of a record that exists, and the input to create it. An error matters only where it is needed. */
@@ -42,7 +42,7 @@ export async function upsertRecord(
   if (upsertKey(by, input) === undefined)
     return { record: await createRecord(tx, entity, input), created: true }
   const finder = await finderBy(tx, entity, by)
-  const item = { input, patch, key: keyIn(finder, input) }
+  const item = { input, patch, key: finder.keyOf(input) }
   const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
   if ('error' in outcome!) throw outcome.error
   return outcome!
@@ -62,7 +62,7 @@ export async function upsertMany(
   return upsertKeyed(
     tx,
     finder,
-    upserts.map((upsert) => ({ ...upsert, key: keyIn(finder, upsert.patch) })),
+    upserts.map((upsert) => ({ ...upsert, key: finder.keyOf(upsert.patch) })),
   )
 }
 
@@ -91,33 +91,21 @@ async function upsertSet(
   update: typeof updateMany,
   looks = LOOKS,
 ): Promise<Outcome[]> {
-  const { entity, by } = finder
+  const { entity } = finder
   const found = await finder.find(items.flatMap(({ key }) => key ?? []))
-  const outcomes: Outcome[] = new Array(items.length)
-  const creates: { place: number; input: RecordInput }[] = []
-  const updates: ({ place: number } & Update)[] = []
-  for (const [place, { key, patch, input }] of items.entries()) {
-    const ids = (key !== undefined && found.get(key)) || []
-    const given = ids[0] ? patch : input
-    if (ids.length > 1 && !options.takesOldest) outcomes[place] = { error: severalMatch(entity, by, ids) }
-    else if (given instanceof AppError) outcomes[place] = { error: given }
-    else if (ids[0]) updates.push({ place, id: ids[0], patch: given, adding: options.adding })
-    else creates.push({ place, input: given })
-  }
-  const overtaken: number[] = []
-  const settle = (writes: { place: number }[], written: Outcome[], sign: AppError['type']) => {
-    for (const [i, outcome] of written.entries()) {
-      const { place } = writes[i]!
-      outcomes[place] = outcome
-      const mayRepeat = items[place]!.key !== undefined && looks > 1
-      if (mayRepeat && 'error' in outcome && outcome.error.type === sign) overtaken.push(place)
-    }
-  }
-  const inputs = creates.map(({ input }) => input)
-  // Another client, who looked by another field or not at all, may have created the record: it took a unique value.
-  settle(creates, await createMany(tx, entity, inputs), 'conflict')
-  // The record may have been deleted.
-  settle(updates, await update(tx, entity, updates), 'not_found')
+  const idsOf = ({ key }: KeyedUpsert) => (key === undefined ? [] : (found.get(key) ?? []))
+  const steps = items.map((item) => stepOf(finder, item, idsOf(item), options))
+  const creates = steps.flatMap((step) => ('input' in step ? [step.input] : []))
+  const updates = steps.flatMap((step) => ('patch' in step ? [step] : []))
+  const created = await createMany(tx, entity, creates)
+  const updated = await update(tx, entity, updates)
+  const outcomes = steps.map((step): Outcome => {
+    if ('error' in step) return step
+    return ('input' in step ? created : updated).shift()!
+  })
+  const overtaken = [...items.keys()].filter(
+    (place) => looks > 1 && items[place]!.key !== undefined && isOvertaken(steps[place]!, outcomes[place]!),
+  )
   if (overtaken.length === 0) return outcomes
   const rest = overtaken.map((place) => items[place]!)
   const again = await upsertSet(tx, finder, rest, options, update, looks - 1)
@@ -125,7 +113,25 @@ async function upsertSet(
   return outcomes
 }
 
-const severalMatch = (entity: EntityName, by: string, ids: string[]) =>
+type Step = Failed | { input: RecordInput } | Update
+
+function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options: UpsertOptions): Step {
+  if (ids.length > 1 && !options.takesOldest) return { error: severalMatch(finder, ids) }
+  const given = ids[0] ? patch : input
+  if (given instanceof AppError) return { error: given }
+  return ids[0] ? { id: ids[0], patch: given, adding: options.adding } : { input: given }
+}
+
+/**
+ * Whether a look found what does not hold any more. A create fails with `conflict` where another client, who looked by
+ * another field or not at all, took a unique value: the record may exist now. The record of an update may be deleted.
+ */
+const isOvertaken = (step: Step, outcome: Outcome): boolean =>
+  'error' in outcome &&
+  (('input' in step && outcome.error.type === 'conflict') ||
+    ('patch' in step && outcome.error.type === 'not_found'))
+
+const severalMatch = ({ entity, by }: Finder, ids: string[]) =>
   conflict(`${ids.length} ${entity} have this ${by}`, {
     param: by,
     candidates: ids.map((id) => ({ object: entities[entity].object, id })),

@@ -2,22 +2,20 @@ import { type AppError, conflict } from '../errors.ts'
 import { sqlState } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { claimUnique } from './custom-fields/unique.ts'
-import { type GivenLink, makeLinks } from './given-links.ts'
-import { changePrimaries, primaryChanges } from './links.ts'
+import { changeLinks, type Linked, linkChanges } from './links.ts'
 import type { Rules } from './model/custom-fields/types.ts'
-import { hasUnique } from './model/custom-fields/unique.ts'
 import type { Kind } from './model/kind.ts'
 import type { Write } from './model/prepare.ts'
 import type { AgxRecord } from './model/schemas.ts'
+import { hasUnique } from './model/unique.ts'
+import { fillReference } from './primaries.ts'
 import type { Failed, Outcome } from './sets.ts'
 import { writeRecords } from './write.ts'
 
-/** A change of a record that passed its checks. */
-export interface Draft {
+/** A change of a record that passed its checks; without a `write` nothing but its links changes. */
+export interface Draft extends Linked {
   record: AgxRecord
-  /** Undefined where nothing of the record changes. */
   write: Write | undefined
-  links: GivenLink[]
 }
 
 /**
@@ -35,16 +33,19 @@ export async function writeSet(
 ): Promise<Outcome[]> {
   const sound = drafts.flatMap((draft) => ('error' in draft || refused?.has(draft.record.id) ? [] : [draft]))
   const writes = sound.flatMap(({ write }) => write ?? [])
-  const primaries = primaryChanges(tx, kind, writes)
-  const follow = [...primaries.gone, ...primaries.made, ...sound.flatMap(({ links }) => links)]
-  if (sole && follow.length === 0 && !(rules && hasUnique(rules))) tx.last()
+  const linked = linkChanges(tx, kind, sound)
+  const follows = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
+  if (sole && !follows) tx.last()
   await writeRecords(tx, kind, writes).catch((error: unknown) => {
     // Of several records it does not say which one: each is tried alone then, see `inSets`.
     throw sqlState(error) === UNIQUE_VIOLATION ? externalIdTaken(kind, writes[0]!.record) : error
   })
   if (rules) await claimUnique(tx, kind, rules, writes)
-  await changePrimaries(tx, primaries)
-  for (const { record, links } of sound) await makeLinks(tx, { entity: kind.entity, id: record.id }, links)
+  await changeLinks(tx, linked)
+  // Linking fills the references at the other ends too; of a link within the kind only this one's are filled.
+  for (const { record, links } of sound)
+    for (const to of links)
+      if (to.entity !== kind.entity) await fillReference(tx, to, { entity: kind.entity, id: record.id })
   return drafts.map((draft): Outcome => {
     if ('error' in draft) return draft
     const error = refused?.get(draft.record.id)

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { customTypes, type Definition, readValue } from '../model/custom-fields/types.ts'
-import { uniqueKey } from '../model/custom-fields/unique.ts'
 import type { EntityName } from '../model/kind.ts'
 import { entities } from '../model/kinds/index.ts'
+import { uniqueKey } from '../model/unique.ts'
 import { updateMany } from '../update.ts'
 import { takeValues } from './unique.ts'
 
@@ -116,7 +116,7 @@ async function claimAll(
     if (other) throw twice(one.value, [other.id, one.id])
     byKey.set(key, one)
   }
-  const wanted = [...byKey].map(([key, { id }]) => ({ name, key, recordId: id }))
+  const wanted = [...byKey].map(([key, { id }]) => ({ name, key, record_id: id }))
   const held = new Set((await takeValues(tx, entity, wanted)).map((row) => row.key))
   const lost = wanted.find(({ key }) => !held.has(key))
   if (!lost) return
@@ -124,7 +124,7 @@ async function claimAll(
     .trx('custom_field_values')
     .where({ organization_id: tx.organizationId, entity, name, value_key: lost.key })
     .first<{ record_id: string } | undefined>('record_id')
-  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.recordId].flat())
+  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.record_id].flat())
 }
 
 /** Every record that has the field, but for deleted ones: nobody could change theirs. */

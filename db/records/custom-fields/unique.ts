@@ -1,9 +1,9 @@
 import { type AppError, conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import type { Rules } from '../model/custom-fields/types.ts'
-import { type UniqueValue, uniqueValues } from '../model/custom-fields/unique.ts'
 import type { EntityName, Kind } from '../model/kind.ts'
 import type { Write } from '../model/prepare.ts'
+import { type UniqueValue, uniqueValues } from '../model/unique.ts'
 
 /**
  * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. Of
@@ -26,25 +26,22 @@ export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: 
   }
   await freeValues(tx, kind.entity, freed)
   const lost = firstDuplicate(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
-  if (lost) throw uniqueTaken(kind, lost)
+  if (lost) throw uniqueTaken(kind, lost.name)
 }
 
 /** The values among `wanted` that any record holds. It locks nothing. */
 export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]): Promise<UniqueValue[]> {
   if (wanted.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
-    `select held.name, held.value_key as key from unnest(?::text[], ?::text[]) as wanted (name, value_key)
+    `select held.name, held.value_key as key from ${GIVEN}
      join custom_field_values held on held.organization_id = ? and held.entity = ?
-       and held.name = wanted.name and held.value_key = wanted.value_key`,
-    [
-      ...[wanted.map(({ name }) => name), wanted.map(({ key }) => key)],
-      ...[tx.organizationId, kind.entity],
-    ] as never,
+       and held.name = given.name and held.value_key = given.key`,
+    [...columnsOf(wanted), tx.organizationId, kind.entity] as never,
   )
   return rows
 }
 
-export const uniqueTaken = (kind: Kind, { name }: UniqueValue): AppError =>
+export const uniqueTaken = (kind: Kind, name: string): AppError =>
   conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
 /** Frees all that a record holds, since it is deleted. */
@@ -57,8 +54,16 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
 
 /** A value, and the record that holds it. */
 export interface HeldValue extends UniqueValue {
-  recordId: string
+  record_id: string
 }
+
+const GIVEN = 'unnest(?::text[], ?::text[], ?::uuid[]) as given (name, key, record_id)'
+
+const columnsOf = (values: (UniqueValue & { record_id?: string })[]) => [
+  values.map(({ name }) => name),
+  values.map(({ key }) => key),
+  values.map(({ record_id = null }) => record_id),
+]
 
 /** `values`: without duplicates. @returns those that their records hold now; other records hold the rest. */
 export async function takeValues(
@@ -69,9 +74,7 @@ export async function takeValues(
   if (values.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
-     select ?, ?, name, value_key, record_id
-     from unnest(?::text[], ?::text[], ?::uuid[]) as wanted (name, value_key, record_id)
-     order by name, value_key
+     select ?, ?, name, key, record_id from ${GIVEN} order by name, key
      on conflict (organization_id, entity, name, value_key)
        do update set record_id = excluded.record_id where held.record_id = excluded.record_id
      returning name, value_key as key`,
@@ -83,19 +86,12 @@ export async function takeValues(
 async function freeValues(tx: Tenant, entity: EntityName, values: HeldValue[]): Promise<void> {
   if (values.length === 0) return
   await tx.trx.raw(
-    `delete from custom_field_values held
-     using unnest(?::text[], ?::text[], ?::uuid[]) as freed (name, value_key, record_id)
-     where held.organization_id = ? and held.entity = ? and held.name = freed.name
-       and held.value_key = freed.value_key and held.record_id = freed.record_id`,
+    `delete from custom_field_values held using ${GIVEN}
+     where held.organization_id = ? and held.entity = ? and held.name = given.name
+       and held.value_key = given.key and held.record_id = given.record_id`,
     [...columnsOf(values), tx.organizationId, entity] as never,
   )
 }
-
-const columnsOf = (values: HeldValue[]) => [
-  values.map(({ name }) => name),
-  values.map(({ key }) => key),
-  values.map(({ recordId }) => recordId),
-]
 
 const identity = ({ name, key }: UniqueValue) => `${name} ${key}`
 
@@ -109,5 +105,5 @@ function firstDuplicate(values: HeldValue[]): HeldValue | undefined {
   return values.find((value) => seen.size === seen.add(identity(value)).size)
 }
 
-const valuesOf = (rules: Rules, recordId: string, fields: unknown): HeldValue[] =>
-  uniqueValues(rules, fields).map((value) => ({ ...value, recordId }))
+const valuesOf = (rules: Rules, record_id: string, fields: unknown): HeldValue[] =>
+  uniqueValues(rules, fields).map((value) => ({ ...value, record_id }))

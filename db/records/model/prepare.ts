@@ -105,20 +105,25 @@ export function change(
         type: 'missing',
       },
     ])
-  const record = {
-    ...before,
-    ...Object.fromEntries(changed.map((column) => [column, next[column] ?? null])),
-    version: before.version + 1,
-    updated_at: now,
-    updated_by: actor,
-  } as AgxRecord
+  const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
+  const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
+  return { ...nextVersion('updated', actor, before, values, now), previous }
+}
+
+/** The next version of a record, with `values` over its own. */
+export function nextVersion(
+  action: Write['action'],
+  actor: Actor,
+  before: AgxRecord,
+  values: Record<string, unknown> = {},
+  now = new Date().toISOString(),
+): Write {
+  const { version } = before
+  const changes = Object.entries(values).map(([name, to]) => [name, { from: before[name], to }])
   return {
-    action: 'updated',
-    record,
-    previous: Object.fromEntries(changed.map((column) => [column, before[column]])),
-    changes: Object.fromEntries(
-      changed.map((column) => [column, { from: before[column], to: record[column] }]),
-    ),
+    action,
+    record: { ...before, ...values, version: version + 1, updated_at: now, updated_by: actor },
+    changes: Object.fromEntries(changes),
   }
 }
 

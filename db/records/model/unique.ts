@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Rules } from './types.ts'
+import type { Rules } from './custom-fields/types.ts'
+import type { AgxRecord } from './schemas.ts'
 
-/** The values of unique custom fields that a record holds. */
+/** What no two records of a kind share: external_ids, and the values of unique custom fields. */
 
-/** A value that no two records of a kind share. */
+/** A value of a unique custom field. */
 export interface UniqueValue {
   name: string
   /** What `uniqueKey` makes of the value. */
@@ -26,3 +27,12 @@ export const uniqueValues = ({ definitions }: Rules, customFields: unknown): Uni
   Object.entries((customFields ?? {}) as object)
     .filter(([name]) => Object.hasOwn(definitions, name) && definitions[name]!.unique)
     .map(([name, value]) => ({ name, key: uniqueKey(value) }))
+
+/** All that no other record may have, each by the path of its field. */
+export const uniqueKeys = (rules: Rules, { external_id, custom_fields }: AgxRecord): [string, string][] => [
+  ...(typeof external_id === 'string' ? [['external_id', external_id] as [string, string]] : []),
+  ...uniqueValues(rules, custom_fields).map(({ name, key }): [string, string] => [
+    `custom_fields.${name}`,
+    key,
+  ]),
+]
