@@ -1,14 +1,12 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import { currencyFor } from './currency.ts'
+import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import { creation } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { referenceErrors } from './references.ts'
 import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
-import { takenAmong } from './taken.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
 /**
@@ -39,27 +37,19 @@ export async function createSet(
   if (inputs.length === 0) return []
   const kind = entities[entity]
   const given = inputs.map(splitLinks)
-  const allFields = given.map(({ fields }) => fields)
   const allLinks = given.flatMap(({ links }) => links)
+  const withCurrency = currencyFiller(tx, kind)
   // Sent together, in this order.
-  const [rules, withCurrency, locked] = await Promise.all([
+  const [rules, values, locked] = await Promise.all([
     lockFieldRules(tx, entity),
-    currencyFor(tx, kind, allFields),
+    Promise.all(given.map(({ fields }) => withCurrency(fields))),
     lockWithLinked(tx, kind, [], allLinks),
   ])
-  const drafts = await settleEach(given, ({ links, fields }): Draft => {
+  const drafts = await settleEach(given, ({ links }, place): Draft => {
     checkLinks(links, locked)
-    const values = withCurrency({ ...fields, ...filledBy(links, kind, fields) })
-    const write = creation(tx.actor, kind, values, rules)
+    const filled = filledBy(links, kind, values[place]!)
+    const write = creation(tx.actor, kind, { ...values[place], ...filled }, rules)
     return { record: write.record, write, links }
   })
-  const records = drafts.flatMap((draft) => ('error' in draft ? [] : [draft.record]))
-  const refused = await referenceErrors(
-    tx,
-    kind,
-    records.map((record) => ({ record })),
-  )
-  const rest = records.filter(({ id }) => !refused.has(id))
-  for (const [id, error] of await takenAmong(tx, kind, rules, rest)) refused.set(id, error)
-  return writeSet(tx, kind, rules, drafts, { refused, sole })
+  return writeSet(tx, kind, rules, drafts, sole)
 }

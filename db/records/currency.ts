@@ -3,21 +3,23 @@ import type { Kind } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
 
 /**
- * Money without a currency is in the organization's. Reads that at most once for `all` the values.
- * @returns a function that fills it in.
+ * Money without a currency is in the organization's, which is read at most once.
+ * @returns a function that fills it in where it is missing.
  */
-export async function currencyFor(
-  tx: Tenant,
-  kind: Kind,
-  all: RecordInput[],
-): Promise<(values: RecordInput) => RecordInput> {
+export function currencyFiller(tx: Tenant, kind: Kind): (values: RecordInput) => Promise<RecordInput> {
   const money = Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'money')
-  const lacks = (values: RecordInput) => values.currency == null && money.some((name) => values[name] != null)
-  if (!all.some(lacks)) return (values) => values
+  let currency: Promise<string> | undefined
+  return async (values) => {
+    if (values.currency != null || money.every((name) => values[name] == null)) return values
+    currency ??= organizationCurrency(tx)
+    return { ...values, currency: await currency }
+  }
+}
+
+async function organizationCurrency(tx: Tenant): Promise<string> {
   const row = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
     .first<{ currency: string | null }>(tx.trx.raw("settings ->> 'currency' as currency"))
-  const currency = row?.currency ?? 'USD'
-  return (values) => (lacks(values) ? { ...values, currency } : values)
+  return row?.currency ?? 'USD'
 }

@@ -136,3 +136,9 @@ const height = (entity: EntityName): number =>
 
 /** Every kind before those that it refers to. */
 export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
+
+/** The reference fields of every kind that point to one, in that order. */
+export const referencesTo = (entity: EntityName): { other: EntityName; field: string }[] =>
+  referringFirst.flatMap((other) =>
+    referencesOf(entities[other], entity).map(([field]) => ({ other, field })),
+  )

@@ -16,7 +16,7 @@ import { moveReferences } from './primaries.ts'
 import { reachableFrom } from './references.ts'
 import type { Update } from './update.ts'
 import { writeRecords } from './write.ts'
-import { writeSet } from './write-set.ts'
+import { writeSound } from './write-set.ts'
 
 /**
  * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
@@ -56,7 +56,7 @@ export async function mergeRecords(
 
   const write = await fold(tx, kind, winner, loser)
   const { record } = write
-  await writeSet(tx, kind, rules, [{ record, write, links: [] }])
+  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
   await tx
     .trx('record_history')
     .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })

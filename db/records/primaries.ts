@@ -1,6 +1,6 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
-import { lockRecords, referringFirst } from './lock.ts'
+import { lockRecords, referencesTo } from './lock.ts'
 import { mergedInto } from './merged.ts'
 import { type EntityName, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
@@ -41,22 +41,20 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
  * was locked. Its links stay, for it may be restored; until then they are not seen.
  */
 export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const holders = await holdersOf(tx, other, field, id)
-      await replaceReference(tx, other, holders, { field, from: id, to: null })
-    }
+  for (const { other, field } of referencesTo(entity)) {
+    const holders = await holdersOf(tx, other, field, id)
+    await replaceReference(tx, other, holders, { field, from: id, to: null })
+  }
 }
 
 /** Fills the reference fields that are null at the other end of a link with a record that was just restored. */
 export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const lost = await clearedByDelete(tx, other, field, id)
-      const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
-      const holders = lost.filter((holder) => !above.has(holder))
-      await replaceReference(tx, other, holders, { field, from: null, to: id })
-    }
+  for (const { other, field } of referencesTo(entity)) {
+    const lost = await clearedByDelete(tx, other, field, id)
+    const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
+    const holders = lost.filter((holder) => !above.has(holder))
+    await replaceReference(tx, other, holders, { field, from: null, to: id })
+  }
 }
 
 /** Everything that refers to a record that is merged refers to the winner from now on, but for the winner itself. */
@@ -66,16 +64,15 @@ export async function moveReferences(
   loser: string,
   winner: string,
 ): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const above = await reachableFrom(tx, entities[other], field, winner)
-      const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
-      const moved = holders.filter((id) => !above.has(id))
-      await replaceReference(tx, other, moved, { field, from: loser, to: winner })
-      // What stands above the winner would be below it too.
-      const circular = holders.filter((id) => above.has(id))
-      await replaceReference(tx, other, circular, { field, from: loser, to: null })
-    }
+  for (const { other, field } of referencesTo(entity)) {
+    const above = await reachableFrom(tx, entities[other], field, winner)
+    const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
+    const moved = holders.filter((id) => !above.has(id))
+    await replaceReference(tx, other, moved, { field, from: loser, to: winner })
+    // A record above the winner would be below it too.
+    const circular = holders.filter((id) => above.has(id))
+    await replaceReference(tx, other, circular, { field, from: loser, to: null })
+  }
 }
 
 async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: string): Promise<string[]> {

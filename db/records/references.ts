@@ -1,5 +1,5 @@
 import { membersAmong } from '../access/members.ts'
-import { type AppError, type Issue, invalid } from '../errors.ts'
+import type { Issue } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockExisting } from './lock.ts'
 import { type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
@@ -9,24 +9,13 @@ import type { AgxRecord } from './model/schemas.ts'
 /** A record, and which of its fields to check; all of them by default. */
 export interface Referring {
   record: AgxRecord
-  only?: string[]
+  only?: string[] | undefined
 }
 
 /**
- * Checks the references (only those of the fields `only`) of many records, and locks what they point to against
- * deletion. @returns a `validation_error` by the id of each record with a reference to nothing, to itself, in a cycle or
- * to a user who is not a member.
+ * Checks the references of many records, and locks what they point to against deletion. @returns the issues by the id
+ * of each record with a reference to nothing, to itself, in a cycle or to a user who is not a member.
  */
-export async function referenceErrors(
-  tx: Tenant,
-  kind: Kind,
-  all: Referring[],
-): Promise<Map<string, AppError>> {
-  const found = await referenceIssues(tx, kind, all)
-  return new Map([...found].map(([id, issues]) => [id, invalid(issues)]))
-}
-
-/** The issues of those errors. */
 export async function referenceIssues(
   tx: Tenant,
   kind: Kind,
@@ -36,13 +25,7 @@ export async function referenceIssues(
   const report = ({ record, name }: Given, issue: Omit<Issue, 'loc'>) =>
     found.set(record.id, [...(found.get(record.id) ?? []), { loc: ['body', name], ...issue }])
   const users = userFields(kind).flatMap((name) => givenIn(all, name))
-  const members =
-    users.length > 0
-      ? await membersAmong(
-          tx,
-          users.map(({ id }) => id),
-        )
-      : new Set()
+  const members = await membersAmong(tx, idsOf(users))
   for (const user of users.filter(({ id }) => !members.has(id)))
     report(user, {
       msg: 'there is no user with this id in the organization',
@@ -52,11 +35,7 @@ export async function referenceIssues(
     })
   for (const [name, { to }] of referencesOf(kind)) {
     const given = givenIn(all, name)
-    const existing = await lockExisting(
-      tx,
-      to,
-      given.map(({ id }) => id),
-    )
+    const existing = await lockExisting(tx, to, idsOf(given))
     for (const one of given) {
       const { record, id } = one
       if (id === record.id)
@@ -76,6 +55,8 @@ interface Given {
   name: string
   id: string
 }
+
+const idsOf = (given: Given[]) => given.map(({ id }) => id)
 
 /** The ids that one field of the records holds, where it is checked. */
 const givenIn = (all: Referring[], name: string): Given[] =>

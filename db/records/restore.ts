@@ -12,7 +12,7 @@ import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
 import { closesCycle } from './references.ts'
 import type { Update } from './update.ts'
-import { writeSet } from './write-set.ts'
+import { writeSound } from './write-set.ts'
 
 /** So long a deleted record can be brought back. */
 export const RESTORABLE_DAYS = 30
@@ -42,7 +42,7 @@ export async function restoreRecord(
   const moved = await movedReferences(tx, kind, before)
   const write = nextVersion('restored', tx.actor, before, moved)
   const { record } = write
-  await writeSet(tx, kind, rules, [{ record, write, links: [] }])
+  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, entity, id)
   return record
 }

@@ -69,9 +69,9 @@ export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed>
 /** Works on the items one after the other. */
 export async function settleEach<T, R>(
   items: T[],
-  work: (item: T) => Promise<R> | R,
+  work: (item: T, place: number) => Promise<R> | R,
 ): Promise<(R | Failed)[]> {
   const done: (R | Failed)[] = []
-  for (const item of items) done.push(await settle(() => work(item)))
+  for (const [place, item] of items.entries()) done.push(await settle(() => work(item, place)))
   return done
 }

@@ -1,12 +1,12 @@
-import type { AppError } from '../errors.ts'
+import { type AppError, conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { heldUnique, uniqueTaken } from './custom-fields/unique.ts'
 import type { Rules } from './model/custom-fields/types.ts'
 import type { Kind } from './model/kind.ts'
+import type { Write } from './model/prepare.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { uniqueKeys, uniqueValues } from './model/unique.ts'
 import { customKey } from './model/upsert-keys.ts'
-import { externalIdTaken } from './write-set.ts'
 
 /**
  * Finds those of several new records whose external_id or unique custom field another record has, or one before them,
@@ -16,11 +16,12 @@ import { externalIdTaken } from './write-set.ts'
 export async function takenAmong(
   tx: Tenant,
   kind: Kind,
-  rules: Rules,
-  records: AgxRecord[],
+  rules: Rules | undefined,
+  creations: Write[],
 ): Promise<Map<string, AppError>> {
   const refused = new Map<string, AppError>()
-  if (records.length < 2) return refused
+  if (creations.length < 2 || !rules) return refused
+  const records = creations.map(({ record }) => record)
   const [externalIds, unique] = await Promise.all([
     heldExternalIds(tx, kind, records),
     heldUnique(
@@ -42,6 +43,9 @@ export async function takenAmong(
   }
   return refused
 }
+
+export const externalIdTaken = (kind: Kind, record: AgxRecord): AppError =>
+  conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })
 
 /** The external_ids of `records` that records in the database have. */
 async function heldExternalIds(tx: Tenant, kind: Kind, records: AgxRecord[]): Promise<string[]> {

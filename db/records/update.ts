@@ -1,6 +1,6 @@
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { currencyFor } from './currency.ts'
+import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
 import type { GivenLink } from './links.ts'
@@ -9,9 +9,9 @@ import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import { type Adding, change, patched } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { closesCycle, referenceErrors } from './references.ts'
+import { closesCycle } from './references.ts'
 import { inSets, inWaves, type Outcome, recordOf, settleEach } from './sets.ts'
-import { writeSet } from './write-set.ts'
+import { type Draft, writeSet } from './write-set.ts'
 
 /** A change of one record. */
 export interface Update {
@@ -63,41 +63,27 @@ export async function updateSet(
 ): Promise<Outcome[]> {
   const kind = entities[entity]
   const given = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
+  const ids = given.map(({ id }) => id)
+  const allLinks = given.flatMap(({ links }) => links)
   const hasCustomFields = given.some(({ fields }) => fields.custom_fields !== undefined)
   // Sent together, in this order.
   const [rules, locked] = await Promise.all([
     hasCustomFields ? lockFieldRules(tx, entity) : undefined,
-    lockWithLinked(
-      tx,
-      kind,
-      updates.map(({ id }) => id),
-      given.flatMap(({ links }) => links),
-    ),
+    lockWithLinked(tx, kind, ids, allLinks),
   ])
-  const merged = await settleEach(given, async ({ id, fields, links, ifVersion, adding }) => {
+  const withCurrency = currencyFiller(tx, kind)
+  const drafts = await settleEach(given, async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
     const self = { entity, id }
     const before = locked.record(self)
     if (!before) throw await recordNotFound(tx, kind, id)
     checkLinks(links, locked, self)
     requireVersion(kind.object, before.version, ifVersion)
     const patch = { ...fields, ...(await filledByLinks(tx, kind, before, fields, links)) }
-    return { before, patch, links, next: patched(kind, before, patch, rules, adding) }
-  })
-  const nexts = merged.flatMap((one) => ('error' in one ? [] : [one.next]))
-  const withCurrency = await currencyFor(tx, kind, nexts)
-  const drafts = await settleEach(merged, (one) => {
-    if ('error' in one) throw one.error
-    const { before, patch, links, next } = one
-    const write = change(tx.actor, kind, before, patch, withCurrency(next))
+    const next = await withCurrency(patched(kind, before, patch, rules, adding))
+    const write = change(tx.actor, kind, before, patch, next)
     return { record: write?.record ?? before, write, links }
   })
-  const changes = drafts.flatMap((draft) => ('error' in draft ? [] : (draft.write ?? [])))
-  const refused = await referenceErrors(
-    tx,
-    kind,
-    changes.map(({ record, previous }) => ({ record, only: Object.keys(previous) })),
-  )
-  return writeSet(tx, kind, rules, drafts, { refused, sole })
+  return writeSet(tx, kind, rules, drafts, sole)
 }
 
 /** The reference fields that the links fill, but for those that would close a cycle. */
