@@ -42,7 +42,7 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
   return { action: created ? 'created' : 'updated', record }
 }
 
-/** Of the fields of a new record those that the payload has, without the defaults. */
+/** The fields that the payload has: the defaults of a new record are no change of an existing one. */
 const changes = (fields: RecordInput, mapped: Mapped): RecordInput =>
   Object.fromEntries(Object.entries(fields).filter(([field]) => comesFromPayload(field, mapped)))
 

@@ -23,10 +23,10 @@ import {
 export interface Written {
   created: number
   updated: number
-  /** Nothing to say, or nothing that was not there already. */
+  /** Rows that are empty, or change nothing. */
   skipped: number
   failures: { row: CsvRow; issues: RowIssue[] }[]
-  /** The records of those that were created. */
+  /** The records that were created. */
   made: { row: CsvRow; record: AgxRecord }[]
 }
 
@@ -71,10 +71,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   return written
 }
 
-/**
- * The same, each row on its own: for when one of them makes the database refuse them all. What it did not take is a row
- * that failed.
- */
+/** The same row by row, for when the database refuses the statement of one of them: that row fails. */
 export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const sum = nothing()
   for (const row of rows) {

@@ -19,12 +19,12 @@ export interface Association extends LinkContent {
   to: { object: string; id: string }
 }
 
-/** A record as the other end of a link shows it. */
+/** A record with its link to another. */
 export type RelatedRecord = AgxRecord & { association: LinkContent }
 
 /**
- * Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted out of them.
- * Throws `not_found` where either record is not there, `validation_error` for a link to itself.
+ * Links two records. Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted
+ * out of them. Throws `not_found` where either record does not exist, `validation_error` for a link to itself.
  */
 export async function link(
   tx: Tenant,
@@ -42,14 +42,10 @@ export async function link(
   await lockBoth(tx, from, to)
   const content = await upsertLink(tx, from, to, properties)
   await fillPrimaries(tx, from, to)
-  return {
-    from: { object: entities[entity].object, id: from.id },
-    to: { object: entities[target].object, id: to.id },
-    ...content,
-  }
+  return { from: shown(from), to: shown(to), ...content }
 }
 
-/** Throws `not_found` where they are not linked. */
+/** Throws `not_found` where the two are not linked. */
 export async function unlink(
   tx: Tenant,
   entity: EntityName,
@@ -65,14 +61,10 @@ export async function unlink(
     .delete()
   if (removed === 0) throw notFound('association')
   await clearPrimaries(tx, from, to)
-  return {
-    from: { object: entities[entity].object, id: from.id },
-    to: { object: entities[target].object, id: to.id },
-    deleted: true,
-  }
+  return { from: shown(from), to: shown(to), deleted: true }
 }
 
-/** The records of the kind `target` that are linked with this one, each with what its link says. Throws `not_found`. */
+/** The records of the kind `target` that are linked with this one, each with its link. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
   entity: EntityName,
@@ -87,7 +79,7 @@ export async function listRelated(
   const links = ids.length > 0 ? await linksTo(tx, end, target, ids) : new Map<string, LinkContent>()
   const data = page.data.flatMap((record) => {
     const association = links.get(record.id)
-    // What was unlinked between the two statements is not related any more.
+    // A record that was unlinked between the two statements is left out.
     return association ? { ...record, association } : []
   })
   return { ...page, data }
@@ -97,6 +89,8 @@ const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: st
   from: { entity, id: id.toLowerCase() },
   to: { entity: target, id: targetId.toLowerCase() },
 })
+
+const shown = ({ entity, id }: End) => ({ object: entities[entity].object, id })
 
 /** Throws `not_found`. An end whose reference field may change with the link is locked as for an update. */
 async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {

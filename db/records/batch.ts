@@ -11,21 +11,21 @@ import { type Outcome, settle } from './sets.ts'
 import { updateMany } from './update.ts'
 import { type Upsert, upsertMany } from './upsert.ts'
 
-/** One of a batch, as the schemas parsed it. */
+/** An operation of a batch, as the schemas parsed it. */
 export type Operation =
   | { op: 'create'; data: RecordInput }
   | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
   | { op: 'upsert'; by: string; patch: RecordInput; input: Upsert['input'] }
   | { op: 'delete'; id: string; version?: number | undefined }
-  /** One that could not be read; `wanted` is what it said to be. */
+  /** An operation that could not be read; `wanted`: its `op`, where that is valid. */
   | { op: 'refused'; wanted: string | null; error: AppError }
 
 export type Result = Outcome | { deleted: Deleted }
 
 /**
- * Does the operations on one kind in order, neighbours of one sort together. What fails does not keep the others from
- * being done, unless the batch is `atomic`: then it throws `validation_error` naming what failed, and the transaction
- * must end with it.
+ * Runs operations on one kind in order, neighbours of one sort together. An operation that fails does not stop the
+ * others, unless the batch is `atomic`: then it throws a `validation_error` naming the failures, and the transaction
+ * must be rolled back.
  */
 export async function batch(
   tx: Tenant,
@@ -46,7 +46,7 @@ export async function batch(
 
 type Of<Op> = Extract<Operation, { op: Op }>
 
-/** The places of neighbours that can be done together. */
+/** The places of neighbours that can run together. */
 function runsOf(steps: Operation[]): number[][] {
   const runs: number[][] = []
   for (const [place, step] of steps.entries()) {
@@ -108,7 +108,7 @@ async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Prom
   await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
 }
 
-/** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */
+/** Moves the issues of a record into its operation: `["body", "email"]` becomes `["body", "data", "email"]`. */
 function inData(result: Outcome): Outcome {
   if (!('error' in result) || !result.error.details.issues) return result
   const { type, message, details } = result.error
@@ -134,7 +134,7 @@ function refuse(results: (Result | { error: AppError } | undefined)[]): void {
   })
 }
 
-/** What is wrong with an operation, located in the batch: `["body", "operations", 2, "data", "email"]`. */
+/** The issues of an operation, located in the batch: `["body", "operations", 2, "data", "email"]`. */
 export function issuesAt(index: number, error: AppError): Issue[] {
   const at = ['body', 'operations', index]
   const { issues, param } = error.details

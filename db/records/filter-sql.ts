@@ -1,8 +1,7 @@
 import { type CustomFieldType, customTypes } from './model/custom-fields/types.ts'
-import { fieldTypes } from './model/field-types.ts'
-import { customName, type Filter, isSortable, typeOf } from './model/filters.ts'
+import { fieldTypes, type Operator } from './model/field-types.ts'
+import { customName, type Filter, isSortable, typeOf, WHOLE } from './model/filters.ts'
 import type { FieldType, Kind } from './model/kind.ts'
-import { byWholeDays, isBareDate } from './whole-days.ts'
 
 /** Filters and sort keys as SQL. Field names in it come from the kind or have passed `customName`; values are bound. */
 export interface Fragment {
@@ -27,32 +26,48 @@ export function condition(kind: Kind, filter: Filter): Fragment {
   const { sql: column, type, isTime } = comparable(kind, field, filter.type)
   // PostgreSQL lower-cases both sides, since JavaScript does it differently.
   const value = type === 'text' ? 'lower(?)' : `(?::${type})`
-  if (isTime && values.some(isBareDate)) return byWholeDays(column, value, operator, values)
+  const bindings = isTime ? boundsOf(operator, values) : values
+  const range = `${column} between ${value} and ${value}`
+  const list = () => `${column} in (${values.map(() => value).join(', ')})`
+  if (isTime && WHOLE.includes(operator) && values.some(isBareDate)) {
+    const within = `(${values.map(() => range).join(' or ')})`
+    // Null is not on any day.
+    const sql = operator === 'ne' || operator === 'nin' ? `${within} is not true` : within
+    return { sql, bindings: values.flatMap((value) => [firstOf(value), lastOf(value)]) }
+  }
   switch (operator) {
-    case 'eq':
-      return { sql: `${column} = ${value}`, bindings: values }
-    case 'ne':
-      return { sql: `${column} is distinct from ${value}`, bindings: values }
-    case 'gt':
-      return { sql: `${column} > ${value}`, bindings: values }
-    case 'gte':
-      return { sql: `${column} >= ${value}`, bindings: values }
-    case 'lt':
-      return { sql: `${column} < ${value}`, bindings: values }
-    case 'lte':
-      return { sql: `${column} <= ${value}`, bindings: values }
     case 'between':
-      return { sql: `${column} between ${value} and ${value}`, bindings: values }
+      return { sql: range, bindings }
     case 'in':
-      return { sql: `${column} in (${values.map(() => value).join(', ')})`, bindings: values }
+      return { sql: list(), bindings }
     case 'nin':
-      return { sql: `(${column} in (${values.map(() => value).join(', ')})) is not true`, bindings: values }
+      return { sql: `(${list()}) is not true`, bindings }
     case 'contains':
       return { sql: `${column} like ${value}`, bindings: [`%${escapeLike(values[0]!)}%`] }
     case 'starts_with':
       return { sql: `${column} like ${value}`, bindings: [`${escapeLike(values[0]!)}%`] }
+    default:
+      return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
   }
 }
+
+const COMPARISONS = { eq: '=', ne: 'is distinct from', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+
+/**
+ * A bare date among times is the whole day, in UTC, as a range, which an index on the times serves. Times have
+ * milliseconds, so that a day ends with its last one.
+ */
+function boundsOf(operator: Operator, values: string[]): string[] {
+  if (operator === 'between') return [firstOf(values[0]!), lastOf(values[1]!)]
+  if (operator === 'gt' || operator === 'lte') return values.map(lastOf)
+  return operator === 'gte' || operator === 'lt' ? values.map(firstOf) : values
+}
+
+/** Whether a value, as `filterValue` of times returns it, is a date without a time. */
+const isBareDate = (value: string): boolean => value.length === 10
+
+const firstOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
+const lastOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
 
 export interface SortKey {
   sql: string

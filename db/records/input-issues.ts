@@ -17,10 +17,9 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
 
 /**
- * What only the database can say of a record that a client wants to create or to change: custom fields that are not as
- * they are defined, references to nothing. It is asked where something else is wrong with the input, which may
- * therefore be anything, so that everything is told at once. `changes`: the id of the record that would be changed;
- * undefined for a new one.
+ * The issues of an input that only the database can find: custom fields that do not match their definitions, references
+ * to nothing. For an input that its schema has refused, and that may be anything, so that one answer names everything.
+ * `changes`: the id of the record to change; undefined for a new one.
  */
 export async function inputIssues(
   tx: Tenant,
@@ -33,7 +32,7 @@ export async function inputIssues(
   const kind = entities[entity]
   const fields = asObject(given.custom_fields ?? {})
   const rules = await lockFieldRules(tx, entity)
-  // That they are too many has been said.
+  // The schema reports too many fields.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
   const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
   const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))

@@ -2,7 +2,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import type { Write } from './model/prepare.ts'
 
-/** The rows behind associations: one for a pair, which both ends find through an index. */
+/** The rows of associations: one for each pair of records, which both ends find through an index. */
 
 /** An end of a link. */
 export interface End {
@@ -84,8 +84,8 @@ async function insertLinks(tx: Tenant, pairs: LinkChanges['made']): Promise<void
 }
 
 /**
- * All links of one record become another's. Where that one is linked with the same record already the links become
- * one, whose own label and properties come first; a link between the two is gone.
+ * Moves all links of one record to another. Where both have a link with the same record, the two become one, in which
+ * the label and properties of the other come first. A link between the two is removed.
  */
 export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   await tx.trx.raw(
@@ -115,7 +115,7 @@ export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   )
 }
 
-/** What a link says, beside which records it joins. */
+/** A link without the records that it joins. */
 export interface LinkContent {
   label: string | null
   properties: Record<string, unknown>
@@ -144,7 +144,7 @@ export async function upsertLink(
   return present(row!)
 }
 
-/** What the links of a record with these of another kind say, by the other's id; whichever end made them. */
+/** The links of a record with these of another kind, by the other's id, whichever end made them. */
 export async function linksTo(
   tx: Tenant,
   { entity, id }: End,
@@ -174,7 +174,7 @@ const present = ({ label, properties, created_at }: LinkRow): LinkContent => ({
 
 type Pair = ReturnType<typeof pairOf>
 
-/** The one row that stands for a pair, whichever end asks. Ids are in lower case. */
+/** The key of a pair's row, the same from both ends. Ids are in lower case. */
 export function pairOf(tx: Tenant, one: End, two: End) {
   const [a, b] = `${one.entity} ${one.id}` < `${two.entity} ${two.id}` ? [one, two] : [two, one]
   return {
@@ -186,7 +186,7 @@ export function pairOf(tx: Tenant, one: End, two: End) {
   }
 }
 
-/** Whether the record is there and not deleted. */
+/** Whether the record exists and is not deleted. */
 export async function exists(tx: Tenant, end: End): Promise<boolean> {
   const row = await tx
     .trx(end.entity)

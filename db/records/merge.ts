@@ -19,10 +19,11 @@ import { writeRecords } from './write.ts'
 import { writeSound } from './write-set.ts'
 
 /**
- * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
- * custom fields are united, links and references moved. The loser is deleted for good; its id points to the winner, and its history is read
- * with the winner's. The winner gets a version, whatever changes. Throws `not_found`, `version_conflict` for the
- * winner's version, `validation_error` for a record and itself and for more custom fields than a record holds.
+ * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
+ * wins over `false`, tags and custom fields are united, links and references move. The loser is deleted for good; its id
+ * points to the winner, whose history includes the loser's. The winner always gets a version. Throws `not_found`;
+ * `version_conflict` for the winner's version; `validation_error` for a record and itself, or for more custom fields
+ * than a record holds.
  */
 export async function mergeRecords(
   tx: Tenant,
@@ -65,14 +66,14 @@ export async function mergeRecords(
   return record
 }
 
-/** What becomes of the winner. */
+/** The winner's next version. */
 async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord): Promise<Write> {
   const patch = {
     ...filledFields(kind, winner, loser),
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
   }
-  // Not as a patch, which definitions check: what was stored before they were made stays.
+  // Not part of the patch, which definitions check: values from before a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
   const issues = tooMuch(custom_fields)
   if (issues.length > 0) throw invalid(issues)
@@ -88,11 +89,11 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
 function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordInput {
   const filled: RecordInput = {}
   for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON]) {
-    // A no is what nobody has said anything about; a yes, such as do_not_contact, was said by somebody.
+    // `false` counts as unset; `true`, such as do_not_contact, wins.
     const isOpen = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
     if (!readOnly && !to && isOpen && !isEmpty(loser[name])) filled[name] = loser[name]
   }
-  // An amount means nothing without the currency that it was in.
+  // An amount keeps its currency.
   const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
   return money ? { ...filled, currency: loser.currency } : filled
 }
@@ -102,7 +103,7 @@ const COMMON: [string, { readOnly?: true; to?: EntityName }][] = [
   ['owner_id', {}],
 ]
 
-/** Those that point to the loser point to nothing, or to what the loser's do, unless that would go around in a circle. */
+/** The winner's references that are null, or point to the loser: filled with the loser's, unless they close a cycle. */
 async function filledReferences(
   tx: Tenant,
   kind: Kind,

@@ -37,8 +37,8 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
 }
 
 /**
- * Clears the reference fields that point to a record that is about to be deleted, also those that came to it before it
- * was locked. Its links stay, for it may be restored; until then they are not seen.
+ * Clears the reference fields that point to a record that will be deleted, also those that were set before it was
+ * locked. Its links stay, since it may be restored; until then they are not visible.
  */
 export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
@@ -47,7 +47,7 @@ export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: stri
   }
 }
 
-/** Fills the reference fields that are null at the other end of a link with a record that was just restored. */
+/** Fills the reference fields that the delete of a record, which is now restored, has cleared and that are still null. */
 export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
     const lost = await clearedByDelete(tx, other, field, id)
@@ -57,7 +57,7 @@ export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: str
   }
 }
 
-/** Everything that refers to a record that is merged refers to the winner from now on, but for the winner itself. */
+/** Moves the references to a merged record to the winner, except the winner's own. */
 export async function moveReferences(
   tx: Tenant,
   entity: EntityName,
@@ -85,10 +85,10 @@ async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: stri
   return rows.map((row) => row.id)
 }
 
-/** So many records are in memory, and in one statement, at a time. */
+/** Records in memory, and in one statement, at a time. */
 const AT_A_TIME = 1_000
 
-/** In those of the records whose field still has the old value. Links are left as they are. */
+/** Changes the records whose field still has the value `from`. Links stay as they are. */
 async function replaceReference(
   tx: Tenant,
   entity: EntityName,
@@ -107,8 +107,8 @@ async function replaceReference(
 }
 
 /**
- * Those still linked with the record, whose reference to it was the last that the field held. The history tells them
- * from those that were only linked with it.
+ * The records still linked with this one whose field, null now, held it last. The history distinguishes them from
+ * records that were only linked.
  */
 async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
@@ -134,7 +134,7 @@ async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id:
   return rows.map((row) => row.id)
 }
 
-/** What a reference of the record, null now, held until a delete cleared it: what it is still linked with. */
+/** The record that a field, null now, held until a delete cleared it, if the two are still linked. */
 export async function clearedReference(
   tx: Tenant,
   holder: End,

@@ -14,13 +14,13 @@ import { closesCycle } from './references.ts'
 import type { Update } from './update.ts'
 import { writeSound } from './write-set.ts'
 
-/** So long a deleted record can be brought back. */
+/** How long a deleted record can be restored. */
 export const RESTORABLE_DAYS = 30
 
 /**
- * Undoes a delete: its links are seen again, and references that a delete cleared, those to it and its own, are filled
- * where they are still null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its
- * external_id or a unique custom field was taken.
+ * Undoes a delete. The record's links are visible again, and the references that deletes have cleared, to it and its
+ * own, are filled where they are still null. Throws `not_found` for a record that is not deleted, or was deleted too
+ * long ago; `conflict` where its external_id or a unique custom field is taken.
  */
 export async function restoreRecord(
   tx: Tenant,
@@ -48,8 +48,8 @@ export async function restoreRecord(
 }
 
 /**
- * What the references are from now on, where that is another: null to what is not there any more, or what it was merged
- * into; one that a delete cleared is filled where what was deleted is there again.
+ * The references that change with the restore: one to a deleted record becomes null, one to a merged record points to
+ * the winner, and one that a delete has cleared is filled where its record exists again.
  */
 async function movedReferences(
   tx: Tenant,

@@ -7,10 +7,11 @@ import {
   type DefinitionPatch,
   newDefinition,
 } from '../model/custom-fields/definition.ts'
-import type { Definition, Rules } from '../model/custom-fields/types.ts'
+import type { Definition, NamedDefinition, Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { lockFieldRules, readDefinitions } from './rules.ts'
+import { freeField } from './unique.ts'
 
 /**
  * The definitions of a kind's custom fields. A change holds the rules exclusively: all writers of the kind's custom
@@ -20,9 +21,6 @@ import { lockFieldRules, readDefinitions } from './rules.ts'
 export const MAX_DEFINITIONS = 200
 /** Of all of a kind together, as JSON: every new record has them read. */
 const MAX_BYTES = 262_144
-
-/** A definition with what it is known by, as the API shows it. */
-export type NamedDefinition = Definition & { name: string }
 
 /** By name. */
 export async function listDefinitions(tx: Tenant, entity: EntityName): Promise<NamedDefinition[]> {
@@ -96,7 +94,7 @@ export async function deleteDefinition(
   requireVersion('definition', before.version, options.ifVersion)
   const { [name]: _, ...others } = definitions
   await store(tx, entity, others)
-  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
+  await freeField(tx, entity, name)
   const cleared = options.deleteValues ? await clearValues(tx, entity, name) : 0
   return { name, deleted_at: new Date().toISOString(), values_deleted: cleared }
 }

@@ -52,6 +52,11 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
     .delete()
 }
 
+/** Frees all that records of a kind hold of one field. */
+export async function freeField(tx: Tenant, entity: EntityName, name: string): Promise<void> {
+  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
+}
+
 /** A value, and the record that holds it. */
 export interface HeldValue extends UniqueValue {
   record_id: string

@@ -118,8 +118,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   return { field, operator: operator as Operator, values: kept as string[] }
 }
 
-/** What asks for whole values. */
-const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
+/** The operators that compare with whole values. */
+export const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
 
 /**
  * Values in the form in which a write keeps them, so that what was written is found by what was written. `read` is a

@@ -8,11 +8,11 @@ import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 
-/** What a create or an update will write, worked out in memory: the same for one record and for many. */
+/** Prepares in memory what a write of a record stores. */
 
 export interface Write {
   action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
-  /** As it is from now on. */
+  /** Its new version. */
   record: AgxRecord
   /** By field: `{from, to}`. */
   changes: Record<string, unknown>
@@ -127,17 +127,17 @@ export function nextVersion(
   }
 }
 
-/** Whether a field says nothing: null, or a list or an object without anything in it. */
+/** Whether a value is null, or a list or an object without members. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
 
-/** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
+/** The names of a write's events: `deal.updated`, and those that the kind adds, such as `deal.won`. */
 export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
   const changed = action === 'created' || action === 'updated' || action === 'merged'
   const before = action === 'created' ? undefined : { ...record, ...previous }
   const special = Object.entries(kind.events ?? {})
     .filter(([, { when }]) => changed && when(record, before))
     .map(([name]) => name)
-  // Of what it was merged with tells an event of its own.
+  // `merged` is an event of its own, which names the loser.
   return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
 }

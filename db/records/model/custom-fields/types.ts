@@ -34,6 +34,9 @@ export interface Definition {
   updated_at: string
 }
 
+/** A definition with its name, as the API shows it. */
+export type NamedDefinition = Definition & { name: string }
+
 /** What the custom fields of a kind must be. */
 export interface Rules {
   definitions: Record<string, Definition>
