@@ -7,17 +7,18 @@ import { entities, entityNames } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
 /**
- * Row locks of records. Every transaction takes its locks in the same order, so that two of them never deadlock:
+ * Row locks of records. Every write takes its locks in this order, so that two writes wait for each other one way only:
  *
- * 1. The names of companies to find or create, then the keys of upserts (`Finder.find`); those of one field together.
- * 2. The rules of custom fields (`lockFieldRules`), where a write has any; a unique custom field that is the key of an
- *    upsert needs them before 1.
- * 3. The records that change: kinds that refer before the kinds that they refer to (`referringFirst`), and the records
- *    of one kind in the order of their ids. What refers to a record that is deleted or merged changes too.
- * 4. The records that must not be deleted meanwhile, since a reference or a link names them; also by id.
- * 5. What the writes themselves lock: external_ids, then unique values in the order of field and value, then links.
+ * 1. The keys to find or create records by (`Finder.find`), all those of one field at once.
+ * 2. The rules of custom fields (`lockFieldRules`), if the write has any. A unique custom field as the key of an upsert
+ *    needs them before 1.
+ * 3. The records that change: kinds that refer before the kinds that they refer to (`referringFirst`), the records of
+ *    one kind by id. Those that refer to a record that is deleted or merged change too.
+ * 4. The records that a reference or a link names, which must not be deleted meanwhile: by id.
+ * 5. For a new reference within a kind, the lock of that field (`reachableFrom`).
+ * 6. The locks of the writes themselves: external_ids, then unique values by field and value, then links by id.
  *
- * A deadlock that a transaction of several steps still runs into is retried (`Database.tenant`).
+ * A transaction that keeps another order, since it has several steps, may deadlock: `Database.tenant` retries it.
  */
 type Lock = 'for no key update' | 'for update'
 
