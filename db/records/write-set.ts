@@ -45,7 +45,7 @@ export async function writeSet(
     const error = 'error' in draft ? undefined : refused.get(draft.record.id)
     return error ? { error } : draft
   })
-  const sound = checked.filter((draft) => !('error' in draft)) as Draft[]
+  const sound = checked.flatMap((draft) => ('error' in draft ? [] : [draft]))
   await writeSound(tx, kind, rules, sound, sole)
   return checked.map((draft): Outcome => {
     if ('error' in draft) return draft
