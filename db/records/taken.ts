@@ -22,13 +22,10 @@ export async function takenAmong(
   const refused = new Map<string, AppError>()
   if (creations.length < 2 || !rules) return refused
   const records = creations.map(({ record }) => record)
+  const values = records.flatMap(({ custom_fields }) => uniqueValues(rules, custom_fields))
   const [externalIds, unique] = await Promise.all([
     heldExternalIds(tx, kind, records),
-    heldUnique(
-      tx,
-      kind,
-      records.flatMap(({ custom_fields }) => uniqueValues(rules, custom_fields)),
-    ),
+    heldUnique(tx, kind, values),
   ])
   const taken = new Set([
     ...externalIds.map((id) => `external_id ${id}`),
