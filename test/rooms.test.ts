@@ -75,6 +75,20 @@ describe('the rooms of the house', () => {
     assert.ok(!namesType("action('stop')", 'stop'))
   })
 
+  it('db/records/model is pure: it imports no file that queries', () => {
+    const model = 'db/records/model/'
+    const types = ['db/errors.ts', 'db/postgres/tenancy.ts', 'db/incoming/types.ts']
+    const strangers = filesOf(model).flatMap((file) =>
+      importsOf(file)
+        .filter((path) => path.startsWith('.'))
+        .map((path) => relative(ROOT, resolve(dirname(file), path)))
+        .filter((target) => !/^(workflows|db\/records\/model)\//.test(target) && !types.includes(target))
+        .map((target) => `${relative(ROOT, file)} imports ${target}`),
+    )
+    assert.deepEqual(strangers, [])
+    assert.ok(filesOf(model).length > 10)
+  })
+
   it('have files to look at', () => {
     for (const room of Object.keys(MAY_IMPORT)) assert.ok(filesOf(room).length > 0, room)
     assert.deepEqual(importsOf(fileURLToPath(import.meta.url)).slice(0, 2), ['node:assert/strict', 'node:fs'])

@@ -1,19 +1,23 @@
 import type { z } from 'zod'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { deleteRecord } from '../../db/records/delete.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import {
   type Filter,
+  isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilter,
-  sortable,
 } from '../../db/records/model/filters.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
-import { createRecord, deleteRecord, getRecord, updateRecord } from '../../db/records/store.ts'
-import { upsertKeys, upsertRecord } from '../../db/records/upsert.ts'
+import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
+import { getRecord } from '../../db/records/read.ts'
+import { updateRecord } from '../../db/records/update.ts'
+import { upsertRecord } from '../../db/records/upsert.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 
@@ -82,7 +86,7 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
 
 function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
-  if (!sortable(entities[entity], sort))
+  if (!isSortable(entities[entity], sort))
     throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
   const given = Object.entries(filters)
   if (given.length > MAX_FILTERS)

@@ -1,7 +1,7 @@
 import type { Issue } from '../../db/errors.ts'
 import { ENTITY_OF, type IncomingWebhook } from '../../db/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { holdRules } from '../../db/records/custom-fields/rules.ts'
+import { lockFieldRules } from '../../db/records/custom-fields/rules.ts'
 import { preparedCustomFields } from '../../db/records/model/custom-fields/values.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { toDetails } from './answer.ts'
@@ -30,6 +30,6 @@ export async function testMapping(
 }
 
 async function customFieldIssues(tx: Tenant, entity: EntityName, parsed: unknown): Promise<Issue[]> {
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   return preparedCustomFields(rules, (parsed as { custom_fields: unknown }).custom_fields).issues
 }

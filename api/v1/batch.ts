@@ -4,7 +4,7 @@ import { batch, issuesAt, type Operation, type Result } from '../../db/records/b
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
-import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/upsert.ts'
+import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { requireScopes, type Scope } from '../http/scopes.ts'

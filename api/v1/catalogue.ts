@@ -1,6 +1,6 @@
 import { commonFields, READ_ONLY } from '../../db/records/model/common-fields.ts'
+import { referencesOf } from '../../db/records/model/kind.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
-import { referencesOf } from '../../db/records/references.ts'
 import type { Catalogue } from '../../workflows/nodes/catalogue.ts'
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))

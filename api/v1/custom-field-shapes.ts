@@ -4,7 +4,7 @@ import {
   contradictions,
   type DefinitionInput,
   type DefinitionPatch,
-} from '../../db/records/custom-fields/definitions.ts'
+} from '../../db/records/model/custom-fields/definition.ts'
 import { fieldName, storable } from '../../db/records/model/custom-fields/shape.ts'
 import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/model/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'

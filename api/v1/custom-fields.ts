@@ -6,9 +6,9 @@ import {
   getDefinition,
   listDefinitions,
   MAX_DEFINITIONS,
-  type NamedDefinition,
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
+import type { NamedDefinition } from '../../db/records/model/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'

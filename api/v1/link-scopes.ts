@@ -1,7 +1,6 @@
-import type { EntityName } from '../../db/records/model/kind.ts'
+import { type EntityName, referencesOf } from '../../db/records/model/kind.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
 import type { RecordInput } from '../../db/records/model/schemas.ts'
-import { referencesOf } from '../../db/records/references.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /**

@@ -5,10 +5,10 @@ import { triedByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import {
   type Filter,
+  isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilter,
-  sortable,
   sortNames,
   unknownHint,
 } from '../../db/records/model/filters.ts'
@@ -51,7 +51,7 @@ function controlsOf(entity?: EntityName, alsoShown: string[] = []) {
       .string()
       .default('created_at')
       .superRefine((field, ctx) => {
-        if (!kind || sortable(kind, field)) return
+        if (!kind || isSortable(kind, field)) return
         const hint = unknownHint(field, sortNames(kind), 'sort fields')
         ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
       })

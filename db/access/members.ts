@@ -27,6 +27,7 @@ export function listMembers(tx: Tenant, page: IdPage): Promise<Page<Member>> {
 
 /** Of these users, those that are members of the organization. */
 export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<string>> {
+  if (userIds.length === 0) return new Set()
   const rows = await tx
     .trx('memberships')
     .where({ organization_id: tx.organizationId })

@@ -1,6 +1,6 @@
 import type { CellType } from '../csv/read-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from '../records/custom-fields/rules.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import type { CustomFieldType, Definition } from '../records/model/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../records/model/field-types.ts'
 import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
@@ -35,7 +35,7 @@ export interface Targets {
 }
 
 export async function targetsFor(tx: Tenant, entity: EntityName): Promise<Targets> {
-  const { definitions, strict } = await holdRules(tx, entity)
+  const { definitions, strict } = await lockFieldRules(tx, entity)
   const native = Object.entries(entities[entity].fields).filter(([, field]) => !field.readOnly)
   const all: Target[] = [
     ...native.flatMap(([name, field]) => nativeTargets(name, field)),

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { CsvRow } from '../csv/rows.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from '../records/custom-fields/rules.ts'
-import { uniqueKey } from '../records/custom-fields/unique.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import type { AgxRecord } from '../records/model/schemas.ts'
-import { upsertKey } from '../records/upsert.ts'
+import { uniqueKey, uniqueKeys } from '../records/model/unique.ts'
+import { upsertKey } from '../records/model/upsert-keys.ts'
 import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
 
 /**
- * A dry run: rows are written as they would be, and it is undone. What they would have made is remembered by what no
- * two records share, so that a row far behind, which would collide with it or change it, is told as that.
+ * A dry run: writes the rows and rolls back. The keys of the records that they would create are kept, so that a later
+ * row that would conflict with one, or change it, is reported as such.
  */
 export async function tryRows(
   tx: Tenant,
@@ -44,7 +44,7 @@ export async function tryRows(
   return written
 }
 
-/** When a dry run is over, and before the next one. */
+/** After a dry run, and before the next one. */
 export async function forgetKeys(tx: Tenant, importId: string): Promise<void> {
   await tx.trx('import_keys').where({ organization_id: tx.organizationId, import_id: importId }).delete()
 }
@@ -55,23 +55,21 @@ interface Key {
   hash: string
 }
 
-/** What no other record may share: external_id, unique custom fields, and what an upsert goes by. */
+/** The keys of a record that no other may have, and the key of the upsert. */
 async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record: AgxRecord) => Key[]> {
-  const { definitions } = await holdRules(tx, entity)
-  const unique = Object.entries(definitions).flatMap(([name, definition]) =>
-    definition.unique ? [`custom_fields.${name}`] : [],
-  )
-  const names = [...new Set(['external_id', ...unique, ...(upsert_by ? [upsert_by] : [])])]
-  return (record) =>
-    names.flatMap((name) => {
-      const value = upsertKey(name, record)
-      if (value === undefined) return []
-      const text = name === 'external_id' ? value : uniqueKey(value)
-      return [{ name, hash: createHash('sha256').update(`${name}\0${text}`).digest('hex') }]
-    })
+  const rules = await lockFieldRules(tx, entity)
+  return (record) => {
+    const keys = new Map(uniqueKeys(rules, record))
+    const value = upsert_by === null ? undefined : upsertKey(upsert_by, record)
+    if (value !== undefined && !keys.has(upsert_by!)) keys.set(upsert_by!, uniqueKey(value))
+    return [...keys].map(([name, key]) => ({
+      name,
+      hash: createHash('sha256').update(`${name}\0${key}`).digest('hex'),
+    }))
+  }
 }
 
-/** Which record of a row before has a key. */
+/** The records of earlier rows that have these keys, by key. */
 async function ownersOf(tx: Tenant, importId: string, hashes: string[]): Promise<Map<string, string>> {
   const { rows } = await tx.trx.raw<{ rows: { key: string; record_id: string }[] }>(
     `select encode(key, 'hex') as key, record_id from import_keys
@@ -95,7 +93,7 @@ async function remember(
   )
 }
 
-/** Does something, and undoes it. */
+/** Runs `work` and rolls it back. */
 async function undone<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
   let result: { value: T } | undefined
   await savepoint(tx, async (inner) => {

@@ -3,13 +3,12 @@ import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
+import { lockEnds } from './lock.ts'
 import { recordNotFound } from './merged.ts'
-import type { EntityName } from './model/kind.ts'
+import { type EntityName, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
-import { heldStill, referencesOf } from './references.ts'
-import { lockRecord } from './update.ts'
 
 /**
  * Links between records: one for a pair, seen from both ends. A reference field (`company_id`) is the primary link:
@@ -20,12 +19,12 @@ export interface Association extends LinkContent {
   to: { object: string; id: string }
 }
 
-/** A record as the other end of a link shows it. */
+/** A record with its link to another. */
 export type RelatedRecord = AgxRecord & { association: LinkContent }
 
 /**
- * Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted out of them.
- * Throws `not_found` where either record is not there, `validation_error` for a link to itself.
+ * Links two records. Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted
+ * out of them. Throws `not_found` where either record does not exist, `validation_error` for a link to itself.
  */
 export async function link(
   tx: Tenant,
@@ -40,17 +39,13 @@ export async function link(
     throw invalid([
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
     ])
-  await holdEnds(tx, from, to)
+  await lockBoth(tx, from, to)
   const content = await upsertLink(tx, from, to, properties)
   await fillPrimaries(tx, from, to)
-  return {
-    from: { object: entities[entity].object, id: from.id },
-    to: { object: entities[target].object, id: to.id },
-    ...content,
-  }
+  return { from: shown(from), to: shown(to), ...content }
 }
 
-/** Throws `not_found` where they are not linked. */
+/** Throws `not_found` where the two are not linked. */
 export async function unlink(
   tx: Tenant,
   entity: EntityName,
@@ -59,21 +54,17 @@ export async function unlink(
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
   const { from, to } = endsOf(entity, id, target, targetId)
-  await holdEnds(tx, from, to)
+  await lockBoth(tx, from, to)
   const removed = await tx
     .trx('associations')
     .where(pairOf(tx, from, to))
     .delete()
   if (removed === 0) throw notFound('association')
   await clearPrimaries(tx, from, to)
-  return {
-    from: { object: entities[entity].object, id: from.id },
-    to: { object: entities[target].object, id: to.id },
-    deleted: true,
-  }
+  return { from: shown(from), to: shown(to), deleted: true }
 }
 
-/** The records of the kind `target` that are linked with this one, each with what its link says. Throws `not_found`. */
+/** The records of the kind `target` that are linked with this one, each with its link. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
   entity: EntityName,
@@ -88,7 +79,7 @@ export async function listRelated(
   const links = ids.length > 0 ? await linksTo(tx, end, target, ids) : new Map<string, LinkContent>()
   const data = page.data.flatMap((record) => {
     const association = links.get(record.id)
-    // What was unlinked between the two statements is not related any more.
+    // A record that was unlinked between the two statements is left out.
     return association ? { ...record, association } : []
   })
   return { ...page, data }
@@ -99,16 +90,17 @@ const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: st
   to: { entity: target, id: targetId.toLowerCase() },
 })
 
-/**
- * Holds both ends in the order of an update of either: first those whose reference field may change with the link,
- * then those that only must not be deleted. Throws `not_found`.
- */
-async function holdEnds(tx: Tenant, from: End, to: End): Promise<void> {
-  const [first, second] = from.id < to.id ? [from, to] : [to, from]
-  const refers = (end: End) =>
-    referencesOf(entities[end.entity], (end === from ? to : from).entity).length > 0
-  const ends = [first, second]
-  for (const { entity, id } of ends.filter(refers)) await lockRecord(tx, entity, id)
-  for (const { entity, id } of ends.filter((end) => !refers(end)))
-    if (!(await heldStill(tx, entity, [id])).has(id)) throw await recordNotFound(tx, entities[entity], id)
+const shown = ({ entity, id }: End) => ({ object: entities[entity].object, id })
+
+/** Throws `not_found`. An end whose reference field may change with the link is locked as for an update. */
+async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
+  const refers = ({ entity }: End, other: End) => referencesOf(entities[entity], other.entity).length > 0
+  const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]
+  const locked = await lockEnds(
+    tx,
+    changing,
+    [from, to].filter((end) => !changing.includes(end)),
+  )
+  for (const end of [from, to])
+    if (!locked.has(end)) throw await recordNotFound(tx, entities[end.entity], end.id)
 }

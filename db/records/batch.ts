@@ -1,30 +1,31 @@
 import { AppError, type Issue } from '../errors.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { createMany, type Upsert, updateMany, upsertMany } from './bulk.ts'
-import { holdRules } from './custom-fields/rules.ts'
+import { createMany } from './create.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { type Deleted, deleteRecord } from './delete.ts'
+import { finderBy } from './find-by-key.ts'
+import { lockRecords } from './lock.ts'
 import type { EntityName } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
 import { type Outcome, settle } from './sets.ts'
-import { deleteRecord } from './store.ts'
-import { lockRecords } from './update.ts'
-import { findByKeys, upsertKey } from './upsert.ts'
+import { updateMany } from './update.ts'
+import { type Upsert, upsertMany } from './upsert.ts'
 
-/** One of a batch, as the schemas parsed it. */
+/** An operation of a batch, as the schemas parsed it. */
 export type Operation =
   | { op: 'create'; data: RecordInput }
   | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
-  | ({ op: 'upsert'; by: string } & Upsert)
+  | { op: 'upsert'; by: string; patch: RecordInput; input: Upsert['input'] }
   | { op: 'delete'; id: string; version?: number | undefined }
-  /** One that could not be read; `wanted` is what it said to be. */
+  /** An operation that could not be read; `wanted`: its `op`, where that is valid. */
   | { op: 'refused'; wanted: string | null; error: AppError }
 
-type Deleted = Awaited<ReturnType<typeof deleteRecord>>
 export type Result = Outcome | { deleted: Deleted }
 
 /**
- * Does the operations on one kind in order, neighbours of one sort together. What fails does not keep the others from
- * being done, unless the batch is `atomic`: then it throws `validation_error` naming what failed, and the transaction
- * must end with it.
+ * Runs operations on one kind in order, neighbours of one sort together. An operation that fails does not stop the
+ * others, unless the batch is `atomic`: then it throws a `validation_error` naming the failures, and the transaction
+ * must be rolled back.
  */
 export async function batch(
   tx: Tenant,
@@ -45,7 +46,7 @@ export async function batch(
 
 type Of<Op> = Extract<Operation, { op: Op }>
 
-/** The places of neighbours that can be done together. */
+/** The places of neighbours that can run together. */
 function runsOf(steps: Operation[]): number[][] {
   const runs: number[][] = []
   for (const [place, step] of steps.entries()) {
@@ -89,23 +90,25 @@ async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delet
 
 const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
 
-/** Locks all that it will touch in one order before it touches any, so that two batches never wait in a circle. */
+/** Locks all the records of a batch of several runs before the first run, in the order that lock.ts gives. */
 async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
-  // Rules before records, as everywhere.
-  await holdRules(tx, entity)
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
-    const keys = upserts.flatMap((step) => (step.by === by && upsertKey(by, step.patch)) || [])
-    const found = await settle(() => findByKeys(tx, entity, by, keys))
-    if (!('error' in found)) for (const those of found.values()) ids.push(...those)
+    const finder = await settle(() => finderBy(tx, entity, by))
+    // The run of these upserts will fail with it.
+    if ('error' in finder) continue
+    const keys = upserts.flatMap((step) => (step.by === by && finder.keyOf(step.patch)) || [])
+    const found = await finder.find(keys)
+    for (const those of found.values()) ids.push(...those)
   }
+  await lockFieldRules(tx, entity)
   const deletes = steps.some((step) => step.op === 'delete')
-  if (ids.length > 0) await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
+  await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
 }
 
-/** What the record's own functions call `["body", "email"]` is `["body", "data", "email"]` of an operation. */
+/** Moves the issues of a record into its operation: `["body", "email"]` becomes `["body", "data", "email"]`. */
 function inData(result: Outcome): Outcome {
   if (!('error' in result) || !result.error.details.issues) return result
   const { type, message, details } = result.error
@@ -131,7 +134,7 @@ function refuse(results: (Result | { error: AppError } | undefined)[]): void {
   })
 }
 
-/** What is wrong with an operation, located in the batch: `["body", "operations", 2, "data", "email"]`. */
+/** The issues of an operation, located in the batch: `["body", "operations", 2, "data", "email"]`. */
 export function issuesAt(index: number, error: AppError): Issue[] {
   const at = ['body', 'operations', index]
   const { issues, param } = error.details

@@ -1,17 +1,23 @@
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Kind } from './model/kind.ts'
+import type { RecordInput } from './model/schemas.ts'
 
-/** Money without a currency is in the organization's: fills it in, in `values`, where one is missing. */
-export async function fillCurrency(tx: Tenant, kind: Kind, values: Record<string, unknown>): Promise<void> {
-  if (lacksCurrency(kind, values)) values.currency = await organizationCurrency(tx)
+/**
+ * Money without a currency is in the organization's, which is read at most once.
+ * @returns a function that fills it in where it is missing.
+ */
+export function currencyFiller(tx: Tenant, kind: Kind): (values: RecordInput) => Promise<RecordInput> {
+  const money = Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'money')
+  let currency: Promise<string> | undefined
+  return async (values) => {
+    if (values.currency != null || money.every((name) => values[name] == null)) return values
+    currency ??= organizationCurrency(tx)
+    return { ...values, currency: await currency }
+  }
 }
 
-export const lacksCurrency = (kind: Kind, values: Record<string, unknown>): boolean =>
-  values.currency == null &&
-  Object.entries(kind.fields).some(([name, { type }]) => type === 'money' && values[name] != null)
-
-export async function organizationCurrency(tx: Tenant): Promise<string> {
+async function organizationCurrency(tx: Tenant): Promise<string> {
   const row = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })

@@ -4,7 +4,7 @@ import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import type { Write } from './write.ts'
+import type { Write } from './model/prepare.ts'
 
 /** One change of a record, or of one that was merged into it: then `record_id` is that one's. */
 export interface HistoryEntry {

@@ -1,9 +1,8 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { EntityName, Kind } from './model/kind.ts'
-import { referencesOf } from './references.ts'
-import type { Write } from './write.ts'
+import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
+import type { Write } from './model/prepare.ts'
 
-/** The rows behind associations: one for a pair, which both ends find through an index. */
+/** The rows of associations: one for each pair of records, which both ends find through an index. */
 
 /** An end of a link. */
 export interface End {
@@ -11,36 +10,60 @@ export interface End {
   id: string
 }
 
+/** A link that a create or an upsert asks for. */
+export interface GivenLink extends End {
+  label?: string | null
+}
+
+/** A record with the links that its input asks for, and what of it is written. */
+export interface Linked {
+  record: { id: string }
+  write: Pick<Write, 'record' | 'previous'> | undefined
+  links: GivenLink[]
+}
+
+export interface LinkChanges {
+  gone: (Pair & { cleared: boolean })[]
+  made: (Pair & { label: string | null })[]
+}
+
 /**
- * Makes the links agree with the reference fields that were just written: one that is cleared unlinks. One that names
- * another record takes the link to the one before with it where the field alone made that; where it has a label or
- * properties somebody made it, and it stays as one of several.
+ * The links that records of a kind are given, and those that their reference fields make and remove. A field that is
+ * cleared removes its link. One that names another record removes the link to the former record where the field alone
+ * made it; a link with a label or properties stays.
  */
-export async function linkPrimaries(
-  tx: Tenant,
-  kind: Kind,
-  writes: Pick<Write, 'record' | 'previous'>[],
-): Promise<void> {
-  const gone: (Pair & { cleared: boolean })[] = []
-  const made: Pair[] = []
-  for (const { record, previous } of writes)
-    for (const [name, field] of referencesOf(kind)) {
-      if (previous && !(name in previous)) continue
-      const pairWith = (id: string) =>
-        pairOf(tx, { entity: kind.entity, id: record.id }, { entity: field.to, id })
-      const old = previous?.[name]
-      const next = record[name]
-      if (typeof old === 'string') gone.push({ ...pairWith(old), cleared: next === null })
-      if (typeof next === 'string') made.push(pairWith(next))
+export function linkChanges(tx: Tenant, kind: Kind, all: Linked[]): LinkChanges {
+  const gone: LinkChanges['gone'] = []
+  const made = new Map<string, LinkChanges['made'][number]>()
+  for (const { record, write, links } of all) {
+    const pairWith = (to: End) => pairOf(tx, { entity: kind.entity, id: record.id }, to)
+    const make = (to: End, label: string | null) => {
+      const pair = pairWith(to)
+      const key = `${pair.a_id} ${pair.b_id}`
+      made.set(key, { ...pair, label: label ?? made.get(key)?.label ?? null })
     }
+    for (const [name, { to }] of write ? referencesOf(kind) : []) {
+      const { record, previous } = write!
+      if (previous && !(name in previous)) continue
+      const [old, next] = [previous?.[name], record[name]]
+      if (typeof old === 'string') gone.push({ ...pairWith({ entity: to, id: old }), cleared: next === null })
+      if (typeof next === 'string') make({ entity: to, id: next }, null)
+    }
+    for (const { label = null, ...to } of links) make(to, label)
+  }
+  return { gone, made: [...made.values()] }
+}
+
+/** An existing link stays as it is, but for a label that is given. */
+export async function changeLinks(tx: Tenant, { gone, made }: LinkChanges): Promise<void> {
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)
 }
 
 const PAIRS =
-  'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean)'
+  'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean, label text)'
 
-/** Of those that are not `cleared` the ones that say nothing. */
+/** Links that are not `cleared` are deleted only without a label and properties. */
 async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): Promise<void> {
   await tx.trx.raw(
     `delete from associations a using ${PAIRS}
@@ -50,18 +73,19 @@ async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): 
   )
 }
 
-/** Those that are there stay as they are. */
-async function insertLinks(tx: Tenant, pairs: Pair[]): Promise<void> {
+async function insertLinks(tx: Tenant, pairs: LinkChanges['made']): Promise<void> {
   await tx.trx.raw(
-    `insert into associations (organization_id, a_entity, a_id, b_entity, b_id)
-     select ?, a_entity, a_id, b_entity, b_id from ${PAIRS} order by a_id, b_entity, b_id on conflict do nothing`,
+    `insert into associations (organization_id, a_entity, a_id, b_entity, b_id, label)
+     select ?, a_entity, a_id, b_entity, b_id, label from ${PAIRS} order by a_id, b_entity, b_id
+     on conflict (organization_id, a_id, b_entity, b_id)
+       do update set label = excluded.label where excluded.label is not null`,
     [tx.organizationId, JSON.stringify(pairs)],
   )
 }
 
 /**
- * All links of one record become another's. Where that one is linked with the same record already the links become
- * one, whose own label and properties come first; a link between the two is gone.
+ * Moves all links of one record to another. Where both have a link with the same record, the two become one, in which
+ * the label and properties of the other come first. A link between the two is removed.
  */
 export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   await tx.trx.raw(
@@ -91,23 +115,21 @@ export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   )
 }
 
-/** What a link says, beside which records it joins. */
+/** A link without the records that it joins. */
 export interface LinkContent {
   label: string | null
   properties: Record<string, unknown>
   created_at: string
 }
 
-/** Makes the link, or replaces what it says, all of it or only the columns `replaced`, where something is given. */
+/** Makes the link. Of an existing one `given` replaces label and properties, unless it is empty. */
 export async function upsertLink(
   tx: Tenant,
   from: End,
   to: End,
   given: Record<string, unknown>,
-  replaced: ('label' | 'properties')[] = ['label', 'properties'],
 ): Promise<LinkContent> {
   const { label, ...properties } = given
-  const replaces = Object.keys(given).length > 0
   const [row] = await tx
     .trx('associations')
     .insert({
@@ -116,13 +138,13 @@ export async function upsertLink(
       properties: JSON.stringify(properties),
     })
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
-    // Without properties the row is only touched, so that it comes back.
-    .merge(replaces ? replaced : ['a_id'])
+    // A row that stays the same is only returned where something of it is set.
+    .merge(Object.keys(given).length > 0 ? ['label', 'properties'] : ['a_id'])
     .returning<LinkRow[]>(['label', 'properties', 'created_at'])
   return present(row!)
 }
 
-/** What the links of a record with these of another kind say, by the other's id; whichever end made them. */
+/** The links of a record with these of another kind, by the other's id, whichever end made them. */
 export async function linksTo(
   tx: Tenant,
   { entity, id }: End,
@@ -152,7 +174,7 @@ const present = ({ label, properties, created_at }: LinkRow): LinkContent => ({
 
 type Pair = ReturnType<typeof pairOf>
 
-/** The one row that stands for a pair, whichever end asks. Ids are in lower case. */
+/** The key of a pair's row, the same from both ends. Ids are in lower case. */
 export function pairOf(tx: Tenant, one: End, two: End) {
   const [a, b] = `${one.entity} ${one.id}` < `${two.entity} ${two.id}` ? [one, two] : [two, one]
   return {
@@ -164,7 +186,7 @@ export function pairOf(tx: Tenant, one: End, two: End) {
   }
 }
 
-/** Whether the record is there and not deleted. */
+/** Whether the record exists and is not deleted. */
 export async function exists(tx: Tenant, end: End): Promise<boolean> {
   const row = await tx
     .trx(end.entity)

@@ -2,8 +2,9 @@ import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
+import { condition, type Fragment, sortKey } from './filter-sql.ts'
 import { present } from './model/columns.ts'
-import { type Filter, type Fragment, sortable, toCondition } from './model/filters.ts'
+import type { Filter } from './model/filters.ts'
 import type { EntityName, Kind } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
@@ -41,7 +42,7 @@ export async function listRecords(
   const kind = entities[entity]
   const { limit, offset, cursor, sort, order } = query
   const { filters, sortType } = await readByType(tx, entity, query)
-  const key = sortable(kind, sort, sortType)!
+  const key = sortKey(kind, sort, sortType)!
   // With the types of custom fields: a cursor from before a definition changed is of another query.
   const sorted = sortType ? [sort, sortType] : sort
   const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
@@ -102,7 +103,7 @@ function conditions(
       bindings: [1, 2].flatMap(() => [tx.organizationId, related.id, related.entity, kind.entity]),
     })
   if (query.filters.length > 0) {
-    const filters = query.filters.map((filter) => toCondition(kind, filter))
+    const filters = query.filters.map((filter) => condition(kind, filter))
     found.push({
       sql: `(${filters.map(({ sql }) => sql).join(query.match === 'any' ? ' or ' : ' and ')})`,
       bindings: filters.flatMap(({ bindings }) => bindings),

@@ -2,32 +2,35 @@ import { invalid } from '../errors.ts'
 import { insertEvents } from '../events/outbox.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique, freeUnique } from './custom-fields/unique.ts'
-import { linkPrimaries, moveLinks } from './links.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { freeUnique } from './custom-fields/unique.ts'
+import { moveLinks } from './links.ts'
+import { lockExisting, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { tooMuch } from './model/custom-fields/shape.ts'
-import { type EntityName, type Kind, withArticle } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import { change, isEmpty, patched } from './model/prepare.ts'
+import { change, isEmpty, nextVersion, type Write } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { lockReferencesTo, moveReferences } from './primaries.ts'
-import { heldStill, reachableFrom, referencesOf } from './references.ts'
-import { lockRecords, type UpdateOptions, unique } from './update.ts'
-import { type Write, writeRecord } from './write.ts'
+import { moveReferences } from './primaries.ts'
+import { reachableFrom } from './references.ts'
+import type { Update } from './update.ts'
+import { writeRecords } from './write.ts'
+import { writeSound } from './write-set.ts'
 
 /**
- * Folds a duplicate into a record: the winner's empty fields are filled from the loser, a yes of either stays, tags and
- * custom fields are united, links and references moved. The loser is deleted for good; its id points to the winner, and its history is read
- * with the winner's. The winner gets a version, whatever changes. Throws `not_found`, `version_conflict` for the
- * winner's version, `validation_error` for a record and itself and for more custom fields than a record holds.
+ * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
+ * wins over `false`, tags and custom fields are united, links and references move. The loser is deleted for good; its id
+ * points to the winner, whose history includes the loser's. The winner always gets a version. Throws `not_found`;
+ * `version_conflict` for the winner's version; `validation_error` for a record and itself, or for more custom fields
+ * than a record holds.
  */
 export async function mergeRecords(
   tx: Tenant,
   entity: EntityName,
   winnerId: string,
   loserId: string,
-  options: Pick<UpdateOptions, 'ifVersion'> = {},
+  { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
   if (winnerId === loserId)
@@ -38,27 +41,23 @@ export async function mergeRecords(
         type: 'self_reference',
       },
     ])
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   await lockReferencesTo(tx, entity, loserId, [winnerId, loserId])
   const found = await lockRecords(tx, entity, [winnerId, loserId], 'for update')
   const winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, kind, winner ? loserId : winnerId)
-  requireVersion(kind.object, winner.version, options.ifVersion)
+  requireVersion(kind.object, winner.version, ifVersion)
 
   await moveReferences(tx, entity, loserId, winnerId)
-  const now = new Date().toISOString()
-  const gone = { ...loser, version: loser.version + 1, updated_at: now, updated_by: tx.actor }
-  await writeRecord(tx, kind, { action: 'deleted', record: gone, changes: {} })
+  await writeRecords(tx, kind, [nextVersion('deleted', tx.actor, loser)])
   await freeUnique(tx, loserId)
   await pointTo(tx, kind, loserId, winnerId)
   await moveLinks(tx, { entity, id: loserId }, { entity, id: winnerId })
 
   const write = await fold(tx, kind, winner, loser)
   const { record } = write
-  await unique(kind, record, () => writeRecord(tx, kind, write))
-  await claimUnique(tx, kind, rules, [write])
-  await linkPrimaries(tx, kind, [write])
+  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
   await tx
     .trx('record_history')
     .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })
@@ -67,37 +66,34 @@ export async function mergeRecords(
   return record
 }
 
-/** What becomes of the winner. */
+/** The winner's next version. */
 async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord): Promise<Write> {
   const patch = {
     ...filledFields(kind, winner, loser),
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
   }
-  // Not as a patch, which definitions check: what was stored before they were made stays.
+  // Not part of the patch, which definitions check: values from before a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
   const issues = tooMuch(custom_fields)
   if (issues.length > 0) throw invalid(issues)
-  const next = { ...patched(winner, patch, undefined), custom_fields }
+  const next = { ...winner, ...patch, custom_fields }
   const changed = change(tx.actor, kind, winner, patch, next)
-  if (changed) return { ...changed, action: 'merged' }
-  const touched = {
-    ...winner,
-    version: winner.version + 1,
-    updated_at: new Date().toISOString(),
-    updated_by: tx.actor,
+  return {
+    ...(changed ?? nextVersion('merged', tx.actor, winner)),
+    action: 'merged',
+    previous: changed?.previous ?? {},
   }
-  return { action: 'merged', record: touched, changes: {}, previous: {} }
 }
 
 function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordInput {
   const filled: RecordInput = {}
   for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON]) {
-    // A no is what nobody has said anything about; a yes, such as do_not_contact, was said by somebody.
+    // `false` counts as unset; `true`, such as do_not_contact, wins.
     const isOpen = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
     if (!readOnly && !to && isOpen && !isEmpty(loser[name])) filled[name] = loser[name]
   }
-  // An amount means nothing without the currency that it was in.
+  // An amount keeps its currency.
   const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
   return money ? { ...filled, currency: loser.currency } : filled
 }
@@ -107,7 +103,7 @@ const COMMON: [string, { readOnly?: true; to?: EntityName }][] = [
   ['owner_id', {}],
 ]
 
-/** Those that point to the loser point to nothing, or to what the loser's do, unless that would go around in a circle. */
+/** The winner's references that are null, or point to the loser: filled with the loser's, unless they close a cycle. */
 async function filledReferences(
   tx: Tenant,
   kind: Kind,
@@ -121,7 +117,7 @@ async function filledReferences(
     const free =
       typeof id === 'string' &&
       id !== winner.id &&
-      (await heldStill(tx, to, [id])).has(id) &&
+      (await lockExisting(tx, to, [id])).has(id) &&
       !(await reachableFrom(tx, kind, name, id)).has(winner.id)
     filled[name] = free ? id : null
   }

@@ -1,8 +1,8 @@
 import type { Position } from '../lists/cursor.ts'
 import { PLANNED_ANEW } from '../postgres/dialect.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { Fragment, SortKey } from './filter-sql.ts'
 import { shownColumns } from './model/columns.ts'
-import type { Fragment, SortKey } from './model/filters.ts'
 import type { Kind } from './model/kind.ts'
 
 /** A page that is looked for: which records, in which order, from where on. */

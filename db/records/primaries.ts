@@ -1,31 +1,29 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
+import { lockRecords, referencesTo } from './lock.ts'
 import { mergedInto } from './merged.ts'
-import type { EntityName } from './model/kind.ts'
-import { entities, entityNames } from './model/kinds/index.ts'
-import { change, patched } from './model/prepare.ts'
-import { closesCircle, reachableFrom, referencesOf } from './references.ts'
-import { lockRecord, lockRecords, updateRecord } from './update.ts'
-import { writeRecords } from './write-many.ts'
+import { type EntityName, referencesOf } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import { change } from './model/prepare.ts'
+import { closesCycle, reachableFrom } from './references.ts'
+import { writeRecords } from './write.ts'
 
 /** Keeps reference fields (`company_id`: the primary link) in agreement with associations. */
 
 /**
- * Linking fills a reference field that is null, at either end. Between two of one kind it is the first's: what links
- * A to B makes B the parent of A.
+ * Linking fills a reference field that is null, at either end. Between two records of one kind only `from` has its
+ * field filled: linking A to B makes B the parent of A.
  */
 export async function fillPrimaries(tx: Tenant, from: End, to: End): Promise<void> {
   await fillReference(tx, from, to)
   if (from.entity !== to.entity) await fillReference(tx, to, from)
 }
 
-/** Fills the reference of `holder` to `other`, if it has one, where that is null. */
+/** Fills the references of `holder` to the kind of `other` where they are null. */
 export async function fillReference(tx: Tenant, holder: End, other: End): Promise<void> {
-  for (const field of primariesOf(holder, other)) {
-    const free = (await currentValue(tx, holder, field)) === null
-    if (free && !(await closesCircle(tx, entities[holder.entity], field, holder.id, other.id)))
-      await updateRecord(tx, holder.entity, holder.id, { [field]: other.id })
-  }
+  for (const field of primariesOf(holder, other))
+    if (!(await closesCycle(tx, entities[holder.entity], field, holder.id, other.id)))
+      await replaceReference(tx, holder.entity, [holder.id], { field, from: null, to: other.id })
 }
 
 /** Unlinking clears a reference field that names the other end. */
@@ -35,90 +33,46 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
     [to, from],
   ] as const)
     for (const field of primariesOf(holder, other))
-      if ((await currentValue(tx, holder, field)) === other.id)
-        await updateRecord(tx, holder.entity, holder.id, { [field]: null })
+      await replaceReference(tx, holder.entity, [holder.id], { field, from: other.id, to: null })
 }
 
-/** How many references lead on from a kind to others, one after another. */
-const height = (entity: EntityName): number =>
-  Math.max(
-    0,
-    ...referencesOf(entities[entity])
-      .filter(([, { to }]) => to !== entity)
-      .map(([, { to }]) => 1 + height(to)),
-  )
-
-/** Every kind before those that it refers to: so they are locked, for an update locks what it changes first. */
-export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
-
 /**
- * Locks what refers to a record that is about to be deleted, before it is locked for that: in the order of updates, so
- * that nobody waits in a circle. Those of its own kind are locked by id, as updates of several lock them, together with
- * `own`: the record, and what else of its kind will be locked with it.
+ * Clears the reference fields that point to a record that will be deleted, also those that were set before it was
+ * locked. Its links stay, since it may be restored; until then they are not visible.
  */
-export async function lockReferencesTo(
-  tx: Tenant,
-  entity: EntityName,
-  id: string,
-  own: string[] = [id],
-): Promise<void> {
-  for (const other of referringFirst) {
-    const fields = referencesOf(entities[other], entity).map(([field]) => field)
-    if (fields.length === 0) continue
-    await tx
-      .trx(other)
-      .where({ organization_id: tx.organizationId })
-      .whereNull('deleted_at')
-      .where((any) => {
-        for (const field of fields) any.orWhere(field, id)
-        if (other === entity) any.orWhereIn('id', own)
-      })
-      .orderBy('id')
-      .forNoKeyUpdate()
-      .select('id')
+export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
+  for (const { other, field } of referencesTo(entity)) {
+    const holders = await holdersOf(tx, other, field, id)
+    await replaceReference(tx, other, holders, { field, from: id, to: null })
   }
 }
 
-/**
- * Clears the reference fields that point to a record that is about to be deleted, also those that came to it before it
- * was locked. Its links stay, for it may be restored; until then they are not seen.
- */
-export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const holders = await holdersOf(tx, other, field, id)
-      await replaceReference(tx, other, holders, { field, from: id, to: null })
-    }
-}
-
-/** Fills the reference fields that are null at the other end of a link with a record that was just restored. */
+/** Fills the reference fields that the delete of a record, which is now restored, has cleared and that are still null. */
 export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const lost = await clearedByDelete(tx, other, field, id)
-      const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
-      const holders = lost.filter((holder) => !above.has(holder))
-      await replaceReference(tx, other, holders, { field, from: null, to: id })
-    }
+  for (const { other, field } of referencesTo(entity)) {
+    const lost = await clearedByDelete(tx, other, field, id)
+    const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
+    const holders = lost.filter((holder) => !above.has(holder))
+    await replaceReference(tx, other, holders, { field, from: null, to: id })
+  }
 }
 
-/** Everything that refers to a record that is merged refers to the winner from now on, but for the winner itself. */
+/** Moves the references to a merged record to the winner, except the winner's own. */
 export async function moveReferences(
   tx: Tenant,
   entity: EntityName,
   loser: string,
   winner: string,
 ): Promise<void> {
-  for (const other of referringFirst)
-    for (const [field] of referencesOf(entities[other], entity)) {
-      const above = await reachableFrom(tx, entities[other], field, winner)
-      const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
-      const moved = holders.filter((id) => !above.has(id))
-      await replaceReference(tx, other, moved, { field, from: loser, to: winner })
-      // What stands above the winner would be below it too.
-      const circular = holders.filter((id) => above.has(id))
-      await replaceReference(tx, other, circular, { field, from: loser, to: null })
-    }
+  for (const { other, field } of referencesTo(entity)) {
+    const above = await reachableFrom(tx, entities[other], field, winner)
+    const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
+    const moved = holders.filter((id) => !above.has(id))
+    await replaceReference(tx, other, moved, { field, from: loser, to: winner })
+    // A record above the winner would be below it too.
+    const circular = holders.filter((id) => above.has(id))
+    await replaceReference(tx, other, circular, { field, from: loser, to: null })
+  }
 }
 
 async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: string): Promise<string[]> {
@@ -131,10 +85,10 @@ async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: stri
   return rows.map((row) => row.id)
 }
 
-/** So many records are in memory, and in one statement, at a time. */
+/** Records in memory, and in one statement, at a time. */
 const AT_A_TIME = 1_000
 
-/** In those of the records whose field still has the old value. Links are left as they are. */
+/** Changes the records whose field still has the value `from`. Links stay as they are. */
 async function replaceReference(
   tx: Tenant,
   entity: EntityName,
@@ -147,14 +101,14 @@ async function replaceReference(
     const records = await lockRecords(tx, entity, ids.slice(start, start + AT_A_TIME))
     const writes = [...records.values()]
       .filter((record) => record[field] === from)
-      .flatMap((record) => change(tx.actor, kind, record, patch, patched(record, patch, undefined)) ?? [])
+      .flatMap((record) => change(tx.actor, kind, record, patch, { ...record, ...patch }) ?? [])
     await writeRecords(tx, kind, writes)
   }
 }
 
 /**
- * Those still linked with the record, whose reference to it was the last that the field held. The history tells them
- * from those that were only linked with it.
+ * The records still linked with this one whose field, null now, held it last. The history distinguishes them from
+ * records that were only linked.
  */
 async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
@@ -180,7 +134,7 @@ async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id:
   return rows.map((row) => row.id)
 }
 
-/** What a reference of the record, null now, held until a delete cleared it: what it is still linked with. */
+/** The record that a field, null now, held until a delete cleared it, if the two are still linked. */
 export async function clearedReference(
   tx: Tenant,
   holder: End,
@@ -205,7 +159,3 @@ export async function clearedReference(
 
 const primariesOf = (holder: End, other: End): string[] =>
   referencesOf(entities[holder.entity], other.entity).map(([name]) => name)
-
-async function currentValue(tx: Tenant, { entity, id }: End, field: string): Promise<unknown> {
-  return (await lockRecord(tx, entity, id))[field]
-}

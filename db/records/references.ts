@@ -1,125 +1,73 @@
 import { membersAmong } from '../access/members.ts'
-import { type Issue, invalid } from '../errors.ts'
+import type { Issue } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type EntityName, type Field, type Kind, withArticle } from './model/kind.ts'
+import { lockExisting } from './lock.ts'
+import { type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
-type ReferenceField = Field & { to: EntityName }
-
-/** The fields of a kind that point to another record, optionally only those that point to one kind. */
-export const referencesOf = (kind: Kind, to?: EntityName): [string, ReferenceField][] =>
-  Object.entries(kind.fields).filter(
-    (entry): entry is [string, ReferenceField] =>
-      entry[1].to !== undefined && (to === undefined || entry[1].to === to),
-  )
-
-/** The fields of a kind that name a user of the organization. */
-export const userFields = (kind: Kind): string[] => [
-  'owner_id',
-  ...Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'user'),
-]
-
-/** A record and, unless they are all of them, the reference fields of it to look at. */
+/** A record, and which of its fields to check; all of them by default. */
 export interface Referring {
   record: AgxRecord
-  only?: string[]
+  only?: string[] | undefined
 }
 
 /**
- * What the references (of `only` these fields) point to is there, and stays until the transaction ends. Throws
- * `validation_error` naming each that points to nothing, to itself or around in a circle, or to no member.
+ * Checks the references of many records, and locks what they point to against deletion. @returns the issues by the id
+ * of each record with a reference to nothing, to itself, in a cycle or to a user who is not a member.
  */
-export async function checkReferences(tx: Tenant, kind: Kind, referring: Referring): Promise<void> {
-  const issues = (await referenceIssues(tx, kind, [referring])).get(referring.record.id)
-  if (issues) throw invalid(issues)
-}
-
-/** What `checkReferences` finds wrong, of many records at once, by the record's id. */
 export async function referenceIssues(
   tx: Tenant,
   kind: Kind,
   all: Referring[],
 ): Promise<Map<string, Issue[]>> {
-  const found = await userIssues(tx, kind, all)
-  const report = (id: string, issue: Issue) => found.set(id, [...(found.get(id) ?? []), issue])
+  const found = new Map<string, Issue[]>()
+  const report = ({ record, name }: Given, issue: Omit<Issue, 'loc'>) =>
+    found.set(record.id, [...(found.get(record.id) ?? []), { loc: ['body', name], ...issue }])
+  const users = userFields(kind).flatMap((name) => givenIn(all, name))
+  const members = await membersAmong(tx, idsOf(users))
+  for (const user of users.filter(({ id }) => !members.has(id)))
+    report(user, {
+      msg: 'there is no user with this id in the organization',
+      type: 'not_found',
+      input: user.id,
+      hint: 'GET /v1/users lists them',
+    })
   for (const [name, { to }] of referencesOf(kind)) {
-    const referring = all.filter(looksAt(name)).map(({ record }) => record)
-    const wanted = referring.map((record) => record[name] as string)
-    const held = await heldStill(tx, to, wanted)
-    const loc = ['body', name]
-    for (const [i, record] of referring.entries()) {
-      const id = wanted[i]!
+    const given = givenIn(all, name)
+    const existing = await lockExisting(tx, to, idsOf(given))
+    for (const one of given) {
+      const { record, id } = one
       if (id === record.id)
-        report(id, {
-          loc,
-          msg: `${withArticle(kind.object)} cannot refer to itself`,
-          type: 'self_reference',
-        })
-      else if (!held.has(id))
-        report(record.id, {
-          loc,
-          msg: `there is no ${entities[to].object} with this id`,
-          type: 'not_found',
-        })
-      // Nothing refers to a new record yet.
-      else if (record.version > 1 && (await closesCircle(tx, kind, name, record.id, id)))
-        report(record.id, {
-          loc,
-          msg: 'the references would go around in a circle',
-          type: 'circular_reference',
-        })
+        report(one, { msg: `${withArticle(kind.object)} cannot refer to itself`, type: 'self_reference' })
+      else if (!existing.has(id))
+        report(one, { msg: `there is no ${entities[to].object} with this id`, type: 'not_found' })
+      // Nothing refers to a new record.
+      else if (record.version > 1 && (await closesCycle(tx, kind, name, record.id, id)))
+        report(one, { msg: 'the references would go around in a circle', type: 'circular_reference' })
     }
   }
   return found
 }
 
-async function userIssues(tx: Tenant, kind: Kind, all: Referring[]): Promise<Map<string, Issue[]>> {
-  const given = userFields(kind).flatMap((name) =>
-    all.filter(looksAt(name)).map(({ record }) => ({ record, name, userId: record[name] as string })),
-  )
-  const members =
-    given.length > 0
-      ? await membersAmong(
-          tx,
-          given.map(({ userId }) => userId),
-        )
-      : new Set()
-  const found = new Map<string, Issue[]>()
-  for (const { record, name, userId } of given)
-    if (!members.has(userId))
-      found.set(record.id, [
-        ...(found.get(record.id) ?? []),
-        {
-          loc: ['body', name],
-          msg: 'there is no user with this id in the organization',
-          type: 'not_found',
-          input: userId,
-          hint: 'GET /v1/users lists them',
-        },
-      ])
-  return found
+interface Given {
+  record: AgxRecord
+  name: string
+  id: string
 }
 
-const looksAt =
-  (name: string) =>
-  ({ record, only }: Referring): boolean =>
+const idsOf = (given: Given[]) => given.map(({ id }) => id)
+
+/** The ids that one field of the records holds, where it is checked. */
+const givenIn = (all: Referring[], name: string): Given[] =>
+  all.flatMap(({ record, only }) =>
     record[name] != null && (!only || only.includes(name))
-
-/** Of these records, those that are there; nobody deletes them before this transaction ends. */
-export async function heldStill(tx: Tenant, entity: EntityName, ids: string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  // In one order, so that two who hold several wait for each other one way only.
-  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
-    `select id from ${entity} where organization_id = ? and id = any(?) and deleted_at is null
-     order by id for key share`,
-    [tx.organizationId, ids],
+      ? [{ record, name, id: record[name] as string }]
+      : [],
   )
-  return new Set(rows.map((row) => row.id))
-}
 
-/** Whether `holder` is found on the way up from `id`, for references within one kind (a parent). */
-export const closesCircle = async (
+/** Whether a reference of `holder` to `id`, of the same kind (a parent), would close a cycle. */
+export const closesCycle = async (
   tx: Tenant,
   kind: Kind,
   field: string,
@@ -128,8 +76,8 @@ export const closesCircle = async (
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
 /**
- * What is found on the way up from `id`, itself included; nothing for references to another kind. Until the transaction
- * ends nobody else asks, so that two changes, each harmless alone, do not close a circle together.
+ * The records that `id` refers to, directly or not, and itself; none for references to another kind. Serialises its
+ * callers until their transactions end, so that two changes, each valid alone, do not close a cycle together.
  */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()

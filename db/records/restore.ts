@@ -1,34 +1,35 @@
 import { notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique } from './custom-fields/unique.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { lockExisting } from './lock.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
 import { present, shownColumns } from './model/columns.ts'
-import type { EntityName, Kind } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
+import { nextVersion } from './model/prepare.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
-import { closesCircle, heldStill, referencesOf } from './references.ts'
-import { type UpdateOptions, unique } from './update.ts'
-import { writeRecord } from './write.ts'
+import { closesCycle } from './references.ts'
+import type { Update } from './update.ts'
+import { writeSound } from './write-set.ts'
 
-/** So long a deleted record can be brought back. */
+/** How long a deleted record can be restored. */
 export const RESTORABLE_DAYS = 30
 
 /**
- * Undoes a delete: its links are seen again, and references that a delete cleared, those to it and its own, are filled
- * where they are still null. Throws `not_found` for a record that is not deleted, or too long; `conflict` where its
- * external_id or a unique custom field was taken.
+ * Undoes a delete. The record's links are visible again, and the references that deletes have cleared, to it and its
+ * own, are filled where they are still null. Throws `not_found` for a record that is not deleted, or was deleted too
+ * long ago; `conflict` where its external_id or a unique custom field is taken.
  */
 export async function restoreRecord(
   tx: Tenant,
   entity: EntityName,
   id: string,
-  options: Pick<UpdateOptions, 'ifVersion'> = {},
+  { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
   const kind = entities[entity]
-  const rules = await holdRules(tx, entity)
+  const rules = await lockFieldRules(tx, entity)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
@@ -37,28 +38,18 @@ export async function restoreRecord(
   if (await mergedInto(tx, entity, id)) throw await recordNotFound(tx, kind, id)
   if (!rows[0]) throw notFound(`deleted ${kind.object}`)
   const before = present(kind, rows[0])
-  requireVersion(kind.object, before.version, options.ifVersion)
+  requireVersion(kind.object, before.version, ifVersion)
   const moved = await movedReferences(tx, kind, before)
-  const record = {
-    ...before,
-    ...moved,
-    version: before.version + 1,
-    updated_at: new Date().toISOString(),
-    updated_by: tx.actor,
-  } as AgxRecord
-  const changes = Object.fromEntries(
-    Object.entries(moved).map(([name, to]) => [name, { from: before[name], to }]),
-  )
-  const write = { action: 'restored', record, changes } as const
-  await unique(kind, record, () => writeRecord(tx, kind, write))
-  await claimUnique(tx, kind, rules, [write])
+  const write = nextVersion('restored', tx.actor, before, moved)
+  const { record } = write
+  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, entity, id)
   return record
 }
 
 /**
- * What the references are from now on, where that is another: null to what is not there any more, or what it was merged
- * into; one that a delete cleared is filled where what was deleted is there again.
+ * The references that change with the restore: one to a deleted record becomes null, one to a merged record points to
+ * the winner, and one that a delete has cleared is filled where its record exists again.
  */
 async function movedReferences(
   tx: Tenant,
@@ -73,8 +64,8 @@ async function movedReferences(
         ? ((await mergedInto(tx, to, old)) ?? old)
         : await clearedReference(tx, { entity: kind.entity, id: before.id }, name, to)
     if (now === undefined) continue
-    const held = (await heldStill(tx, to, [now])).has(now)
-    const next = held && !(await closesCircle(tx, kind, name, before.id, now)) ? now : null
+    const held = (await lockExisting(tx, to, [now])).has(now)
+    const next = held && !(await closesCycle(tx, kind, name, before.id, now)) ? now : null
     if (next !== old) moved[name] = next
   }
   return moved

@@ -1,5 +1,5 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './model/filters.ts'
+import type { Fragment } from './filter-sql.ts'
 import { gatherPage, type Listing, type Row, searched, selectPage, walkToPage } from './pages.ts'
 import { EXACT_UP_TO } from './total.ts'
 

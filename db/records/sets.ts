@@ -2,52 +2,62 @@ import { AppError } from '../errors.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
-/** How many things are done together although each may fail alone. */
+/** Runs writes of many records together although each of them may fail alone. */
 
-/** What became of one of them, at its place in the answer. */
-export type Outcome = { record: AgxRecord; created: boolean } | { error: AppError }
+export type Failed = { error: AppError }
 
-/** All of them as one set in a savepoint, but for those that must be done alone; where that fails, each alone. */
+/** The result of one write of several, at its place. `changed`: whether it made a version. */
+export type Outcome = { record: AgxRecord; created: boolean; changed: boolean } | Failed
+
+/** All in one savepoint. If that fails, which says nothing about which of them failed, each in its own. */
 export async function inSets<T>(
   tx: Tenant,
   items: T[],
-  alone: (item: T) => boolean,
-  set: (tx: Tenant, items: T[]) => Promise<Outcome[]>,
-  one: (tx: Tenant, item: T) => Promise<Outcome>,
+  write: (tx: Tenant, items: T[]) => Promise<Outcome[]>,
 ): Promise<Outcome[]> {
-  const together = items.filter((item) => !alone(item))
-  const done = together.length > 1 ? await settle(() => savepoint(tx, (tx) => set(tx, together))) : undefined
+  const attempted = (set: T[]) => settle(() => savepoint(tx, (tx) => write(tx, set)))
+  if (items.length > 1) {
+    const together = await attempted(items)
+    if (!('error' in together)) return together
+  }
   const outcomes: Outcome[] = []
-  let next = 0
   for (const item of items) {
-    const outcome = done && !('error' in done) && !alone(item) ? done[next++] : undefined
-    outcomes.push(outcome ?? (await settle(() => savepoint(tx, (tx) => one(tx, item)))))
+    const alone = await attempted([item])
+    outcomes.push('error' in alone ? alone : alone[0]!)
   }
   return outcomes
 }
 
-/** Those that share a key go one after the other, in order; the first of each go together, then the second. */
-export async function inWaves(
-  keys: (string | undefined)[],
-  work: (places: number[]) => Promise<Outcome[]>,
-): Promise<Outcome[]> {
+/** Items that share a key are written one after the other, in order; the others together. */
+export async function inWaves<T, R>(
+  items: T[],
+  keysOf: (item: T) => string[],
+  write: (items: T[]) => Promise<R[]>,
+): Promise<R[]> {
   const waves: number[][] = []
-  const seen = new Map<string, number>()
-  for (const [place, key] of keys.entries()) {
-    const wave = key === undefined ? 0 : (seen.get(key) ?? 0)
-    if (key !== undefined) seen.set(key, wave + 1)
+  const next = new Map<string, number>()
+  for (const [place, item] of items.entries()) {
+    const keys = keysOf(item)
+    const wave = Math.max(0, ...keys.map((key) => next.get(key) ?? 0))
+    for (const key of keys) next.set(key, wave + 1)
     waves[wave] = [...(waves[wave] ?? []), place]
   }
-  const outcomes: Outcome[] = new Array(keys.length)
-  for (const places of waves)
-    for (const [i, outcome] of (await work(places)).entries()) outcomes[places[i]!] = outcome
+  const outcomes: R[] = new Array(items.length)
+  for (const places of waves) {
+    const written = await write(places.map((place) => items[place]!))
+    for (const [i, outcome] of written.entries()) outcomes[places[i]!] = outcome
+  }
   return outcomes
 }
 
-export const pick = <T>(items: T[], places: number[]): T[] => places.map((place) => items[place]!)
+/** The record of a set of one. Throws what it failed with. */
+export function recordOf([outcome]: Outcome[]): AgxRecord {
+  if ('error' in outcome!) throw outcome.error
+  return outcome!.record
+}
 
-/** What went wrong as a value, where it is something to be told about one of many. */
-export async function settle<T>(work: () => Promise<T>): Promise<T | { error: AppError }> {
+/** The AppError that `work` throws, as a value. */
+export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed> {
   try {
     return await work()
   } catch (error) {
@@ -56,11 +66,12 @@ export async function settle<T>(work: () => Promise<T>): Promise<T | { error: Ap
   }
 }
 
-export function attempt<T>(work: () => T): T | { error: AppError } {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof AppError) return { error }
-    throw error
-  }
+/** Works on the items one after the other. */
+export async function settleEach<T, R>(
+  items: T[],
+  work: (item: T, place: number) => Promise<R> | R,
+): Promise<(R | Failed)[]> {
+  const done: (R | Failed)[] = []
+  for (const [place, item] of items.entries()) done.push(await settle(() => work(item, place)))
+  return done
 }

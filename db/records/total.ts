@@ -1,6 +1,6 @@
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { Fragment } from './filter-sql.ts'
 import type { ListQuery } from './list.ts'
-import type { Fragment } from './model/filters.ts'
 import type { Kind } from './model/kind.ts'
 import { all, ask, searched } from './pages.ts'
 import type { Found } from './search.ts'

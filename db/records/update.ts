@@ -1,110 +1,102 @@
-import { conflict } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { fillCurrency } from './currency.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { claimUnique, hasUnique } from './custom-fields/unique.ts'
-import { linkPrimaries } from './links.ts'
+import { currencyFiller } from './currency.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
+import type { GivenLink } from './links.ts'
 import { recordNotFound } from './merged.ts'
-import { present, shownColumns } from './model/columns.ts'
-import type { EntityName, Kind } from './model/kind.ts'
+import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
-import { change, patched } from './model/prepare.ts'
+import { type Adding, change, patched } from './model/prepare.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { checkReferences, referencesOf } from './references.ts'
-import { writeRecord } from './write.ts'
+import { closesCycle } from './references.ts'
+import { inSets, inWaves, type Outcome, recordOf, settleEach } from './sets.ts'
+import { type Draft, writeSet } from './write-set.ts'
 
-export interface UpdateOptions {
+/** A change of one record. */
+export interface Update {
+  id: string
+  /** What `updateSchema` or `upsertSchema` parsed: null clears, custom fields are merged key by key. */
+  patch: RecordInput
   /** The versions that the change was made for; undefined for any. */
   ifVersion?: readonly number[] | undefined
-  /** It is all that happens in its transaction. */
+  /** What of the patch is added to the record's values, in place of replacing them. */
+  adding?: Adding | undefined
+}
+
+export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
+  /** Nothing else follows in its transaction. */
   sole?: boolean
 }
 
 /**
- * Changes what `patch` names: null clears, custom fields are merged key by key. A patch that changes nothing makes no
- * version. Throws `not_found`; `version_conflict` where `ifVersion` does not have the record's; what create throws.
+ * Changes a record. A patch that changes nothing makes no version. `associations` of an upsert's patch are linked, and
+ * fill the reference fields that are null. Throws `not_found`; `version_conflict` where `ifVersion` does not have the
+ * record's; what `createRecord` throws; `validation_error` for a link of the record to itself.
  */
 export async function updateRecord(
   tx: Tenant,
   entity: EntityName,
   id: string,
   patch: RecordInput,
-  options: UpdateOptions = {},
+  { ifVersion, sole = false }: UpdateOptions = {},
 ): Promise<AgxRecord> {
+  return recordOf(await updateSet(tx, entity, [{ id, patch, ifVersion }], sole))
+}
+
+/** Changes many records; several updates of one record take effect in order. Errors as of `updateRecord`. */
+export function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): Promise<Outcome[]> {
+  const own = referencesOf(entities[entity], entity).map(([name]) => name)
+  const mayCloseCycle = ({ patch }: Update) =>
+    own.length > 0 && (patch.associations != null || own.some((name) => patch[name] != null))
+  // Two new references within the kind could close a cycle together.
+  const keysOf = (update: Update) => (mayCloseCycle(update) ? [update.id, 'cycle'] : [update.id])
+  return inWaves(updates, keysOf, (wave) => inSets(tx, wave, (tx, set) => updateSet(tx, entity, set)))
+}
+
+/** `updates`: each of another record. Throws as `writeSet` does. */
+export async function updateSet(
+  tx: Tenant,
+  entity: EntityName,
+  updates: Update[],
+  sole = false,
+): Promise<Outcome[]> {
   const kind = entities[entity]
-  // Rules before records, as those do who change definitions and then records: nobody waits in a circle.
-  const [rules, before] = await Promise.all([
-    patch.custom_fields === undefined ? undefined : holdRules(tx, entity),
-    lockRecord(tx, entity, id),
+  const given = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
+  const ids = given.map(({ id }) => id)
+  const allLinks = given.flatMap(({ links }) => links)
+  const hasCustomFields = given.some(({ fields }) => fields.custom_fields !== undefined)
+  // Sent together, in this order.
+  const [rules, locked] = await Promise.all([
+    hasCustomFields ? lockFieldRules(tx, entity) : undefined,
+    lockWithLinked(tx, kind, ids, allLinks),
   ])
-  requireVersion(kind.object, before.version, options.ifVersion)
-  const next = patched(before, patch, rules)
-  await fillCurrency(tx, kind, next)
-  const write = change(tx.actor, kind, before, patch, next)
-  if (!write) return before
-  const { record, previous } = write
-  await checkReferences(tx, kind, { record, only: Object.keys(previous) })
-  const hasMore =
-    referencesOf(kind).some(([name]) => name in previous) || (rules !== undefined && hasUnique(rules))
-  if (options.sole && !hasMore) tx.last()
-  await unique(kind, record, () => writeRecord(tx, kind, write))
-  if (rules) await claimUnique(tx, kind, rules, [write])
-  await linkPrimaries(tx, kind, [write])
-  return record
+  const withCurrency = currencyFiller(tx, kind)
+  const drafts = await settleEach(given, async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
+    const self = { entity, id }
+    const before = locked.record(self)
+    if (!before) throw await recordNotFound(tx, kind, id)
+    checkLinks(links, locked, self)
+    requireVersion(kind.object, before.version, ifVersion)
+    const patch = { ...fields, ...(await filledByLinks(tx, kind, before, fields, links)) }
+    const next = await withCurrency(patched(kind, before, patch, rules, adding))
+    const write = change(tx.actor, kind, before, patch, next)
+    return { record: write?.record ?? before, write, links }
+  })
+  return writeSet(tx, kind, rules, drafts, sole)
 }
 
-type Lock = 'for no key update' | 'for update'
-
-/**
- * The record, locked until the transaction ends, so that two updates take turns. Others may go on referring to it,
- * unless it is locked to be deleted. Throws `not_found`.
- */
-export async function lockRecord(
+/** The reference fields that the links fill, but for those that would close a cycle. */
+async function filledByLinks(
   tx: Tenant,
-  entity: EntityName,
-  id: string,
-  lock: Lock = 'for no key update',
-): Promise<AgxRecord> {
-  const kind = entities[entity]
-  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
-    `select ${shownColumns(kind).join(', ')} from ${entity}
-     where organization_id = ? and id = ? and deleted_at is null ${lock}`,
-    [tx.organizationId, id],
-  )
-  if (!rows[0]) throw await recordNotFound(tx, kind, id)
-  return present(kind, rows[0])
+  kind: Kind,
+  before: AgxRecord,
+  fields: RecordInput,
+  links: GivenLink[],
+): Promise<Record<string, string>> {
+  if (links.length === 0) return {}
+  const filled = filledBy(links, kind, { ...before, ...fields })
+  for (const [name, other] of Object.entries(filled))
+    if (await closesCycle(tx, kind, name, before.id, other)) delete filled[name]
+  return filled
 }
-
-/** Those of the records that are there, by id, locked in one order, so that who locks several never waits in a circle. */
-export async function lockRecords(
-  tx: Tenant,
-  entity: EntityName,
-  ids: string[],
-  lock: Lock = 'for no key update',
-): Promise<Map<string, AgxRecord>> {
-  const kind = entities[entity]
-  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
-    `select ${shownColumns(kind).join(', ')} from ${entity}
-     where organization_id = ? and id = any(?) and deleted_at is null order by id ${lock}`,
-    [tx.organizationId, ids],
-  )
-  return new Map(rows.map((row) => [row.id as string, present(kind, row)]))
-}
-
-const UNIQUE_VIOLATION = '23505'
-
-export async function unique<T>(kind: Kind, record: AgxRecord, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write()
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error
-    throw externalIdTaken(kind, record)
-  }
-}
-
-export const isUniqueViolation = (error: unknown): boolean =>
-  (error as { code?: string }).code === UNIQUE_VIOLATION
-
-export const externalIdTaken = (kind: Kind, record: AgxRecord) =>
-  conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })

@@ -1,176 +1,137 @@
-import { AppError, conflict, invalid } from '../errors.ts'
-import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { holdRules } from './custom-fields/rules.ts'
-import { uniqueKey } from './custom-fields/unique.ts'
-import { updateAndLink } from './given-links.ts'
-import { readValue } from './model/custom-fields/types.ts'
+import { AppError, conflict } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { createMany, createRecord } from './create.ts'
+import { type Finder, finderBy } from './find-by-key.ts'
 import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord, RecordInput } from './model/schemas.ts'
-import { createRecord } from './store.ts'
+import { upsertKey } from './model/upsert-keys.ts'
+import { type Failed, inWaves, type Outcome } from './sets.ts'
+import { type Update, updateMany, updateSet } from './update.ts'
 
-const MAX_CANDIDATES = 100
-
-/** The native fields by which a record of this kind can be found for an upsert. */
-export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
-
-const CUSTOM = 'custom_fields.'
-
-/** Whether an upsert may go by this field: a native one, or `custom_fields.<name>`, which must turn out to be unique. */
-export const isUpsertKey = (entity: EntityName, by: string): boolean =>
-  upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
-
-/** The value of the field that an upsert goes by, as text; undefined where the record has none. */
-export function upsertKey(by: string, fields: RecordInput): string | undefined {
-  const custom = by.startsWith(CUSTOM)
-  const holder = custom ? (fields.custom_fields as RecordInput | null | undefined) : fields
-  const value = holder?.[custom ? by.slice(CUSTOM.length) : by]
-  return typeof value === 'string' || (custom && typeof value === 'number') ? String(value) : undefined
+/** The change of a record that exists, and the input to create it. An error matters only where it is needed. */
+export interface Upsert {
+  /** What `updateSchema` or `upsertSchema` parsed. */
+  patch: RecordInput | AppError
+  /** What `createSchema` parsed. */
+  input: RecordInput | AppError
 }
 
-/** Finds records by one field, for upserts. */
-export interface Finder {
-  /** The one form of a value: that of all values which count as the same. Undefined where the field takes no such. */
-  keyOf(value: string): string | undefined
-  /**
-   * The ids of the records with these keys, by key, oldest first. Until the transaction ends, no other transaction
-   * that looks by the same key gets past here, so that "create if there is none" makes one record, however many ask
-   * at once.
-   */
-  find(keys: string[]): Promise<Map<string, string[]>>
+export interface KeyedUpsert extends Upsert {
+  /** What `Finder.keyOf` made of the value to find the record by; undefined creates one. */
+  key: string | undefined
 }
 
-/** Throws `validation_error` for a custom field that is not unique. */
-export async function finderBy(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
-  if (by.startsWith(CUSTOM)) return finderByCustomField(tx, entity, by)
-  return {
-    keyOf: (value) => (by === 'email' ? value.toLowerCase() : value),
-    find: (keys) =>
-      findLocked(tx, entity, by, keys, {
-        sql: `select id, created_at from ${entity}
-              where organization_id = ? and ${by === 'email' ? 'email_lower' : by} = key and deleted_at is null`,
-        bindings: [tx.organizationId],
-      }),
-  }
-}
-
-async function finderByCustomField(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
-  const name = by.slice(CUSTOM.length)
-  const { definitions } = await holdRules(tx, entity)
-  const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
-  if (!definition?.unique)
-    throw invalid([
-      {
-        loc: ['body', 'by'],
-        msg: `${by} is not a custom field that is unique`,
-        type: 'invalid_value',
-        hint: `one of ${upsertKeys(entity).join(', ')}, or custom_fields.<name> of a unique definition`,
-      },
-    ])
-  return {
-    keyOf(value) {
-      const reading = readValue(definition, value)
-      return 'value' in reading ? uniqueKey(reading.value) : undefined
-    },
-    find: (keys) =>
-      findLocked(tx, entity, by, keys, {
-        sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
-              where organization_id = ? and entity = ? and name = ? and value_key = key`,
-        bindings: [tx.organizationId, entity, name],
-      }),
-  }
-}
-
-/** `matches`: selects id and created_at of those with `key`. */
-async function findLocked(
-  tx: Tenant,
-  entity: EntityName,
-  by: string,
-  keys: string[],
-  matches: { sql: string; bindings: string[] },
-): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>()
-  if (keys.length === 0) return found
-  // In one order, so that two who lock several wait for each other one way only.
-  await tx.trx.raw(
-    `select pg_advisory_xact_lock(lock) from (
-       select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
-     ) locks`,
-    [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
-  )
-  const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
-    `select key, id from unnest(?::text[]) as wanted (key)
-     cross join lateral (${matches.sql} order by created_at, id limit ${MAX_CANDIDATES}) match
-     order by created_at, id`,
-    [[...new Set(keys)], ...matches.bindings],
-  )
-  for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
-  return found
-}
-
-/** The ids of the records with these values of a field, by value; what `Finder.find` says holds. */
-export async function findByKeys(
-  tx: Tenant,
-  entity: EntityName,
-  by: string,
-  values: string[],
-): Promise<Map<string, string[]>> {
-  const finder = await finderBy(tx, entity, by)
-  const keys = new Map(values.map((value) => [value, finder.keyOf(value)]))
-  const found = await finder.find([...keys.values()].filter((key) => key !== undefined))
-  return new Map(values.map((value) => [value, found.get(keys.get(value) ?? '') ?? []]))
-}
-
-export async function findByKey(
-  tx: Tenant,
-  entity: EntityName,
-  by: string,
-  value: string,
-): Promise<string[]> {
-  return (await findByKeys(tx, entity, by, [value])).get(value)!
+export interface UpsertOptions extends Pick<Update, 'adding'> {
+  /** Of several records with the key the oldest is updated. By default they are a conflict. */
+  takesOldest?: boolean
 }
 
 /**
- * Updates the record whose `by` has the input's value, or creates it. `input` is what `createSchema` parsed, `given`
- * what `upsertSchema` did.
- * Throws `conflict` with the candidates where several match; what create and update throw.
+ * Updates the record whose `by` has the input's value, or creates it. Throws `conflict` with the candidates where
+ * several records have it; `validation_error` for a `by` that is not unique; what create and update throw.
  */
 export async function upsertRecord(
   tx: Tenant,
   entity: EntityName,
   by: string,
   input: RecordInput,
-  given: RecordInput = input,
+  patch: RecordInput = input,
+  options: UpsertOptions = {},
 ): Promise<{ record: AgxRecord; created: boolean }> {
-  const value = upsertKey(by, input)
-  if (value === undefined) return { record: await createRecord(tx, entity, input), created: true }
-  for (let look = 1; ; look++) {
-    const ids = await findByKey(tx, entity, by, value)
-    if (ids.length > 1) throw severalMatch(entity, by, ids)
-    const created = ids.length === 0
-    try {
-      const record = created
-        ? await savepoint(tx, (tx) => createRecord(tx, entity, input))
-        : await updateAndLink(tx, entity, ids[0]!, given)
-      return { record, created }
-    } catch (error) {
-      if (look === LOOKS || !isOvertaken(error, created)) throw error
-    }
-  }
+  if (upsertKey(by, input) === undefined)
+    return { record: await createRecord(tx, entity, input), created: true }
+  const finder = await finderBy(tx, entity, by)
+  const item = { input, patch, key: finder.keyOf(input) }
+  const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
+  if ('error' in outcome!) throw outcome.error
+  return outcome!
 }
 
-/** So often an upsert looks for a record before it answers with what came in between. */
-export const LOOKS = 3
+/**
+ * Updates or creates many records, each found by its value of `by`; one without a value is created. Several with one
+ * value take effect in order. Errors as of `upsertRecord`.
+ */
+export async function upsertMany(
+  tx: Tenant,
+  entity: EntityName,
+  by: string,
+  upserts: (Upsert & { patch: RecordInput })[],
+): Promise<Outcome[]> {
+  const finder = await finderBy(tx, entity, by)
+  return upsertKeyed(
+    tx,
+    finder,
+    upserts.map((upsert) => ({ ...upsert, key: finder.keyOf(upsert.patch) })),
+  )
+}
+
+/** The same, with the keys already read. */
+export const upsertKeyed = (
+  tx: Tenant,
+  finder: Finder,
+  items: KeyedUpsert[],
+  options: UpsertOptions = {},
+): Promise<Outcome[]> =>
+  inWaves(
+    items,
+    ({ key }) => (key === undefined ? [] : [key]),
+    (wave) => upsertSet(tx, finder, wave, options, updateMany),
+  )
+
+/** So often an upsert looks for its record before it fails with what came in between. */
+const LOOKS = 3
+
+/** `items`: without duplicate keys. `update`: `updateMany`, or `updateSet` where a conflict may fail the transaction. */
+async function upsertSet(
+  tx: Tenant,
+  finder: Finder,
+  items: KeyedUpsert[],
+  options: UpsertOptions,
+  update: typeof updateMany,
+  looks = LOOKS,
+): Promise<Outcome[]> {
+  const { entity } = finder
+  const found = await finder.find(items.flatMap(({ key }) => key ?? []))
+  const idsOf = ({ key }: KeyedUpsert) => (key === undefined ? [] : (found.get(key) ?? []))
+  const steps = items.map((item) => stepOf(finder, item, idsOf(item), options))
+  const creates = steps.flatMap((step) => ('input' in step ? [step.input] : []))
+  const updates = steps.flatMap((step) => ('patch' in step ? [step] : []))
+  const created = await createMany(tx, entity, creates)
+  const updated = await update(tx, entity, updates)
+  const outcomes = steps.map((step): Outcome => {
+    if ('error' in step) return step
+    return ('input' in step ? created : updated).shift()!
+  })
+  const overtaken = [...items.keys()].filter(
+    (place) => looks > 1 && items[place]!.key !== undefined && isOvertaken(steps[place]!, outcomes[place]!),
+  )
+  if (overtaken.length === 0) return outcomes
+  const rest = overtaken.map((place) => items[place]!)
+  const again = await upsertSet(tx, finder, rest, options, update, looks - 1)
+  for (const [i, outcome] of again.entries()) outcomes[overtaken[i]!] = outcome
+  return outcomes
+}
+
+type Step = Failed | { input: RecordInput } | Update
+
+function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options: UpsertOptions): Step {
+  if (ids.length > 1 && !options.takesOldest) return { error: severalMatch(finder, ids) }
+  const given = ids[0] ? patch : input
+  if (given instanceof AppError) return { error: given }
+  return ids[0] ? { id: ids[0], patch: given, adding: options.adding } : { input: given }
+}
 
 /**
- * Whether what an upsert found may not hold any more. What it would create can have a unique value that another client,
- * who looked by another field or not at all, took meanwhile: then the record that it means may be there now. What it
- * would change can be deleted since.
+ * Whether a look found what does not hold any more. A create fails with `conflict` where another client, who looked by
+ * another field or not at all, took a unique value: the record may exist now. The record of an update may be deleted.
  */
-export const isOvertaken = (error: unknown, creating: boolean): boolean =>
-  error instanceof AppError && error.type === (creating ? 'conflict' : 'not_found')
+const isOvertaken = (step: Step, outcome: Outcome): boolean =>
+  'error' in outcome &&
+  (('input' in step && outcome.error.type === 'conflict') ||
+    ('patch' in step && outcome.error.type === 'not_found'))
 
-export const severalMatch = (entity: EntityName, by: string, ids: string[]) =>
+const severalMatch = ({ entity, by }: Finder, ids: string[]) =>
   conflict(`${ids.length} ${entity} have this ${by}`, {
     param: by,
     candidates: ids.map((id) => ({ object: entities[entity].object, id })),

@@ -1,113 +1,88 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { searchTextOf, toColumn, writableColumns } from './model/columns.ts'
+import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
-import type { AgxRecord } from './model/schemas.ts'
+import { eventsOf, type Write } from './model/prepare.ts'
 
-export interface Write {
-  action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
-  /** As it is from now on. */
-  record: AgxRecord
-  /** By field: `{from, to}`. */
-  changes: Record<string, unknown>
-  /** The changed fields' old values, for the event. */
-  previous?: Record<string, unknown>
-}
+/** Characters of JSON in one statement: building and sending more at once would block the process. */
+const MAX_JSON = 4 * 1024 * 1024
 
-/** Writes a record, its history and its events in one statement: one round trip, and none without the others. */
-export async function writeRecord(tx: Tenant, kind: Kind, write: Write): Promise<void> {
-  const { record, action } = write
-  const change = action === 'created' ? insert(tx, kind, record) : update(tx, kind, record, action)
-  const events = eventsOf(kind, write)
-  const actor = JSON.stringify(tx.actor)
-  const data = JSON.stringify(record)
-  const previous = write.previous ? JSON.stringify(write.previous) : null
-  const at = record.updated_at
-  await tx.trx.raw(
-    `with record as (${change.sql}),
-     history as (
-       insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
-       values (?, ?, ?, ?, ?, ?, ?, ?)
-     )
-     insert into events (organization_id, id, name, data, previous, subject_id, created_at)
-     values ${events.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
-    [
-      ...change.bindings,
-      tx.organizationId,
-      kind.object,
-      record.id,
-      record.version,
-      action,
-      JSON.stringify(write.changes),
-      actor,
-      at,
-      ...events.flatMap((name) => [tx.organizationId, uuidv7(), name, data, previous, record.id, at]),
-    ] as never,
-  )
+/**
+ * Writes records of one kind, all of them new or all of them changed, with their histories and events in one statement;
+ * in a few where they are very large. The text of the statement does not depend on the number of records, so that it
+ * stays prepared. When it throws, the transaction or the savepoint must be rolled back.
+ */
+export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
+  if (writes.length === 0) return
+  const sql = statement(kind, writes[0]!.action === 'created')
+  const { organizationId, actor } = tx
+  for (const rows of portions(writes.map((write) => rowOf(kind, write))))
+    await tx.trx.raw(sql, [
+      `[${rows.join(',')}]`,
+      ...[organizationId],
+      ...[organizationId, kind.object, JSON.stringify(actor)],
+      ...[organizationId],
+    ])
   tx.wake('agx_events')
 }
 
-/** The names of what happened: `deal.updated`, and what the change means to this kind, such as `deal.won`. */
-export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
-  const changed = action === 'created' || action === 'updated' || action === 'merged'
-  const before = action === 'created' ? undefined : { ...record, ...previous }
-  const special = Object.entries(kind.events ?? {})
-    .filter(([, { when }]) => changed && when(record, before))
-    .map(([name]) => name)
-  // Of what it was merged with tells an event of its own.
-  return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
+function portions(rows: string[]): string[][] {
+  const found: string[][] = [[]]
+  let length = 0
+  for (const row of rows) {
+    if (length > 0 && length + row.length > MAX_JSON) {
+      found.push([])
+      length = 0
+    }
+    found.at(-1)!.push(row)
+    length += row.length
+  }
+  return found
 }
 
-interface Statement {
-  sql: string
-  bindings: unknown[]
-}
+/** `record` is the record as the API shows it: its fields are named as the columns are. */
+const rowOf = (kind: Kind, write: Write): string =>
+  JSON.stringify({
+    record: write.record,
+    action: write.action,
+    changes: write.changes,
+    previous: write.previous ?? null,
+    search_text: searchTextOf(kind, write.record),
+    events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
+  })
 
-/** Always all columns, so that the text of the statement, and with it the prepared statement, is the same. */
-function insert(tx: Tenant, kind: Kind, record: AgxRecord): Statement {
-  const columns = writableColumns(kind)
-  const others = [
-    'organization_id',
-    'id',
-    'version',
-    'created_at',
-    'updated_at',
-    'created_by',
-    'updated_by',
-    'search_text',
+const statement = (kind: Kind, isNew: boolean): string =>
+  `with input as materialized (
+     select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
+            (i.record ->> 'updated_at')::timestamptz as at
+     from jsonb_to_recordset(?) as i (record jsonb, action text, changes jsonb, previous jsonb, search_text text,
+                                      events jsonb)
+   ),
+   record as (${isNew ? insert(kind) : update(kind)}),
+   history as (
+     insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
+     select ?, ?, id, version, action, changes, ?, at from input
+   )
+   insert into events (organization_id, id, name, data, previous, subject_id, created_at)
+   select ?, e.id, e.name, record, previous, input.id, at
+   from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`
+
+const insert = (kind: Kind): string => {
+  const columns = [
+    ...writableColumns(kind),
+    ...['id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
   ]
-  return {
-    sql: `insert into ${kind.entity} (${[...columns, ...others].join(', ')})
-          values (${[...columns, ...others].map(() => '?').join(', ')})`,
-    bindings: [
-      ...columns.map((column) => toColumn(kind, column, record[column])),
-      tx.organizationId,
-      record.id,
-      record.version,
-      record.created_at,
-      record.updated_at,
-      JSON.stringify(record.created_by),
-      JSON.stringify(record.updated_by),
-      searchTextOf(kind, record),
-    ],
-  }
+  return `insert into ${kind.entity} (organization_id, search_text, ${columns.join(', ')})
+          select ?, input.search_text, ${columns.map((column) => `r.${column}`).join(', ')}
+          from input cross join lateral jsonb_populate_record(null::${kind.entity}, input.record) r`
 }
 
-function update(tx: Tenant, kind: Kind, record: AgxRecord, action: Write['action']): Statement {
-  const columns = writableColumns(kind)
-  return {
-    sql: `update ${kind.entity} set ${columns.map((column) => `${column} = ?`).join(', ')},
-            version = ?, updated_at = ?, updated_by = ?, search_text = ?, deleted_at = ?
-          where organization_id = ? and id = ?`,
-    bindings: [
-      ...columns.map((column) => toColumn(kind, column, record[column])),
-      record.version,
-      record.updated_at,
-      JSON.stringify(record.updated_by),
-      searchTextOf(kind, record),
-      action === 'deleted' ? record.updated_at : null,
-      tx.organizationId,
-      record.id,
-    ],
-  }
+/** By a list of ids: a join with `input` alone is planned as a scan of the whole table while that is small. */
+const update = (kind: Kind): string => {
+  const columns = [...writableColumns(kind), 'version', 'updated_at', 'updated_by']
+  return `update ${kind.entity} t
+          set ${columns.map((column) => `${column} = r.${column}`).join(', ')}, search_text = input.search_text,
+              deleted_at = case input.action when 'deleted' then input.at end
+          from input cross join lateral jsonb_populate_record(null::${kind.entity}, input.record) r
+          where t.organization_id = ? and t.id = any(array(select id from input)) and t.id = input.id`
 }

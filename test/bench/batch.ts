@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../db/postgres/connect.ts'
-import { searchTextOf, toColumn, writableColumns } from '../../db/records/model/columns.ts'
+import { searchTextOf, writableColumns } from '../../db/records/model/columns.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
 import { creation } from '../../db/records/model/prepare.ts'
 import { createSchema } from '../../db/records/model/schemas.ts'
@@ -77,7 +77,7 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
       'contacts',
       [...columns, 'organization_id', 'id', ...others, 'search_text'],
       writes.map(({ record }) => [
-        ...columns.map((column) => toColumn(entities.contacts, column, record[column])),
+        ...columns.map((column) => toColumn(record[column])),
         organizationId,
         record.id,
         ...others.map((name) => record[name]),
@@ -102,6 +102,10 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
     ),
   ]
 }
+
+/** A value as the driver takes it: lists are arrays, objects JSON. */
+const toColumn = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : value
 
 function insert(table: string, columns: string[], rows: unknown[][]): pg.QueryConfig {
   const width = columns.length

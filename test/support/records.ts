@@ -1,11 +1,15 @@
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link } from '../../db/records/associations.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { deleteRecord } from '../../db/records/delete.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import { parseFilter } from '../../db/records/model/filters.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../db/records/model/schemas.ts'
-import { createRecord, deleteRecord, getRecord, restoreRecord, updateRecord } from '../../db/records/store.ts'
+import { getRecord } from '../../db/records/read.ts'
+import { restoreRecord } from '../../db/records/restore.ts'
+import { updateRecord } from '../../db/records/update.ts'
 import { type TestDatabase, testActor } from './database.ts'
 
 /** The records of one organization, each call in a transaction of its own, through the schemas as the API goes. */

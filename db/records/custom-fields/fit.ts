@@ -1,24 +1,25 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import { updateMany } from '../bulk.ts'
 import { customTypes, type Definition, readValue } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 import { entities } from '../model/kinds/index.ts'
-import { takeValues, uniqueKey } from './unique.ts'
+import { uniqueKey } from '../model/unique.ts'
+import { updateMany } from '../update.ts'
+import { freeField, takeValues } from './unique.ts'
 
 /**
- * What a changed definition does to the values that are stored: they must all be ones of it, or nothing changes. Those
- * that only need another form (the text "5" in a field that becomes a number) are rewritten, as any change of a record
+ * Fits the stored values of a custom field to a changed definition. All of them must be valid, or nothing changes. A
+ * value that needs another form (the text "5" in a field that becomes a number) is rewritten as any change of a record
  * is: with a version, a history entry and an event.
  */
 
-/** Values are read in pages, so that memory stays flat however many records there are. */
+/** Values in a page: memory does not grow with the number of records. */
 const PAGE = 2_000
 /** More records than this are not rewritten within one request. */
 const MAX_REWRITTEN = 10_000
 const MAX_EXAMPLES = 3
-/** So many are rewritten by one statement. */
+/** Records rewritten by one statement. */
 const AT_ONCE = 500
 
 /** Throws `conflict` with examples where stored values do not fit, or are not unique. */
@@ -35,10 +36,10 @@ export async function fitValues(
     (before.options ?? []).every((option) => after.options?.includes(option))
   const sameUnique = before !== undefined && before.unique === after.unique
   if (sameReading && (sameUnique || !after.unique)) {
-    if (!after.unique && !sameUnique) await freeAll(tx, entity, name)
+    if (!after.unique && !sameUnique) await freeField(tx, entity, name)
     return
   }
-  if (before?.unique) await freeAll(tx, entity, name)
+  if (before?.unique) await freeField(tx, entity, name)
   const rewritten = await checkValues(tx, entity, name, before, after)
   await updateAll(tx, entity, name, rewritten)
 }
@@ -115,7 +116,7 @@ async function claimAll(
     if (other) throw twice(one.value, [other.id, one.id])
     byKey.set(key, one)
   }
-  const wanted = [...byKey].map(([key, { id }]) => ({ name, key, recordId: id }))
+  const wanted = [...byKey].map(([key, { id }]) => ({ name, key, record_id: id }))
   const held = new Set((await takeValues(tx, entity, wanted)).map((row) => row.key))
   const lost = wanted.find(({ key }) => !held.has(key))
   if (!lost) return
@@ -123,10 +124,10 @@ async function claimAll(
     .trx('custom_field_values')
     .where({ organization_id: tx.organizationId, entity, name, value_key: lost.key })
     .first<{ record_id: string } | undefined>('record_id')
-  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.recordId].flat())
+  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.record_id].flat())
 }
 
-/** Every record that has the field, but for deleted ones: nobody could change theirs. */
+/** The value of every record that has the field. Deleted records are left out: their values cannot be corrected. */
 async function* valuesOf(
   tx: Tenant,
   entity: EntityName,
@@ -158,10 +159,6 @@ async function updateAll(
       .map(([id, value]) => ({ id, patch: { custom_fields: { [name]: value } } }))
     for (const outcome of await updateMany(tx, entity, updates)) if ('error' in outcome) throw outcome.error
   }
-}
-
-async function freeAll(tx: Tenant, entity: EntityName, name: string): Promise<void> {
-  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
 }
 
 const tooMany = (entity: EntityName) =>

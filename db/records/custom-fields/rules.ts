@@ -1,19 +1,12 @@
 import type { Tenant } from '../../postgres/tenancy.ts'
-import type { Definition } from '../model/custom-fields/types.ts'
+import type { Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 
-/** What the custom fields of a kind must be. */
-export interface Rules {
-  definitions: Record<string, Definition>
-  /** Whether only what has a definition may be written. */
-  strict: boolean
-}
-
 /**
- * Reads the rules and holds them until the transaction ends: nobody changes a definition between the check of a value
- * and its being there. One look-up by a primary key. `alone` is for who changes them.
+ * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared by those who write
+ * values, exclusively (`alone`) by those who change definitions. One look-up by a primary key.
  */
-export async function holdRules(tx: Tenant, entity: EntityName, alone = false): Promise<Rules> {
+export async function lockFieldRules(tx: Tenant, entity: EntityName, alone = false): Promise<Rules> {
   const { rows } = await tx.trx.raw<{
     rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
   }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [
@@ -25,7 +18,7 @@ export async function holdRules(tx: Tenant, entity: EntityName, alone = false): 
   return { definitions: definitions ?? {}, strict: strict ?? false }
 }
 
-/** The definitions of a kind by name, as they are at this moment: for queries. */
+/** The current definitions of a kind by name, without a lock: for queries. */
 export async function readDefinitions(tx: Tenant, entity: EntityName): Promise<Rules['definitions']> {
   const row = await tx
     .trx('custom_field_definitions')

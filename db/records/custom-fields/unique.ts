@@ -1,33 +1,22 @@
-import { createHash } from 'node:crypto'
 import { type AppError, conflict } from '../../errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import type { Rules } from '../model/custom-fields/types.ts'
 import type { EntityName, Kind } from '../model/kind.ts'
-import type { Write } from '../write.ts'
-import type { Rules } from './rules.ts'
+import type { Write } from '../model/prepare.ts'
+import { type UniqueValue, uniqueValues } from '../model/unique.ts'
 
 /**
- * Unique custom fields: a row for each value that a record which is not deleted holds, written in the record's
- * transaction, so that of two who ask at once the second waits and is refused.
+ * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. Of
+ * two concurrent writers of a value the second waits, and is refused.
  */
-
-/** What makes two values the same: text compares without regard to case. */
-export function uniqueKey(value: unknown): string {
-  const key = (typeof value === 'string' ? value : JSON.stringify(value)).normalize('NFC').toLowerCase()
-  // An index takes at most 2,700 bytes.
-  return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
-}
-
-/** Whether any of a kind's custom fields is unique: a write then has values to claim. */
-export const hasUnique = ({ definitions }: Rules): boolean =>
-  Object.values(definitions).some((definition) => definition.unique)
 
 /**
  * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
  * `conflict` naming the field where another record has one.
  */
 export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: Write[]): Promise<void> {
-  const freed: UniqueValue[] = []
-  const taken: UniqueValue[] = []
+  const freed: HeldValue[] = []
+  const taken: HeldValue[] = []
   for (const { record, action, previous } of writes) {
     if (action === 'updated' && !(previous && 'custom_fields' in previous)) continue
     const old = valuesOf(rules, record.id, previous?.custom_fields)
@@ -36,43 +25,26 @@ export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: 
     taken.push(...without(now, old))
   }
   await freeValues(tx, kind.entity, freed)
-  const lost = firstTwice(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
-  if (lost) throw isTaken(kind, lost)
+  const lost = firstDuplicate(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
+  if (lost) throw uniqueTaken(kind, lost.name)
 }
 
-/**
- * Of new records those with a unique value that another has, or one before them in `writes`, by id with what
- * `claimUnique` would say. It holds nothing: the values still have to be claimed.
- */
-export async function uniqueTaken(
-  tx: Tenant,
-  kind: Kind,
-  rules: Rules,
-  writes: Write[],
-): Promise<Map<string, AppError>> {
-  const refused = new Map<string, AppError>()
-  const wanted = writes.flatMap(({ record }) => valuesOf(rules, record.id, record.custom_fields))
-  if (wanted.length === 0) return refused
-  const { rows } = await tx.trx.raw<{ rows: Key[] }>(
-    `select held.name, held.value_key as key from unnest(?::text[], ?::text[]) as wanted (name, value_key)
+/** The values among `wanted` that any record holds. It locks nothing. */
+export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]): Promise<UniqueValue[]> {
+  if (wanted.length === 0) return []
+  const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
+    `select held.name, held.value_key as key from ${GIVEN}
      join custom_field_values held on held.organization_id = ? and held.entity = ?
-       and held.name = wanted.name and held.value_key = wanted.value_key`,
-    [...columnsOf(wanted).slice(0, 2), tx.organizationId, kind.entity] as never,
+       and held.name = given.name and held.value_key = given.key`,
+    [...columnsOf(wanted), tx.organizationId, kind.entity] as never,
   )
-  const held = new Set(rows.map(together))
-  for (const { record } of writes) {
-    const values = valuesOf(rules, record.id, record.custom_fields)
-    const lost = values.find((value) => held.has(together(value)))
-    if (lost) refused.set(record.id, isTaken(kind, lost))
-    else for (const value of values) held.add(together(value))
-  }
-  return refused
+  return rows
 }
 
-const isTaken = (kind: Kind, { name }: Key) =>
+export const uniqueTaken = (kind: Kind, name: string): AppError =>
   conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
-/** Frees all that a record holds: it is deleted. */
+/** Frees all that a record holds, since it is deleted. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
   await tx
     .trx('custom_field_values')
@@ -80,26 +52,34 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
     .delete()
 }
 
-/** A value of one field, held by one record. */
-export interface UniqueValue {
-  name: string
-  key: string
-  recordId: string
+/** Frees all that records of a kind hold of one field. */
+export async function freeField(tx: Tenant, entity: EntityName, name: string): Promise<void> {
+  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
 }
 
-/** @returns those that are now their record's; the others are another's. `values` has none twice. */
+/** A value, and the record that holds it. */
+export interface HeldValue extends UniqueValue {
+  record_id: string
+}
+
+const GIVEN = 'unnest(?::text[], ?::text[], ?::uuid[]) as given (name, key, record_id)'
+
+const columnsOf = (values: (UniqueValue & { record_id?: string })[]) => [
+  values.map(({ name }) => name),
+  values.map(({ key }) => key),
+  values.map(({ record_id = null }) => record_id),
+]
+
+/** `values`: without duplicates. @returns those that their records hold now; other records hold the rest. */
 export async function takeValues(
   tx: Tenant,
   entity: EntityName,
-  values: UniqueValue[],
-): Promise<Pick<UniqueValue, 'name' | 'key'>[]> {
+  values: HeldValue[],
+): Promise<UniqueValue[]> {
   if (values.length === 0) return []
-  const { rows } = await tx.trx.raw<{ rows: { name: string; key: string }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
-     select ?, ?, name, value_key, record_id
-     from unnest(?::text[], ?::text[], ?::uuid[]) as wanted (name, value_key, record_id)
-     -- In one order, so that two who take several wait for each other one way only.
-     order by name, value_key
+     select ?, ?, name, key, record_id from ${GIVEN} order by name, key
      on conflict (organization_id, entity, name, value_key)
        do update set record_id = excluded.record_id where held.record_id = excluded.record_id
      returning name, value_key as key`,
@@ -108,38 +88,27 @@ export async function takeValues(
   return rows
 }
 
-async function freeValues(tx: Tenant, entity: EntityName, values: UniqueValue[]): Promise<void> {
+async function freeValues(tx: Tenant, entity: EntityName, values: HeldValue[]): Promise<void> {
   if (values.length === 0) return
   await tx.trx.raw(
-    `delete from custom_field_values held
-     using unnest(?::text[], ?::text[], ?::uuid[]) as freed (name, value_key, record_id)
-     where held.organization_id = ? and held.entity = ? and held.name = freed.name
-       and held.value_key = freed.value_key and held.record_id = freed.record_id`,
+    `delete from custom_field_values held using ${GIVEN}
+     where held.organization_id = ? and held.entity = ? and held.name = given.name
+       and held.value_key = given.key and held.record_id = given.record_id`,
     [...columnsOf(values), tx.organizationId, entity] as never,
   )
 }
 
-const columnsOf = (values: UniqueValue[]) => [
-  values.map(({ name }) => name),
-  values.map(({ key }) => key),
-  values.map(({ recordId }) => recordId),
-]
+const identity = ({ name, key }: UniqueValue) => `${name} ${key}`
 
-type Key = Pick<UniqueValue, 'name' | 'key'>
-
-const together = ({ name, key }: Key) => `${name} ${key}`
-
-function without(values: UniqueValue[], others: Key[]): UniqueValue[] {
-  const known = new Set(others.map(together))
-  return values.filter((value) => !known.has(together(value)))
+function without(values: HeldValue[], others: UniqueValue[]): HeldValue[] {
+  const known = new Set(others.map(identity))
+  return values.filter((value) => !known.has(identity(value)))
 }
 
-function firstTwice(values: UniqueValue[]): UniqueValue | undefined {
+function firstDuplicate(values: HeldValue[]): HeldValue | undefined {
   const seen = new Set<string>()
-  return values.find((value) => seen.size === seen.add(together(value)).size)
+  return values.find((value) => seen.size === seen.add(identity(value)).size)
 }
 
-const valuesOf = (rules: Rules, recordId: string, fields: unknown): UniqueValue[] =>
-  Object.entries((fields ?? {}) as object)
-    .filter(([name]) => Object.hasOwn(rules.definitions, name) && rules.definitions[name]!.unique)
-    .map(([name, value]) => ({ name, key: uniqueKey(value), recordId }))
+const valuesOf = (rules: Rules, record_id: string, fields: unknown): HeldValue[] =>
+  uniqueValues(rules, fields).map((value) => ({ ...value, record_id }))

@@ -20,13 +20,6 @@ export const shownColumns = (kind: Kind): string[] => [
   'updated_by',
 ]
 
-const isJson = (kind: Kind, column: string) =>
-  column === 'custom_fields' || kind.fields[column]?.type === 'address'
-
-/** A value as the driver takes it. */
-export const toColumn = (kind: Kind, column: string, value: unknown): unknown =>
-  isJson(kind, column) && value != null ? JSON.stringify(value) : value
-
 /** A row as the API shows it. */
 export function present(kind: Kind, row: Record<string, unknown>): AgxRecord {
   const record: Record<string, unknown> = { object: kind.object }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { upsertKeys } from '../upsert.ts'
 import { type CommonField, type CommonType, commonFields } from './common-fields.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
-import { operatorsOf, sortable } from './filters.ts'
+import { isSortable, operatorsOf } from './filters.ts'
 import type { EntityName, Field, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
+import { upsertKeys } from './upsert-keys.ts'
 
 /** What a client or an agent has to know of a kind to read, write, filter and sort its records. */
 export interface KindDescription {
@@ -67,7 +67,7 @@ function describeField(kind: Kind, name: string, field: Field | CommonField): Fi
     searchable: isOwn(kind, name)
       ? fieldTypes[kind.fields[name]!.type].searched !== undefined
       : 'searchable' in field,
-    sortable: field.type === 'custom_fields' || sortable(kind, name) !== undefined,
+    sortable: field.type === 'custom_fields' || isSortable(kind, name),
     operators: operatorsOf(kind, field.type === 'custom_fields' ? `${name}.any` : name),
     references: field.type === 'user' ? 'users' : (field.to ?? null),
   }

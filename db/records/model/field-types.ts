@@ -28,8 +28,8 @@ interface TypeOf {
   /** What a client may write; parsing normalises. */
   input: (field: Field) => z.ZodType
   operators: Operator[]
-  /** The column's type in SQL, which filter values and cursors are cast to. */
-  sql: string
+  /** Stored as text, compared without regard to case. */
+  isText?: true
   /** Parses a filter value; undefined where it is not one of the type. */
   filterValue: (text: string) => string | undefined
   /** What a filter value must look like, for the error. */
@@ -53,7 +53,7 @@ const trimmed = (field: Field) =>
 const text: TypeOf = {
   input: trimmed,
   operators: TEXT,
-  sql: 'text',
+  isText: true,
   filterValue: (value) => (isStorable(value) ? value : undefined),
   expects: 'a text',
   sortable: true,
@@ -71,7 +71,6 @@ const instant = z.union(
 const id: TypeOf = {
   input: () => z.uuid().toLowerCase(),
   operators: EQUALITY,
-  sql: 'uuid',
   filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
   expects: 'an id',
   sortable: true,
@@ -123,7 +122,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .min(0)
         .max(field.max ?? 2_147_483_647),
     operators: ORDERED,
-    sql: 'integer',
     filterValue: (value) =>
       /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
     expects: 'a whole number, at most 2147483647',
@@ -134,7 +132,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     input: () =>
       z.union([z.string(), z.number()], DECIMAL).meta({ pattern: MONEY.source }).transform(toMoney),
     operators: ORDERED,
-    sql: 'numeric',
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
     expects: 'a decimal such as 1250.00',
     sortable: true,
@@ -158,7 +155,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   boolean: {
     input: () => z.boolean(),
     operators: ['eq', 'ne', 'is_null'],
-    sql: 'boolean',
     filterValue: (value) => (value === 'true' || value === 'false' ? value : undefined),
     expects: 'true or false',
     sortable: true,
@@ -166,7 +162,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   date: {
     input: () => day,
     operators: ORDERED,
-    sql: 'date',
     filterValue: (value) => (day.safeParse(value).success ? value : undefined),
     expects: 'a date such as 2026-01-31',
     sortable: true,
@@ -175,7 +170,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
-    sql: 'timestamptz',
     // A bare date stays one, for it is the whole day.
     filterValue: (value) =>
       day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
@@ -194,7 +188,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
       return z.strictObject(Object.fromEntries(ADDRESS_PARTS.map((name) => [name, part])))
     },
     operators: ['is_null'],
-    sql: 'jsonb',
     filterValue: () => undefined,
     expects: 'is_null',
     sortable: false,

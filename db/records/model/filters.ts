@@ -2,10 +2,9 @@ import { nearest } from '../../../workflows/definition/errors.ts'
 import { operandsOf } from '../../../workflows/operators.ts'
 import type { Issue } from '../../errors.ts'
 import { commonFields } from './common-fields.ts'
-import { type CustomFieldType, customTypes } from './custom-fields/types.ts'
+import type { CustomFieldType } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
-import { byWholeDays, isBareDate } from './whole-days.ts'
 
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares without
@@ -21,11 +20,6 @@ export interface Filter {
   type?: CustomFieldType
 }
 
-export interface Fragment {
-  sql: string
-  bindings: unknown[]
-}
-
 /** The fields of every kind whose values compare as those of a kind's own fields do. */
 const COMMON: Record<string, FieldType> = Object.fromEntries(
   Object.entries(commonFields).flatMap(([name, { type }]) =>
@@ -38,7 +32,11 @@ export const MAX_FILTERS = 50
 /** Of all filters together: PostgreSQL binds at most 65,535 in a statement. */
 export const MAX_VALUES = 10_000
 
-export const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
+const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
+
+/** The name of the custom field that `field` stands for; undefined for any other field. */
+export const customName = (field: string): string | undefined => CUSTOM.exec(field)?.[1]
+
 export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
 /** What may be filtered by, for hints. */
@@ -49,9 +47,13 @@ export const filterNames = (kind: Kind): string[] => [
   'custom_fields.<name>',
 ]
 
-function typeOf(kind: Kind, field: string): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
+/** The type of a field by which records can be filtered, and its operators; undefined for any other. */
+export function typeOf(
+  kind: Kind,
+  field: string,
+): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
   if (field === 'tags') return { type: 'tags', operators: TAG_OPERATORS }
-  if (CUSTOM.test(field)) return { type: 'text', operators: [...fieldTypes.text.operators, 'has'] }
+  if (customName(field)) return { type: 'text', operators: [...fieldTypes.text.operators, 'has'] }
   const type = Object.hasOwn(kind.fields, field)
     ? kind.fields[field]!.type
     : Object.hasOwn(COMMON, field)
@@ -114,13 +116,13 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       hint: `values are ${accepted!.join(', ')}`,
     }
   // A custom field is read by its definition, later.
-  const read = CUSTOM.test(field) ? undefined : READERS.get(type)
+  const read = customName(field) ? undefined : READERS.get(type)
   const kept = read ? asKept(operator, values as string[], read) : values
   return { field, operator, values: kept as string[] }
 }
 
-/** What asks for whole values. */
-const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
+/** The operators that compare with whole values. */
+export const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
 
 /**
  * Values in the form in which a write keeps them, so that what was written is found by what was written. `read` is a
@@ -138,7 +140,7 @@ export function asKept(operator: Operator, values: string[], read: (value: strin
 const READERS = new Map<string, (value: string) => unknown>(
   (Object.keys(fieldTypes) as FieldType[])
     // Choices are compared with those that there are.
-    .filter((type) => fieldTypes[type].sql === 'text' && type !== 'enum')
+    .filter((type) => fieldTypes[type].isText && type !== 'enum')
     .map((type) => {
       const schema = fieldTypes[type].input({ type, description: '', max: Number.MAX_SAFE_INTEGER })
       return [type, (value) => schema.safeParse(value).data]
@@ -166,121 +168,12 @@ function splitCsv(text: string): string[] | undefined {
   }
 }
 
-export interface SortKey {
-  sql: string
-  type: string
-  nullable: boolean
-  /** Whether a text can be one of its values. */
-  isValue: (text: string) => boolean
-}
-
-/** Of longer texts the beginning decides, for a value is part of each cursor. */
-const MAX_SORTED = 200
-
-/**
- * What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by. `type`: of a
- * custom field that has a definition.
- */
-export function sortable(kind: Kind, field: string, type?: CustomFieldType): SortKey | undefined {
-  const custom = type && customTypes[type]
-  if (custom && custom.sql !== 'text')
-    return {
-      sql: custom.column(nameOf(field)),
-      type: custom.sql,
-      nullable: true,
-      isValue: custom.cursorValue ?? ((text) => custom.filterValue(text) !== undefined),
-    }
+/** Whether records can be sorted by a field. */
+export function isSortable(kind: Kind, field: string): boolean {
   const known = typeOf(kind, field)
-  if (!known || known.type === 'tags' || !fieldTypes[known.type].sortable) return undefined
-  const { sql, filterValue } = fieldTypes[known.type]
-  const { required, default: fallback, filled, max = 0 } = kind.fields[field] ?? {}
-  const expression = expressionOf(kind, field)
-  return {
-    sql:
-      (sql === 'text' && max > MAX_SORTED) || CUSTOM.test(field)
-        ? `left(${expression}, ${MAX_SORTED})`
-        : expression,
-    type: sql,
-    nullable: !(
-      required ||
-      filled ||
-      fallback !== undefined ||
-      ['id', 'version', 'created_at', 'updated_at'].includes(field)
-    ),
-    isValue: (text) => filterValue(text) !== undefined,
-  }
+  return known !== undefined && known.type !== 'tags' && fieldTypes[known.type].sortable
 }
 
 /** What can be sorted by, for hints. */
 export const sortNames = (kind: Kind): string[] =>
-  filterNames(kind).filter((name) => name.startsWith('custom_fields') || sortable(kind, name))
-
-/** Of a custom field. */
-const nameOf = (field: string): string => CUSTOM.exec(field)![1]!
-
-/** What to compare: text in lower case, from a column that holds it where there is one, so that an index serves. */
-function expressionOf(kind: Kind, field: string): string {
-  const custom = CUSTOM.exec(field)
-  if (custom) return `lower(custom_fields ->> '${custom[1]}')`
-  if (field === 'external_id' || field === 'email' || (kind.entity === 'companies' && field === 'name'))
-    return `${field}_lower`
-  const known = typeOf(kind, field)!.type as FieldType
-  return fieldTypes[known].sql === 'text' && known !== 'domain' ? `lower(${field})` : field
-}
-
-/** A filter as SQL. Field names in it come from the kind or have passed `CUSTOM`; values are bound. */
-export function toCondition(kind: Kind, filter: Filter): Fragment {
-  const { field, operator, values } = filter
-  if (field === 'tags')
-    return operator === 'has'
-      ? { sql: 'exists (select from unnest(tags) tag where lower(tag) = lower(?))', bindings: values }
-      : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
-  const custom = CUSTOM.exec(field)
-  if (operator === 'has') return { sql: hasItem(`custom_fields -> '${custom![1]}'`), bindings: values }
-  if (operator === 'is_null')
-    return {
-      sql: `(${custom ? `custom_fields ->> '${custom[1]}'` : field} is null) = ?::boolean`,
-      bindings: values,
-    }
-  const type = filter.type && customTypes[filter.type]
-  const column = type ? type.column(nameOf(field)) : expressionOf(kind, field)
-  const { sql } = type ?? fieldTypes[typeOf(kind, field)!.type as FieldType]
-  // Lower-cased by PostgreSQL on both sides, for JavaScript does it differently.
-  const value = sql === 'text' ? 'lower(?)' : `(?::${sql})`
-  const isTime = (filter.type ?? typeOf(kind, field)!.type) === 'datetime'
-  if (isTime && values.some(isBareDate)) return byWholeDays(column, value, operator, values)
-  switch (operator) {
-    case 'eq':
-      return { sql: `${column} = ${value}`, bindings: values }
-    case 'ne':
-      return { sql: `${column} is distinct from ${value}`, bindings: values }
-    case 'gt':
-      return { sql: `${column} > ${value}`, bindings: values }
-    case 'gte':
-      return { sql: `${column} >= ${value}`, bindings: values }
-    case 'lt':
-      return { sql: `${column} < ${value}`, bindings: values }
-    case 'lte':
-      return { sql: `${column} <= ${value}`, bindings: values }
-    case 'between':
-      return { sql: `${column} between ${value} and ${value}`, bindings: values }
-    case 'in':
-      return { sql: `${column} in (${values.map(() => value).join(', ')})`, bindings: values }
-    case 'nin':
-      return { sql: `(${column} in (${values.map(() => value).join(', ')})) is not true`, bindings: values }
-    case 'contains':
-      return { sql: `${column} like ${value}`, bindings: [`%${escapeLike(values[0]!)}%`] }
-    case 'starts_with':
-      return { sql: `${column} like ${value}`, bindings: [`${escapeLike(values[0]!)}%`] }
-  }
-}
-
-/** Items are compared as text: `has=5` finds 5 and "5". What is no list is a list of one. */
-const hasItem = (json: string) =>
-  `exists (
-     select from jsonb_array_elements_text(
-       case jsonb_typeof(${json}) when 'array' then ${json} else jsonb_build_array(${json}) end
-     ) item where lower(item) = lower(?)
-   )`
-
-const escapeLike = (text: string) => text.replace(/[\\%_]/g, '\\$&')
+  filterNames(kind).filter((name) => name.startsWith('custom_fields') || isSortable(kind, name))

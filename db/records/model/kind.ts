@@ -90,3 +90,18 @@ export interface KindDefinition {
   events?: Record<string, KindEvent>
   example: Record<string, unknown>
 }
+
+type ReferenceField = Field & { to: EntityName }
+
+/** The fields of a kind that point to another record, optionally only those that point to one kind. */
+export const referencesOf = (kind: Kind, to?: EntityName): [string, ReferenceField][] =>
+  Object.entries(kind.fields).filter(
+    (entry): entry is [string, ReferenceField] =>
+      entry[1].to !== undefined && (to === undefined || entry[1].to === to),
+  )
+
+/** The fields of a kind that name a user of the organization. */
+export const userFields = (kind: Kind): string[] => [
+  'owner_id',
+  ...Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'user'),
+]

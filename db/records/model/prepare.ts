@@ -2,14 +2,23 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../../errors.ts'
 import type { Actor } from '../../postgres/tenancy.ts'
-import type { Rules } from '../custom-fields/rules.ts'
-import type { Write } from '../write.ts'
 import { writableColumns } from './columns.ts'
+import type { Rules } from './custom-fields/types.ts'
 import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 
-/** What a create or an update will write, worked out in memory: the same for one record and for many. */
+/** Prepares in memory what a write of a record stores. */
+
+export interface Write {
+  action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
+  /** Its new version. */
+  record: AgxRecord
+  /** By field: `{from, to}`. */
+  changes: Record<string, unknown>
+  /** The changed fields' old values, for the event. */
+  previous?: Record<string, unknown>
+}
 
 /**
  * `given`: what `createSchema` parsed, without associations and with the currency filled in. Throws `validation_error`
@@ -38,13 +47,33 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
   return { action: 'created', record, changes }
 }
 
+/** What of a patch is added to the values that a record has, in place of replacing them. */
+export interface Adding {
+  /** Address parts that the patch does not name stay. */
+  addressParts?: true
+  tags?: true
+}
+
 /**
- * The record's values with what `updateSchema` parsed put over them: null clears, custom fields merge key by key.
- * `rules`: undefined where the patch has no custom fields. Throws `validation_error`.
+ * The record's values with a patch over them: null clears, custom fields are merged key by key. `rules`: needed where
+ * the patch has custom fields. Throws `validation_error`.
  */
-export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | undefined): RecordInput {
+export function patched(
+  kind: Kind,
+  before: AgxRecord,
+  patch: RecordInput,
+  rules: Rules | undefined,
+  adding: Adding = {},
+): RecordInput {
   const next: RecordInput = { ...before, ...patch }
-  if (rules) next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
+  if (rules && patch.custom_fields !== undefined)
+    next.custom_fields = changedCustomFields(rules, before.custom_fields, patch.custom_fields)
+  if (adding.tags && patch.tags)
+    next.tags = [...new Set([...(before.tags as string[]), ...(patch.tags as string[])])]
+  if (adding.addressParts)
+    for (const [name, { type }] of Object.entries(kind.fields))
+      if (type === 'address' && patch[name])
+        next[name] = { ...(before[name] as object | null), ...(patch[name] as object) }
   return next
 }
 
@@ -52,7 +81,7 @@ export function patched(before: AgxRecord, patch: RecordInput, rules: Rules | un
 export type Change = Write & { previous: Record<string, unknown> }
 
 /**
- * `given`: what `updateSchema` parsed; `merged`: what `patched` made of `before` with it, with the currency filled in.
+ * `given`: the patch; `merged`: what `patched` made of it, with the currency filled in.
  * @returns undefined where nothing changes. Throws `validation_error` where a field that must be there would go.
  */
 export function change(
@@ -76,23 +105,39 @@ export function change(
         type: 'missing',
       },
     ])
-  const record = {
-    ...before,
-    ...Object.fromEntries(changed.map((column) => [column, next[column] ?? null])),
-    version: before.version + 1,
-    updated_at: now,
-    updated_by: actor,
-  } as AgxRecord
+  const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
+  const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
+  return { ...nextVersion('updated', actor, before, values, now), previous }
+}
+
+/** The next version of a record, with `values` over its own. */
+export function nextVersion(
+  action: Write['action'],
+  actor: Actor,
+  before: AgxRecord,
+  values: Record<string, unknown> = {},
+  now = new Date().toISOString(),
+): Write {
+  const { version } = before
+  const changes = Object.entries(values).map(([name, to]) => [name, { from: before[name], to }])
   return {
-    action: 'updated',
-    record,
-    previous: Object.fromEntries(changed.map((column) => [column, before[column]])),
-    changes: Object.fromEntries(
-      changed.map((column) => [column, { from: before[column], to: record[column] }]),
-    ),
+    action,
+    record: { ...before, ...values, version: version + 1, updated_at: now, updated_by: actor },
+    changes: Object.fromEntries(changes),
   }
 }
 
-/** Whether a field says nothing: null, or a list or an object without anything in it. */
+/** Whether a value is null, or a list or an object without members. */
 export const isEmpty = (value: unknown): boolean =>
   value === null || (typeof value === 'object' && Object.keys(value as object).length === 0)
+
+/** The names of a write's events: `deal.updated`, and those that the kind adds, such as `deal.won`. */
+export function eventsOf(kind: Kind, { action, record, previous }: Write): string[] {
+  const changed = action === 'created' || action === 'updated' || action === 'merged'
+  const before = action === 'created' ? undefined : { ...record, ...previous }
+  const special = Object.entries(kind.events ?? {})
+    .filter(([, { when }]) => changed && when(record, before))
+    .map(([name]) => name)
+  // `merged` is an event of its own, which names the loser.
+  return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { deleteRecord } from '../../../db/records/store.ts'
+import { deleteRecord } from '../../../db/records/delete.ts'
 import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 

@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createMany, type Outcome, updateMany, upsertMany } from '../../../db/records/bulk.ts'
+import { createMany, createRecord } from '../../../db/records/create.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import type { EntityName } from '../../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
-import { createSchema, type RecordInput, updateSchema } from '../../../db/records/model/schemas.ts'
-import { createRecord } from '../../../db/records/store.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createSchema, type RecordInput, upsertSchema } from '../../../db/records/model/schemas.ts'
+import type { Outcome } from '../../../db/records/sets.ts'
+import { updateMany } from '../../../db/records/update.ts'
+import { upsertMany } from '../../../db/records/upsert.ts'
+import { recording, type Statement } from '../../bench/recording.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('many records at once', () => {
@@ -39,7 +47,7 @@ describe('many records at once', () => {
         by,
         inputs.map((input) => ({
           input: createSchema(entity).parse(input),
-          patch: updateSchema(entity).parse(input),
+          patch: upsertSchema(entity).parse(input),
         })),
       ),
     )
@@ -181,6 +189,42 @@ describe('many records at once', () => {
     ])
     assert.deepEqual(outcomes.map(typeOf), ['record', 'record', 'validation_error'])
     assert.equal((await records.list('notes')).data.length, 2)
+  })
+
+  it('sends as many statements for twenty records with links as for two', async () => {
+    const { id } = await records.create('companies', { name: 'Engines' })
+    const note = { body: 'linked', associations: [{ object: 'company', id, label: 'about' }] }
+    const sent = async (count: number) => {
+      const statements: Statement[] = []
+      const recorded = recording(db, statements)
+      const inputs = Array.from({ length: count }, () => createSchema('notes').parse(note))
+      const outcomes = await recorded.tenant(organizationId, testActor, (tx) =>
+        createMany(tx, 'notes', inputs),
+      )
+      recorded.stop()
+      assert.deepEqual(new Set(outcomes.map(typeOf)), new Set(['record']))
+      return statements.length
+    }
+    assert.equal(await sent(20), await sent(2))
+    const links = await db.system('associations').where({ organization_id: organizationId, label: 'about' })
+    assert.equal(links.length, 22)
+  })
+
+  it('makes one link of two records that are linked with each other', async () => {
+    const [a, b] = await Promise.all(
+      ['a', 'b'].map((external_id) => records.create('contacts', { first_name: 'A', external_id })),
+    )
+    const linkedWith = (id: string, label?: string) => [{ object: 'contacts', id, label }]
+    const outcomes = await upsertAll('contacts', 'external_id', [
+      { first_name: 'A', external_id: 'a', associations: linkedWith(b!.id, 'sister') },
+      { first_name: 'B', external_id: 'b', associations: linkedWith(a!.id) },
+    ])
+    assert.deepEqual(outcomes.map(typeOf), ['record', 'record'])
+    const links = await db.system('associations').where({ organization_id: organizationId })
+    assert.deepEqual(
+      links.map(({ label }) => label),
+      ['sister'],
+    )
   })
 
   it('updates many, each as one at a time would', async () => {

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { AppError } from '../../../db/errors.ts'
 import {
   createDefinition,
-  type DefinitionInput,
   deleteDefinition,
   updateDefinition,
 } from '../../../db/records/custom-fields/definitions.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
+import type { DefinitionInput } from '../../../db/records/model/custom-fields/definition.ts'
 import { type CustomFieldType, customTypes } from '../../../db/records/model/custom-fields/types.ts'
 import type { Operator } from '../../../db/records/model/field-types.ts'
 import type { RecordInput } from '../../../db/records/model/schemas.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createMany } from '../../../db/records/bulk.ts'
+import { createMany } from '../../../db/records/create.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 

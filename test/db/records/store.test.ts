@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ErrorType } from '../../../db/errors.ts'
-import { createRecord } from '../../../db/records/store.ts'
+import { createRecord } from '../../../db/records/create.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 

@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AppError } from '../../../db/errors.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { listRelated } from '../../../db/records/associations.ts'
-import { upsertMany } from '../../../db/records/bulk.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
+import { deleteRecord } from '../../../db/records/delete.ts'
 import type { EntityName } from '../../../db/records/model/kind.ts'
 import { createSchema, type RecordInput, upsertSchema } from '../../../db/records/model/schemas.ts'
-import { deleteRecord } from '../../../db/records/store.ts'
-import { upsertRecord } from '../../../db/records/upsert.ts'
+import { upsertMany, upsertRecord } from '../../../db/records/upsert.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -127,65 +126,63 @@ describe('an upsert', () => {
       assert.equal((await records.list('contacts')).total, 2)
     })
 
-  for (const how of ['one', 'many'] as const)
-    it(`links what it creates, and what it updates (${how})`, async () => {
-      const acme = await records.create('companies', { name: 'Acme' })
-      const other = await records.create('companies', { name: 'Other' })
-      const deal = await records.create('deals', { name: 'Engine' })
-      const upsert = (associations: object[]) =>
-        records.tenant((tx) =>
-          ways[how](tx, 'external_id', { first_name: 'Ada', external_id: 'a', associations }),
-        )
-      const made = await upsert([])
-      const found = await upsert([
-        { object: 'company', id: acme.id, label: 'employer' },
-        { object: 'companies', id: other.id },
-        { object: 'deal', id: deal.id },
-      ])
-      assert.deepEqual(
-        [found.created, found.record.id, found.record.version, found.record.company_id],
-        [false, made.record.id, 2, acme.id],
+  it('links what it creates, and what it updates', async () => {
+    const acme = await records.create('companies', { name: 'Acme' })
+    const other = await records.create('companies', { name: 'Other' })
+    const deal = await records.create('deals', { name: 'Engine' })
+    const upsert = (associations: object[]) =>
+      records.tenant((tx) =>
+        ways.many(tx, 'external_id', { first_name: 'Ada', external_id: 'a', associations }),
       )
-      assert.equal((await records.get('deals', deal.id)).contact_id, made.record.id)
-      await records.link('contacts', made.record.id, 'companies', acme.id, { label: 'board', since: 2020 })
-      const again = await upsert([
-        { object: 'company', id: other.id },
-        { object: 'company', id: acme.id, label: 'employer' },
-      ])
-      assert.deepEqual([again.record.version, again.record.company_id], [2, acme.id])
-      const { data } = await records.tenant((tx) =>
-        listRelated(tx, 'contacts', made.record.id, 'companies', everything),
-      )
-      assert.deepEqual(
-        new Map(data.map(({ id, association: { label, properties } }) => [id, [label, properties]])),
-        new Map([
-          [acme.id, ['employer', { since: 2020 }]],
-          [other.id, [null, {}]],
-        ]),
-      )
-    })
+    const made = await upsert([])
+    const found = await upsert([
+      { object: 'company', id: acme.id, label: 'employer' },
+      { object: 'companies', id: other.id },
+      { object: 'deal', id: deal.id },
+    ])
+    assert.deepEqual(
+      [found.created, found.record.id, found.record.version, found.record.company_id],
+      [false, made.record.id, 2, acme.id],
+    )
+    assert.equal((await records.get('deals', deal.id)).contact_id, made.record.id)
+    await records.link('contacts', made.record.id, 'companies', acme.id, { label: 'board', since: 2020 })
+    const again = await upsert([
+      { object: 'company', id: other.id },
+      { object: 'company', id: acme.id, label: 'employer' },
+    ])
+    assert.deepEqual([again.record.version, again.record.company_id], [2, acme.id])
+    const { data } = await records.tenant((tx) =>
+      listRelated(tx, 'contacts', made.record.id, 'companies', everything),
+    )
+    assert.deepEqual(
+      new Map(data.map(({ id, association: { label, properties } }) => [id, [label, properties]])),
+      new Map([
+        [acme.id, ['employer', { since: 2020 }]],
+        [other.id, [null, {}]],
+      ]),
+    )
+  })
 
-  for (const how of ['one', 'many'] as const)
-    it(`says which record it cannot be linked with, and changes nothing (${how})`, async () => {
-      const { id } = await records.create('contacts', { first_name: 'Ada', external_id: 'a' })
-      const deal = await records.create('deals', { name: 'Engine' })
-      await records.delete('deals', deal.id)
-      for (const [wrong, type] of [
-        [{ object: 'deal', id: deal.id }, 'not_found'],
-        [{ object: 'contact', id }, 'self_reference'],
-      ] as const)
-        await assert.rejects(
-          records.tenant((tx) =>
-            ways[how](tx, 'external_id', { external_id: 'a', first_name: 'Bob', associations: [wrong] }),
-          ),
-          (error: AppError) => {
-            const [issue] = error.details.issues ?? []
-            assert.deepEqual([issue?.loc, issue?.type], [['body', 'associations', 0, 'id'], type])
-            return true
-          },
-        )
-      assert.equal((await records.get('contacts', id)).version, 1)
-    })
+  it('says which record it cannot be linked with, and changes nothing', async () => {
+    const { id } = await records.create('contacts', { first_name: 'Ada', external_id: 'a' })
+    const deal = await records.create('deals', { name: 'Engine' })
+    await records.delete('deals', deal.id)
+    for (const [wrong, type] of [
+      [{ object: 'deal', id: deal.id }, 'not_found'],
+      [{ object: 'contact', id }, 'self_reference'],
+    ] as const)
+      await assert.rejects(
+        records.tenant((tx) =>
+          ways.many(tx, 'external_id', { external_id: 'a', first_name: 'Bob', associations: [wrong] }),
+        ),
+        (error: AppError) => {
+          const [issue] = error.details.issues ?? []
+          assert.deepEqual([issue?.loc, issue?.type], [['body', 'associations', 0, 'id'], type])
+          return true
+        },
+      )
+    assert.equal((await records.get('contacts', id)).version, 1)
+  })
 
   it('makes no company its own grandparent', async () => {
     const top = await records.create('companies', { name: 'Top', external_id: 'top' })

@@ -1,6 +1,5 @@
-import type { NamedDefinition } from '../../custom-fields/definitions.ts'
 import type { Operator } from '../field-types.ts'
-import { type CustomFieldType, customTypes } from './types.ts'
+import { type CustomFieldType, customTypes, type NamedDefinition } from './types.ts'
 
 /** What a client or an agent has to know of a defined custom field, beside the kind's own. */
 export interface CustomFieldDescription {

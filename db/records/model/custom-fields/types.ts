@@ -34,6 +34,16 @@ export interface Definition {
   updated_at: string
 }
 
+/** A definition with its name, as the API shows it. */
+export type NamedDefinition = Definition & { name: string }
+
+/** What the custom fields of a kind must be. */
+export interface Rules {
+  definitions: Record<string, Definition>
+  /** Whether only what has a definition may be written. */
+  strict: boolean
+}
+
 /** A value in the one form in which it is kept, or why it is none of the type. */
 export type Reading = { value: unknown } | { msg: string }
 
@@ -42,10 +52,8 @@ interface TypeOf {
   /** Reads what a client, a form or a CSV file writes; what it gave it reads again as the same. */
   read(value: unknown, options: string[]): Reading
   operators: Operator[]
-  /** The value in SQL, null where what is stored is none of the type, so that no comparison ever fails. */
-  column(name: string): string
-  /** The type in SQL that filter values and cursors are cast to. */
-  sql: string
+  /** Compared without regard to case. */
+  isText?: true
   /** Parses a filter value; undefined where it is not one of the type. */
   filterValue(text: string): string | undefined
   /** Whether a text can be a value in a cursor; default: whether it can be one of a filter. */
@@ -66,9 +74,6 @@ const BOOLEANS: Record<string, boolean> = {
   ...{ false: false, no: false, off: false, 0: false },
 }
 
-/** RFC 3339 in the one form in which it is kept is in the order of time, letter by letter. */
-const IN_ORDER_OF_TIME = 'text collate "C"'
-
 const date = z.iso.date().refine((day) => !day.startsWith('0000'))
 
 const text: TypeOf = {
@@ -81,8 +86,7 @@ const text: TypeOf = {
       : { value: trimmed }
   },
   operators: fieldTypes.text.operators,
-  column: (name) => `lower(custom_fields ->> '${name}')`,
-  sql: 'text',
+  isText: true,
   filterValue: fieldTypes.text.filterValue,
   expects: 'a text',
   sortable: true,
@@ -102,9 +106,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
       return { value: number === 0 ? 0 : number }
     },
     operators: fieldTypes.money.operators,
-    column: (name) =>
-      `case jsonb_typeof(custom_fields -> '${name}') when 'number' then (custom_fields ->> '${name}')::numeric end`,
-    sql: 'numeric',
     filterValue: (value) => (DECIMAL.test(value) ? value : undefined),
     cursorValue: (value) => /^-?\d{1,400}(\.\d{1,400})?$/.test(value),
     expects: 'a number such as 12.5',
@@ -118,8 +119,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
       return typeof read === 'boolean' ? { value: read } : { msg: 'must be true or false' }
     },
     operators: fieldTypes.boolean.operators,
-    column: (name) => `case custom_fields -> '${name}' when 'true' then true when 'false' then false end`,
-    sql: 'boolean',
     filterValue: fieldTypes.boolean.filterValue,
     expects: 'true or false',
     sortable: true,
@@ -134,8 +133,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
         : { msg: 'must be a date that exists, such as 2026-01-31' }
     },
     operators: fieldTypes.datetime.operators,
-    column: (name) => shaped(name, '____-__-__'),
-    sql: IN_ORDER_OF_TIME,
     filterValue: (value) => date.safeParse(value).data,
     expects: 'a date such as 2026-01-31',
     sortable: true,
@@ -145,8 +142,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   datetime: {
     read: through('datetime', 'must be a time that exists, such as 2026-01-31T09:00:00Z'),
     operators: fieldTypes.datetime.operators,
-    column: (name) => shaped(name, '____-__-__T__:__:__.___Z'),
-    sql: IN_ORDER_OF_TIME,
     filterValue: fieldTypes.datetime.filterValue,
     expects: fieldTypes.datetime.expects,
     sortable: true,
@@ -169,8 +164,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
         : { value: [...new Set(found)] }
     },
     operators: ['has', 'is_null'],
-    column: (name) => `custom_fields -> '${name}'`,
-    sql: 'jsonb',
     filterValue: fieldTypes.text.filterValue,
     expects: 'one of the options',
     sortable: false,
@@ -190,8 +183,6 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
         ? { msg: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` }
         : { value },
     operators: ['is_null'],
-    column: (name) => `custom_fields -> '${name}'`,
-    sql: 'jsonb',
     filterValue: () => undefined,
     expects: 'is_null',
     sortable: false,
@@ -213,10 +204,6 @@ function through(type: FieldType, msg: string): TypeOf['read'] {
     const parsed = schema.safeParse(value)
     return parsed.success ? { value: parsed.data } : { msg }
   }
-}
-
-function shaped(name: string, like: string): string {
-  return `(case when custom_fields ->> '${name}' like '${like}' then custom_fields ->> '${name}' end) collate "C"`
 }
 
 /** The option as it was defined, for people write it in other cases. */

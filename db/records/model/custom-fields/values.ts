@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../../errors.ts'
-import type { Rules } from '../../custom-fields/rules.ts'
 import { isPlain, tooMuch, withoutNulls } from './shape.ts'
-import { type Definition, readValue } from './types.ts'
+import { type Definition, type Rules, readValue } from './types.ts'
 
 /**
  * The custom fields of a new record: each value as its definition reads it, defaults where there is none. Throws

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { createRecord } from '../../../../db/records/create.ts'
 import { entities, entityNames } from '../../../../db/records/model/kinds/index.ts'
 import { createSchema } from '../../../../db/records/model/schemas.ts'
-import { createRecord, updateRecord } from '../../../../db/records/store.ts'
+import { updateRecord } from '../../../../db/records/update.ts'
 import {
   createMember,
   createOrganization,

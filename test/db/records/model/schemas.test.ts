@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { createRecord } from '../../../../db/records/create.ts'
 import type { EntityName, Field, FieldType } from '../../../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../../../db/records/model/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../../../db/records/model/schemas.ts'
-import { createRecord, getRecord, updateRecord } from '../../../../db/records/store.ts'
+import { getRecord } from '../../../../db/records/read.ts'
+import { updateRecord } from '../../../../db/records/update.ts'
 import {
   createMember,
   createOrganization,

@@ -1,14 +1,15 @@
 import { z } from 'zod'
-import type { Issue } from '../../errors.ts'
-import type { Tenant } from '../../postgres/tenancy.ts'
-import { holdRules, type Rules } from '../custom-fields/rules.ts'
-import { referenceIssues, referencesOf, userFields } from '../references.ts'
-import { findRecord } from '../store.ts'
-import { MAX_FIELDS } from './custom-fields/shape.ts'
-import { changesAmong, preparedCustomFields, readCustomFields } from './custom-fields/values.ts'
-import type { EntityName } from './kind.ts'
-import { entities } from './kinds/index.ts'
-import type { AgxRecord } from './schemas.ts'
+import type { Issue } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { MAX_FIELDS } from './model/custom-fields/shape.ts'
+import type { Rules } from './model/custom-fields/types.ts'
+import { changesAmong, preparedCustomFields, readCustomFields } from './model/custom-fields/values.ts'
+import { type EntityName, referencesOf, userFields } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import type { AgxRecord } from './model/schemas.ts'
+import { findRecord } from './read.ts'
+import { referenceIssues } from './references.ts'
 
 const id = z.uuid().toLowerCase()
 
@@ -16,10 +17,9 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
 
 /**
- * What only the database can say of a record that a client wants to create or to change: custom fields that are not as
- * they are defined, references to nothing. It is asked where something else is wrong with the input, which may
- * therefore be anything, so that everything is told at once. `changes`: the id of the record that would be changed;
- * undefined for a new one.
+ * The issues of an input that only the database can find: custom fields that do not match their definitions, references
+ * to nothing. For an input that its schema has refused, and that may be anything, so that one answer names everything.
+ * `changes`: the id of the record to change; undefined for a new one.
  */
 export async function inputIssues(
   tx: Tenant,
@@ -31,8 +31,8 @@ export async function inputIssues(
   if (!given) return []
   const kind = entities[entity]
   const fields = asObject(given.custom_fields ?? {})
-  const rules = await holdRules(tx, entity)
-  // That they are too many has been said.
+  const rules = await lockFieldRules(tx, entity)
+  // The schema reports too many fields.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
   const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
   const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))

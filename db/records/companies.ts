@@ -1,0 +1,31 @@
+import type { Tenant } from '../postgres/tenancy.ts'
+import { createSet } from './create.ts'
+import { finderBy } from './find-by-key.ts'
+import type { RecordInput } from './model/schemas.ts'
+import type { Failed } from './sets.ts'
+
+/**
+ * Finds companies of which only the name is known, whatever its case, and creates those that do not exist. Of several
+ * with one name it takes the oldest. `inputs`: names as `createSchema` parsed them. @returns the id of each, or why a
+ * name alone makes no company.
+ */
+export async function companiesNamed(
+  tx: Tenant,
+  inputs: RecordInput[],
+): Promise<({ id: string } | Failed)[]> {
+  const finder = await finderBy(tx, 'companies', 'name')
+  const keyOf = (input: RecordInput) => finder.keyOf(input)!
+  const byKey = new Map(inputs.map((input) => [keyOf(input), input]))
+  const companies = new Map<string, { id: string } | Failed>()
+  for (const [key, ids] of await finder.find([...byKey.keys()])) companies.set(key, { id: ids[0]! })
+  const missing = [...byKey].filter(([key]) => !companies.has(key))
+  // Without a savepoint: a name alone violates no unique constraint.
+  const made = await createSet(
+    tx,
+    'companies',
+    missing.map(([, input]) => input),
+  )
+  for (const [i, outcome] of made.entries())
+    companies.set(missing[i]![0], 'error' in outcome ? outcome : { id: outcome.record.id })
+  return inputs.map((input) => companies.get(keyOf(input))!)
+}

@@ -1,0 +1,55 @@
+import type { Tenant } from '../postgres/tenancy.ts'
+import { currencyFiller } from './currency.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
+import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
+import type { EntityName } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import { creation } from './model/prepare.ts'
+import type { AgxRecord, RecordInput } from './model/schemas.ts'
+import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
+import { type Draft, writeSet } from './write-set.ts'
+
+/**
+ * Creates a record. `input`: what `createSchema` parsed. `sole`: nothing else follows in its transaction. Throws
+ * `conflict` for an external_id or a unique custom field that is taken, `validation_error` for references and links to
+ * records that do not exist and for custom fields that do not match their definitions.
+ */
+export async function createRecord(
+  tx: Tenant,
+  entity: EntityName,
+  input: RecordInput,
+  { sole = false }: { sole?: boolean } = {},
+): Promise<AgxRecord> {
+  return recordOf(await createSet(tx, entity, [input], sole))
+}
+
+/** Creates many records, in a number of statements that does not depend on how many. Errors as of `createRecord`. */
+export const createMany = (tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> =>
+  inSets(tx, inputs, (tx, set) => createSet(tx, entity, set))
+
+/** Throws as `writeSet` does. */
+export async function createSet(
+  tx: Tenant,
+  entity: EntityName,
+  inputs: RecordInput[],
+  sole = false,
+): Promise<Outcome[]> {
+  if (inputs.length === 0) return []
+  const kind = entities[entity]
+  const given = inputs.map(splitLinks)
+  const allLinks = given.flatMap(({ links }) => links)
+  const withCurrency = currencyFiller(tx, kind)
+  // Sent together, in this order.
+  const [rules, values, locked] = await Promise.all([
+    lockFieldRules(tx, entity),
+    Promise.all(given.map(({ fields }) => withCurrency(fields))),
+    lockWithLinked(tx, kind, [], allLinks),
+  ])
+  const drafts = await settleEach(given, ({ links }, place): Draft => {
+    checkLinks(links, locked)
+    const filled = filledBy(links, kind, values[place]!)
+    const write = creation(tx.actor, kind, { ...values[place], ...filled }, rules)
+    return { record: write.record, write, links }
+  })
+  return writeSet(tx, kind, rules, drafts, sole)
+}

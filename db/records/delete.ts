@@ -1,0 +1,37 @@
+import { requireVersion } from '../lists/version.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { freeUnique } from './custom-fields/unique.ts'
+import { lockRecord, lockReferencesTo } from './lock.ts'
+import type { EntityName } from './model/kind.ts'
+import { entities } from './model/kinds/index.ts'
+import { nextVersion } from './model/prepare.ts'
+import { clearReferencesTo } from './primaries.ts'
+import type { Update } from './update.ts'
+import { writeRecords } from './write.ts'
+
+export interface Deleted {
+  id: string
+  object: string
+  deleted: true
+  deleted_at: string
+}
+
+/**
+ * Soft: until it is restored, no list shows the record and nothing refers to it. Throws `not_found`,
+ * `version_conflict`.
+ */
+export async function deleteRecord(
+  tx: Tenant,
+  entity: EntityName,
+  id: string,
+  { ifVersion }: Pick<Update, 'ifVersion'> = {},
+): Promise<Deleted> {
+  const kind = entities[entity]
+  await lockReferencesTo(tx, entity, id)
+  const before = await lockRecord(tx, entity, id, 'for update')
+  requireVersion(kind.object, before.version, ifVersion)
+  await clearReferencesTo(tx, entity, id)
+  const write = nextVersion('deleted', tx.actor, before)
+  await Promise.all([writeRecords(tx, kind, [write]), freeUnique(tx, id)])
+  return { id, object: kind.object, deleted: true, deleted_at: String(write.record.updated_at) }
+}

@@ -1,0 +1,184 @@
+import { isNegation } from '../../workflows/operators.ts'
+import { type CustomFieldType, customTypes } from './model/custom-fields/types.ts'
+import { fieldTypes, type Operator } from './model/field-types.ts'
+import { customName, type Filter, isSortable, typeOf, WHOLE } from './model/filters.ts'
+import type { FieldType, Kind } from './model/kind.ts'
+
+/** Filters and sort keys as SQL. Field names in it come from the kind or have passed `customName`; values are bound. */
+export interface Fragment {
+  sql: string
+  bindings: unknown[]
+}
+
+/** The condition that a filter stands for. */
+export function condition(kind: Kind, filter: Filter): Fragment {
+  const { field, operator, values } = filter
+  if (field === 'tags')
+    return operator === 'has'
+      ? { sql: 'exists (select from unnest(tags) tag where lower(tag) = lower(?))', bindings: values }
+      : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
+  const custom = customName(field)
+  if (operator === 'has') return { sql: hasItem(`custom_fields -> '${custom}'`), bindings: values }
+  if (operator === 'is_null')
+    return {
+      sql: `(${custom === undefined ? field : `custom_fields ->> '${custom}'`} is null) = ?::boolean`,
+      bindings: values,
+    }
+  const { sql: column, type, isTime } = comparable(kind, field, filter.type)
+  // PostgreSQL lower-cases both sides, since JavaScript does it differently.
+  const value = type === 'text' ? 'lower(?)' : `(?::${type})`
+  const bindings = isTime ? boundsOf(operator, values) : values
+  const range = `${column} between ${value} and ${value}`
+  const list = () => `${column} in (${values.map(() => value).join(', ')})`
+  if (isTime && WHOLE.includes(operator) && values.some(isBareDate)) {
+    const within = `(${values.map(() => range).join(' or ')})`
+    // Null is not on any day.
+    const sql = isNegation(operator) ? `${within} is not true` : within
+    return { sql, bindings: values.flatMap((value) => [firstOf(value), lastOf(value)]) }
+  }
+  switch (operator) {
+    case 'between':
+      return { sql: range, bindings }
+    case 'in':
+      return { sql: list(), bindings }
+    case 'nin':
+      return { sql: `(${list()}) is not true`, bindings }
+    case 'contains':
+      return { sql: `${column} like ${value}`, bindings: [`%${escapeLike(values[0]!)}%`] }
+    case 'starts_with':
+      return { sql: `${column} like ${value}`, bindings: [`${escapeLike(values[0]!)}%`] }
+    default:
+      return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
+  }
+}
+
+const COMPARISONS = { eq: '=', ne: 'is distinct from', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+
+/**
+ * A bare date among times is the whole day, in UTC, as a range, which an index on the times serves. Times have
+ * milliseconds, so that a day ends with its last one.
+ */
+function boundsOf(operator: Operator, values: string[]): string[] {
+  if (operator === 'between') return [firstOf(values[0]!), lastOf(values[1]!)]
+  if (operator === 'gt' || operator === 'lte') return values.map(lastOf)
+  return operator === 'gte' || operator === 'lt' ? values.map(firstOf) : values
+}
+
+/** Whether a value, as `filterValue` of times returns it, is a date without a time. */
+const isBareDate = (value: string): boolean => value.length === 10
+
+const firstOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
+const lastOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
+
+export interface SortKey {
+  sql: string
+  /** The SQL type that a cursor's value is cast to. */
+  type: string
+  nullable: boolean
+  /** Whether a text can be one of its values. */
+  isValue: (text: string) => boolean
+}
+
+/** Longer texts are sorted by their beginning, for a value is part of each cursor. */
+const MAX_SORTED = 200
+
+/**
+ * What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by.
+ * `customType`: of a custom field that has a definition.
+ */
+export function sortKey(kind: Kind, field: string, customType?: CustomFieldType): SortKey | undefined {
+  if (!isSortable(kind, field)) return undefined
+  const { sql, type } = comparable(kind, field, customType)
+  const custom = customType && customTypes[customType]
+  if (custom && !custom.isText) {
+    const isValue = custom.cursorValue ?? ((text: string) => custom.filterValue(text) !== undefined)
+    return { sql, type, nullable: true, isValue }
+  }
+  const { required, default: fallback, filled, max = 0 } = kind.fields[field] ?? {}
+  const isLong = customName(field) !== undefined || (type === 'text' && max > MAX_SORTED)
+  const { filterValue } = fieldTypes[typeOf(kind, field)!.type as FieldType]
+  return {
+    sql: isLong ? `left(${sql}, ${MAX_SORTED})` : sql,
+    type,
+    nullable: !(required || filled || fallback !== undefined || NEVER_NULL.includes(field)),
+    isValue: (text) => filterValue(text) !== undefined,
+  }
+}
+
+const NEVER_NULL = ['id', 'version', 'created_at', 'updated_at']
+
+interface Comparable {
+  /** Text in lower case, from a column that holds it where there is one, so that an index serves. */
+  sql: string
+  /** The SQL type that values are cast to. */
+  type: string
+  isTime: boolean
+}
+
+function comparable(kind: Kind, field: string, customType: CustomFieldType = 'text'): Comparable {
+  const custom = customName(field)
+  if (custom !== undefined)
+    return { ...CUSTOM_COLUMNS[customType](custom), isTime: customType === 'datetime' }
+  const fieldType = typeOf(kind, field)!.type as FieldType
+  // The other types are ids.
+  const type = fieldTypes[fieldType].isText ? 'text' : (TYPES[fieldType] ?? 'uuid')
+  const isTime = fieldType === 'datetime'
+  const isLowered =
+    field === 'external_id' || field === 'email' || (kind.entity === 'companies' && field === 'name')
+  if (isLowered) return { sql: `${field}_lower`, type, isTime }
+  // A domain is stored in lower case.
+  return { sql: type === 'text' && fieldType !== 'domain' ? `lower(${field})` : field, type, isTime }
+}
+
+const TYPES: Partial<Record<FieldType, string>> = {
+  integer: 'integer',
+  money: 'numeric',
+  boolean: 'boolean',
+  date: 'date',
+  datetime: 'timestamptz',
+  address: 'jsonb',
+}
+
+type CustomColumn = (name: string) => Pick<Comparable, 'sql' | 'type'>
+
+const text: CustomColumn = (name) => ({ sql: `lower(custom_fields ->> '${name}')`, type: 'text' })
+const json: CustomColumn = (name) => ({ sql: `custom_fields -> '${name}'`, type: 'jsonb' })
+
+/** A time in its stored form sorts as text: RFC 3339, in UTC, with milliseconds. */
+const time =
+  (like: string): CustomColumn =>
+  (name) => ({
+    sql: `(case when custom_fields ->> '${name}' like '${like}' then custom_fields ->> '${name}' end) collate "C"`,
+    type: 'text collate "C"',
+  })
+
+/** Each is null where the stored value is not of the type, so that no cast and no comparison fails. */
+const CUSTOM_COLUMNS: Record<CustomFieldType, CustomColumn> = {
+  text,
+  select: text,
+  url: text,
+  email: text,
+  phone: text,
+  number: (name) => ({
+    sql: `case jsonb_typeof(custom_fields -> '${name}') when 'number' then (custom_fields ->> '${name}')::numeric end`,
+    type: 'numeric',
+  }),
+  boolean: (name) => ({
+    sql: `case custom_fields -> '${name}' when 'true' then true when 'false' then false end`,
+    type: 'boolean',
+  }),
+  date: time('____-__-__'),
+  datetime: time('____-__-__T__:__:__.___Z'),
+  multi_select: json,
+  json,
+}
+
+/** Items are compared as text: `has=5` finds 5 and "5". A value that is not a list counts as a list of one. */
+const hasItem = (json: string) =>
+  `exists (
+     select from jsonb_array_elements_text(
+       case jsonb_typeof(${json}) when 'array' then ${json} else jsonb_build_array(${json}) end
+     ) item where lower(item) = lower(?)
+   )`
+
+const escapeLike = (text: string) => text.replace(/[\\%_]/g, '\\$&')

@@ -1,0 +1,28 @@
+import type { EntityName } from './kind.ts'
+import { entities } from './kinds/index.ts'
+import type { RecordInput } from './schemas.ts'
+
+/** The field that an upsert finds its record by. */
+
+/** The native fields by which records of this kind can be found. */
+export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
+
+const CUSTOM = 'custom_fields.'
+
+/** The name of the custom field that `by` stands for; undefined for a native field. */
+export const customKey = (by: string): string | undefined =>
+  by.startsWith(CUSTOM) ? by.slice(CUSTOM.length) : undefined
+
+/** Whether `by` may be such a field: a native one, or `custom_fields.<name>`, which must turn out to be unique. */
+export const isUpsertKey = (entity: EntityName, by: string): boolean =>
+  upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
+
+/** The value of that field in a record, as text; undefined where there is none. */
+export function upsertKey(by: string, fields: RecordInput): string | undefined {
+  const custom = customKey(by)
+  const value =
+    custom === undefined ? fields[by] : (fields.custom_fields as RecordInput | null | undefined)?.[custom]
+  return typeof value === 'string' || (custom !== undefined && typeof value === 'number')
+    ? String(value)
+    : undefined
+}

@@ -1,0 +1,58 @@
+import { type AppError, conflict } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { heldUnique, uniqueTaken } from './custom-fields/unique.ts'
+import type { Rules } from './model/custom-fields/types.ts'
+import type { Kind } from './model/kind.ts'
+import type { Write } from './model/prepare.ts'
+import type { AgxRecord } from './model/schemas.ts'
+import { uniqueKeys, uniqueValues } from './model/unique.ts'
+import { customKey } from './model/upsert-keys.ts'
+
+/**
+ * Finds those of several new records whose external_id or unique custom field another record has, or one before them,
+ * by id with the `conflict`: they would fail the statement that writes them all. It locks nothing, so the statement may
+ * still fail. A single record needs no such check: its write finds out.
+ */
+export async function takenAmong(
+  tx: Tenant,
+  kind: Kind,
+  rules: Rules | undefined,
+  creations: Write[],
+): Promise<Map<string, AppError>> {
+  const refused = new Map<string, AppError>()
+  if (creations.length < 2 || !rules) return refused
+  const records = creations.map(({ record }) => record)
+  const values = records.flatMap(({ custom_fields }) => uniqueValues(rules, custom_fields))
+  const [externalIds, unique] = await Promise.all([
+    heldExternalIds(tx, kind, records),
+    heldUnique(tx, kind, values),
+  ])
+  const taken = new Set([
+    ...externalIds.map((id) => `external_id ${id}`),
+    ...unique.map(({ name, key }) => `custom_fields.${name} ${key}`),
+  ])
+  for (const record of records) {
+    const keys = uniqueKeys(rules, record)
+    const [field] = keys.find((key) => taken.has(key.join(' '))) ?? []
+    if (field === undefined) for (const key of keys) taken.add(key.join(' '))
+    else if (field === 'external_id') refused.set(record.id, externalIdTaken(kind, record))
+    else refused.set(record.id, uniqueTaken(kind, customKey(field)!))
+  }
+  return refused
+}
+
+export const externalIdTaken = (kind: Kind, record: AgxRecord): AppError =>
+  conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })
+
+/** The external_ids of `records` that records in the database have. */
+async function heldExternalIds(tx: Tenant, kind: Kind, records: AgxRecord[]): Promise<string[]> {
+  const wanted = records.flatMap(({ external_id }) => (external_id as string | null) ?? [])
+  if (wanted.length === 0) return []
+  const rows = await tx
+    .trx(kind.entity)
+    .where({ organization_id: tx.organizationId })
+    .whereNull('deleted_at')
+    .where('external_id', tx.trx.raw('any(?)', [wanted]))
+    .select<{ external_id: string }[]>('external_id')
+  return rows.map((row) => row.external_id)
+}
