@@ -58,7 +58,7 @@ function buildCreate(kind: Kind) {
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.default([]),
     custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
-    associations: associations.describe('Records to link the new one with.'),
+    associations: associations.describe('Records to associate with the new record.'),
   })
     .superRefine((input, ctx) => {
       const values = input as Record<string, unknown>
@@ -71,7 +71,7 @@ function buildCreate(kind: Kind) {
         })
     })
     .meta({
-      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} must be there.` : ''}`,
+      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} is required.` : ''}`,
       ...(atLeastOneOf ? { anyOf: atLeastOneOf.map((name) => ({ required: [name] })) } : {}),
     })
 }
@@ -83,7 +83,7 @@ const buildUpdate = (kind: Kind) => refined(kind, changes(kind))
 const buildUpsert = (kind: Kind) =>
   refined(kind, {
     ...changes(kind),
-    associations: associations.describe('Records to link it with; links that are there stay.'),
+    associations: associations.describe('Records to associate. Existing associations remain.'),
   })
 
 function changes(kind: Kind): Record<string, z.ZodType> {
@@ -101,7 +101,7 @@ function changes(kind: Kind): Record<string, z.ZodType> {
     tags: common.tags.optional(),
     custom_fields: common.custom_fields
       .optional()
-      .describe('Merged key by key; null clears a key, or all of them.'),
+      .describe('Merged key by key. null clears a key, or all keys.'),
   }
 }
 

@@ -61,7 +61,7 @@ export const customFields = z
   )
   .meta({
     description:
-      'By name. What has a definition (/v1/custom-fields) is as its type says. A number is a double: it keeps 15 digits of a fraction. A text keeps all.',
+      'The custom fields by name. A field with a definition (`/v1/custom-fields`) has its type. Numbers are doubles with 15 significant digits.',
   })
 
 /**
