@@ -45,7 +45,8 @@ export async function upsertRecord(
   const item = { input, patch, key: finder.keyOf(input) }
   const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
   if ('error' in outcome!) throw outcome.error
-  return outcome!
+  const { record, created } = outcome!
+  return { record, created }
 }
 
 /**

@@ -33,9 +33,10 @@ export function changedDefinition(
   const type = patch.type ?? before.type
   // The options go when the type changes to one that has none.
   const kept = before.options && !hasOptions(type) ? { ...before, options: null } : before
-  const after = { ...before, ...completed(name, { ...kept, ...patch, type }) }
+  const { version, created_at, updated_at } = before
+  const after = { ...completed(name, { ...kept, ...patch, type }), version, created_at, updated_at }
   if (isDeepStrictEqual(after, before)) return undefined
-  return { ...after, version: before.version + 1, updated_at: new Date().toISOString() }
+  return { ...after, version: version + 1, updated_at: new Date().toISOString() }
 }
 
 /** The contradictions in a definition, other parts of which may be invalid and left out. */
