@@ -7,7 +7,7 @@ const wrong: [settings: Record<string, string>, line: string][] = [
   [{ TEMPORAL_UI_PORT: '65536' }, 'TEMPORAL_UI_PORT must be a port number, 1 to 65535'],
   [{ TRUSTED_PROXIES: 'two' }, 'TRUSTED_PROXIES must be a whole number, 0 to 10'],
   [{ DATABASE_POOL: '1.5' }, 'DATABASE_POOL must be a whole number, 2 to 200'],
-  [{ TEMPORAL_TASK_QUEUE: 'a b' }, 'TEMPORAL_TASK_QUEUE must be of letters, digits and . _ - : /'],
+  [{ TEMPORAL_TASK_QUEUE: 'a b' }, 'TEMPORAL_TASK_QUEUE may contain only letters, digits and . _ - : /'],
   [{ TEMPORAL_ADDRESS: 'localhost' }, 'TEMPORAL_ADDRESS must be a host and port such as 127.0.0.1:7233'],
   [{ PUBLIC_URL: 'agx.example.com' }, 'PUBLIC_URL must be a URL such as https://agx.example.com'],
   [{ ALLOW_INSECURE_WEBHOOKS: 'perhaps' }, 'ALLOW_INSECURE_WEBHOOKS must be true or false'],
