@@ -261,7 +261,7 @@ describe('imports', function () {
     await imports.start(body.id)
     const failed = await imports.ended(body.id)
     assert.equal(failed.status, 'failed')
-    assert.match(failed.error.message, /custom_fields.member_no is not a custom field that is unique/)
+    assert.match(failed.error.message, /custom_fields.member_no is not a unique custom field/)
   })
 
   it('try everything and write nothing in a dry run, and are started for real after it', async () => {
