@@ -36,7 +36,7 @@ export interface Issue {
 }
 
 /** Keeps only the first issue of each `loc`. */
-export function eachOnce<T extends Pick<Issue, 'loc'>>(issues: T[]): T[] {
+export function firstOfEachLoc<T extends Pick<Issue, 'loc'>>(issues: T[]): T[] {
   const byLoc = new Map<string, T>()
   for (const issue of issues) {
     const key = JSON.stringify(issue.loc)

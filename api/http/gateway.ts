@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { NIL } from 'uuid'
 import { z } from 'zod'
-import { AppError, eachOnce, invalid, notFound } from '../../db/errors.ts'
+import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
@@ -181,7 +181,7 @@ function checked(
       : check(operation.body ?? NO_BODY, sent.body, 'body')
   if ('issues' in query) issues.push(...query.issues)
   if ('issues' in body) issues.push(...body.issues)
-  if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(eachOnce(issues))
+  if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(firstOfEachLoc(issues))
   return { query: query.value, body: body.value }
 }
 
@@ -194,7 +194,7 @@ async function withOtherIssues(
 ): Promise<unknown> {
   if (!(error instanceof AppError) || !error.details.issues || !route.otherIssues) return error
   const others = await route.otherIssues(request, sent)
-  const issues = eachOnce([...error.details.issues, ...others])
+  const issues = firstOfEachLoc([...error.details.issues, ...others])
   return issues.length > error.details.issues.length ? invalid(issues) : error
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { triedByType } from '../../db/records/custom-fields/query.ts'
+import { tryReadByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import {
   type Filter,
@@ -110,7 +110,7 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
 export function customQueryIssues(tx: Tenant, entity: EntityName, sent: RawQuery): Promise<Issue[]> {
   const kind = entities[entity]
   const filters = soundOf(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
-  return triedByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
+  return tryReadByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 
 /** A repeated parameter is a second filter. */

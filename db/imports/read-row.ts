@@ -1,5 +1,5 @@
 import { CellProblem, readCell, readList, undefused } from '../csv/read-cell.ts'
-import { eachOnce, type Issue } from '../errors.ts'
+import { firstOfEachLoc, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/model/schemas.ts'
 import { splitName } from '../records/model/split-name.ts'
 import type { Mapping } from './imports.ts'
@@ -80,7 +80,7 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
 
 /** Issues of a record as issues of the row: each by the column that the field came from. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
-  return eachOnce(issues).map(({ loc, msg }) => {
+  return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
     const column = columns.find(
       ({ target }) => target.name === path.slice(0, 2).join('.') || target.name === path[0],

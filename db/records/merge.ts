@@ -7,7 +7,7 @@ import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
 import { lockExisting, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
-import { tooMuch } from './model/custom-fields/shape.ts'
+import { sizeIssues } from './model/custom-fields/shape.ts'
 import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import { change, isEmpty, nextVersion, type Write } from './model/prepare.ts'
@@ -75,7 +75,7 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
   }
   // Not part of the patch, which definitions check: values older than a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
-  const issues = tooMuch(custom_fields)
+  const issues = sizeIssues(custom_fields)
   if (issues.length > 0) throw invalid(issues)
   const next = { ...winner, ...patch, custom_fields }
   const changed = change(tx.actor, kind, winner, patch, next)

@@ -75,10 +75,7 @@ describe('imports', function () {
     const [{ expected_close_date, probability }] = body.data
     assert.deepEqual([expected_close_date, probability], ['2025-12-31', 50])
     const [, day, share] = (await imports.errors(done.id)).split('\r\n')
-    assert.equal(
-      day,
-      'Bad day,13/13/2025,5,"line 3: Close Date: must be a date that exists, such as 2026-01-31"',
-    )
+    assert.equal(day, 'Bad day,13/13/2025,5,"line 3: Close Date: must be a valid date such as 2026-01-31"')
     assert.equal(
       share,
       'Share,,0.5,line 4: Probability: may be a share or percent: for one half write 50 or 50%',

@@ -3,9 +3,9 @@ import { splitName } from '../../../db/records/model/split-name.ts'
 import {
   COMPANY_WORDS,
   PERSON_WORDS,
-  STRANGERS,
   SUBJECT_WORDS,
   SYNONYMS,
+  UNRELATED_WORDS,
 } from '../../../db/records/model/synonyms.ts'
 import { looksLikeEmail } from '../../../db/records/model/values.ts'
 import { type Leaf, leaves } from './leaves.ts'
@@ -68,7 +68,7 @@ function firstRecords(matches: Match[]): Map<string, number> {
 }
 
 function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: number } | undefined {
-  if (leaf.context.some((word) => STRANGERS.has(word))) return undefined
+  if (leaf.context.some((word) => UNRELATED_WORDS.has(word))) return undefined
   const ofCompany = leaf.context.some((word) => COMPANY_WORDS.has(word))
   const ofPerson = leaf.context.some((word) => PERSON_WORDS.has(word))
   const entity = ENTITY_OF[target]

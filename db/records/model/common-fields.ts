@@ -1,11 +1,11 @@
 import type { Field, FieldType } from './kind.ts'
 
-/** The types that only fields of every kind have, beside those of a kind's own fields. */
+/** The types of the common fields, in addition to those of a kind's own fields. */
 export type CommonType = FieldType | 'tags' | 'custom_fields' | 'actor'
 
 export interface CommonField extends Omit<Field, 'type'> {
   type: CommonType
-  /** Whether free-text search finds it; of a kind's own fields the type says so. */
+  /** Whether full-text search finds it; for a kind's own fields the type determines this. */
   searchable?: true
 }
 
@@ -36,7 +36,7 @@ export const commonFields = {
   updated_by: { type: 'actor', readOnly: true, description: 'The author of the last change.' },
 } as const satisfies Record<string, CommonField>
 
-/** What only the service writes, of every kind. */
+/** The fields of every kind that only the service writes. */
 export const READ_ONLY: string[] = [
   'object',
   ...Object.entries(commonFields).flatMap(([name, field]) => ('readOnly' in field ? [name] : [])),

@@ -154,7 +154,7 @@ describe('/v1/custom-fields', () => {
     assert.deepEqual(scores, [10, 100])
     const { status, body } = await list('custom_fields.score[contains]=1&custom_fields.score[lt]=many')
     assert.equal(status, 422)
-    assert.match(body.error.hint, /type number and has the operators eq, ne, in, nin, is_null, gt/)
+    assert.match(body.error.hint, /type number and supports the operators eq, ne, in, nin, is_null, gt/)
     assert.equal(body.detail.length, 2)
     const { next_cursor } = (await list('sort=custom_fields.score&limit=1')).body
     await api.request('PATCH', '/v1/custom-fields/contacts/score', { body: { type: 'text' } })

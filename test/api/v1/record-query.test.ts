@@ -83,8 +83,8 @@ describe('the query of a list of records', () => {
   it('says which operators a field has that is not compared with a value', () => {
     for (const [name, operators] of Object.entries({ tags: 'has, is_null', address: 'is_null' })) {
       const [issue, ...others] = issues({ [name]: 'vip' })
-      assert.deepEqual([issue!.msg, others], [`eq is no operator of ${name}`, []])
-      assert.equal(issue!.hint, `${name} has the operators ${operators}`)
+      assert.deepEqual([issue!.msg, others], [`eq is not an operator of ${name}`, []])
+      assert.equal(issue!.hint, `${name} supports the operators ${operators}`)
     }
   })
 

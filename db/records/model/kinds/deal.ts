@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../kind.ts'
 
-/** How likely a deal of each stage is to be won, in percent, until somebody says otherwise. */
+/** The default probability of winning for each stage, in percent. */
 const PROBABILITY: Record<string, number> = {
   lead: 10,
   qualified: 25,
