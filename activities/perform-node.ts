@@ -2,7 +2,7 @@ import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { EffectClass } from '../workflows/definition/types.ts'
 import { ports } from '../workflows/effects/index.ts'
-import { narrated, type Say } from '../workflows/effects/narrate.ts'
+import { narrated, type Report } from '../workflows/effects/narrate.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
@@ -22,7 +22,7 @@ export interface Attempt extends Omit<EffectHost, 'raise'> {
   /** The time of the segment. */
   now: Date
   /** Takes what the effects do, line by line; for node tests. */
-  say?: Say
+  report?: Report
 }
 
 export interface Performed {
@@ -34,13 +34,13 @@ export interface Performed {
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, attempt, state, scope, now, say, ...host }: Attempt,
+  { node, attempt, state, scope, now, report, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const type = findNodeType(node.type)
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({ ...host, raise: (event) => raised.push(event) })
-    return say ? narrated(ports[name], effect, say) : effect
+    return report ? narrated(ports[name], effect, report) : effect
   })
   const context = contextOf({
     ...{ run: state.run, organization: state.organization, now },

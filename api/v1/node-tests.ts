@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
 import { createNodeTest } from '../../db/runs/runs.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
-import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
+import { checkConfig, describeIssue } from '../../workflows/definition/config.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
@@ -94,7 +94,7 @@ export const nodeTestRoutes: Route[] = [
         const warnings = [
           ...(effect === 'external' ? ['Reaches outside of the service.'] : []),
           ...checkConfig(type.config, config)
-            .flatMap((issue) => saidOf(issue, node_type))
+            .flatMap((issue) => describeIssue(issue, node_type))
             .map(({ message }) => `The config is invalid: ${message}.`),
         ]
         const calls = await dryRun(type, config, testScope(inputs, { org: orgOf(caller) }), {

@@ -118,7 +118,7 @@ describe('one attempt of a node', () => {
     assert.equal(await said('condition', { bad: 1 }), 'conditions is missing; condition has no setting bad')
     assert.equal(
       await said('switch', { value: 1, cases: { error: 1 } }),
-      'cases.error is the name of a handle of every switch',
+      'cases.error is a reserved handle name: choose another',
     )
   })
 

@@ -6,7 +6,7 @@ import { type Problem, pointer } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import type { Definition } from './types.ts'
 
-/** One value of each type that a schema can name: what fits one of a type fits the type. */
+/** One sample of each JSON Schema type: a setting that accepts the sample accepts the type. */
 const SAMPLES: Record<string, unknown> = {
   string: 'x',
   number: 1,
@@ -16,15 +16,15 @@ const SAMPLES: Record<string, unknown> = {
   array: [],
 }
 
-/** Where a whole placeholder's type is known, whether a node's setting takes values of that type at all. */
+/** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
 export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
     return placeholders(node.config).flatMap(({ text, path }): Problem[] => {
-      const held = typeOf(text, definition)
-      if (held === undefined || !Object.hasOwn(SAMPLES, held)) return []
-      const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[held]))
+      const valueType = typeOf(text, definition)
+      if (valueType === undefined || !Object.hasOwn(SAMPLES, valueType)) return []
+      const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[valueType]))
       const refused = issues.some(
         (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
       )
@@ -33,7 +33,7 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
       return [
         {
           code: 'type_mismatch',
-          message: `${setting} of a ${node.type} takes no ${held}, which ${text} is`,
+          message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
           path: `${nodePath(node.id)}/config${pointer(...path)}`,
           node_id: node.id,
         },

@@ -1,6 +1,6 @@
 import type { Finding } from './types.ts'
 
-/** Everything that validation can find. The first group refuses a workflow, the second does not. */
+/** The codes of findings. An error refuses a workflow, a warning does not. */
 export type ErrorCode =
   | 'yaml_syntax'
   | 'yaml_limit'
@@ -38,7 +38,7 @@ export type WarningCode =
   | 'unused_output'
   | 'not_applicable'
 
-/** A finding before it is known where in the text it is. */
+/** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source'> {
   code: ErrorCode | WarningCode
   /** Points at the key rather than at its value. */
@@ -58,31 +58,29 @@ export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
 export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/**
- * The name closest to what was written, where it is close enough to be a slip: `within` so many letters, of three one.
- */
+/** The name closest to `written` within the edit-distance limit, by default a third of its length. */
 export function nearest(
   written: string,
   names: Iterable<string>,
-  within = Math.round(written.length / 3),
+  maxDistance = Math.round(written.length / 3),
 ): string | undefined {
   if (written.length > 100) return undefined
   let best: string | undefined
-  let least = within + 1
+  let least = maxDistance + 1
   for (const name of names) {
-    const away = distance(written.toLowerCase(), name.toLowerCase())
-    if (away < least) [best, least] = [name, away]
+    const edits = distance(written.toLowerCase(), name.toLowerCase())
+    if (edits < least) [best, least] = [name, edits]
   }
   return best
 }
 
-/** A hint where there is a nearest name: spread it into a problem. */
+/** A hint with the nearest name, if there is one; to spread into a problem. */
 export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
   const name = nearest(written, names)
   return name === undefined ? {} : { hint: `did you mean ${name}?` }
 }
 
-/** Levenshtein's, with two letters that changed places as one. */
+/** The Levenshtein distance, where a swap of two adjacent letters counts as one edit. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   let before: number[] = []

@@ -1,15 +1,15 @@
 import type { NodeType } from '../nodes/define.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
-/** What can be known about the order of a definition's nodes before it runs. */
+/** The order of a definition's nodes, as far as it is known before a run. */
 export interface Graph {
-  /** Reached from the first node. */
+  /** Reachable from the first node. */
   reachable: ReadonlySet<string>
-  /** A circle, as ids, or undefined. */
+  /** The ids of one cycle, or undefined. */
   cycle: string[] | undefined
-  /** Everything that may have run before a node. */
+  /** The nodes that may run before this one. */
   upstream(id: string): ReadonlySet<string>
-  /** Of those, the ones that have run whenever the node runs. */
+  /** Those of them that have always run before this one. */
   certain(id: string): ReadonlySet<string>
 }
 
@@ -24,7 +24,7 @@ export function graphOf(
   const first = definition.nodes[0]?.id
   const reachable =
     first === undefined ? new Set<string>() : reach(first, (id) => out.get(id)?.map(({ to }) => to))
-  const upstream = remember((id) => {
+  const upstream = memoize((id) => {
     const found = reach(id, (at) => into.get(at)?.map(({ from }) => from))
     found.delete(id)
     return found
@@ -33,8 +33,8 @@ export function graphOf(
   const arrivals = (id: string) => (into.get(id) ?? []).filter(({ from }) => reachable.has(from))
   const skippable = (id: string) => nodes.get(id)!.when !== undefined
 
-  /** Whether a node that runs surely leaves by this handle: it has no other that leads on. */
-  const surelyLeavesBy = (id: string, handle: string): boolean => {
+  /** Whether a node that runs always leaves by this handle, unless the run fails. */
+  const alwaysLeavesBy = (id: string, handle: string): boolean => {
     const node = nodes.get(id)!
     const type = typeOf(node)
     if (!type) return false
@@ -43,7 +43,7 @@ export function graphOf(
     return onlyWay && node.on_error !== 'end' && !out.get(id)?.some((edge) => edge.handle === 'error')
   }
 
-  /** All that has run, or will in any case, once these nodes have run and these edges were taken. */
+  /** The nodes that have run, or are certain to run, once the nodes `ran` and the edge `taken` was taken. */
   const follow = (ran: Iterable<string>, taken: Edge): Set<string> => {
     const found = new Set(ran)
     const queue = [...found]
@@ -54,12 +54,12 @@ export function graphOf(
     }
     for (const edge of out.get(taken.from) ?? []) if (edge.handle === taken.handle) start(edge)
     for (let id = queue.pop(); id !== undefined; id = queue.pop())
-      for (const edge of out.get(id) ?? []) if (surelyLeavesBy(id, edge.handle)) start(edge)
+      for (const edge of out.get(id) ?? []) if (alwaysLeavesBy(id, edge.handle)) start(edge)
     return found
   }
 
-  /** What runs in every run in which the node runs, before it or beside it. */
-  const companions: (id: string) => ReadonlySet<string> = remember((id) =>
+  /** The nodes that run in every run in which this one runs, before it or in parallel. */
+  const companions: (id: string) => ReadonlySet<string> = memoize((id) =>
     common(
       arrivals(id).map((edge) => {
         const ran = new Set(companions(edge.from))
@@ -69,9 +69,9 @@ export function graphOf(
     ),
   )
 
-  const certain: (id: string) => ReadonlySet<string> = remember((id) => {
+  const certain: (id: string) => ReadonlySet<string> = memoize((id) => {
     const before = upstream(id)
-    // At `join: all` every branch has ended; at `any` only the one that arrived first.
+    // With `join: all` every branch has ended; with `any` only the first to arrive.
     if (nodes.get(id)!.join !== 'any') return new Set([...companions(id)].filter((at) => before.has(at)))
     return common(
       arrivals(id).map(({ from }) => new Set(skippable(from) ? certain(from) : [...certain(from), from])),
@@ -113,8 +113,8 @@ function findCycle(ids: string[], out: Map<string, Edge[]>): string[] | undefine
         open.delete(top.id)
         done.add(top.id)
       } else if (open.has(to)) {
-        const circle = path.map(({ id }) => id)
-        return circle.slice(circle.indexOf(to))
+        const cycle = path.map(({ id }) => id)
+        return cycle.slice(cycle.indexOf(to))
       } else if (!done.has(to)) {
         open.add(to)
         path.push({ id: to, rest: targets(out, to) })
@@ -136,7 +136,7 @@ function groupBy(edges: Edge[], key: (edge: Edge) => string): Map<string, Edge[]
 
 const targets = (out: Map<string, Edge[]>, id: string) => (out.get(id) ?? []).map(({ to }) => to)
 
-function remember<T>(compute: (id: string) => T): (id: string) => T {
+function memoize<T>(compute: (id: string) => T): (id: string) => T {
   const known = new Map<string, T>()
   return (id) => {
     const found = known.get(id) ?? compute(id)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkGraph, checkHabits, checkNodes, checkTrigger } from './check-nodes.ts'
+import { checkGraph, checkLikelyMistakes, checkNodes, checkTrigger } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
 import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
@@ -14,14 +14,14 @@ import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
 
 export interface Validated {
   result: ValidationResult
-  /** Present where the result is valid. */
+  /** Present if the result is valid. */
   definition?: Definition
 }
 
-/** More findings than this help nobody. */
+/** Of errors, and of warnings. */
 const MAX_FINDINGS = 200
 
-/** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
+/** Checks a YAML authoring spec; every finding has its position in the text. Never throws. */
 export function validateSpec(yamlText: string, catalogue: Catalogue): Validated {
   const { value, problems, locate } = parseYaml(yamlText)
   const place = ({ line, column, ...problem }: Problem & { line?: number; column?: number }) =>
@@ -57,7 +57,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...problems,
     ...checkTypes(lowered),
-    ...checkHabits(lowered, read),
+    ...checkLikelyMistakes(lowered, read),
   ]
 }
 
@@ -87,7 +87,7 @@ function duplicates({ definition }: Lowered): Problem[] {
     return [
       {
         code: 'duplicate_node',
-        message: `${id} is there twice`,
+        message: `duplicate node id ${id}`,
         path: pointer('nodes', index, 'id'),
         node_id: id,
       },

@@ -6,9 +6,9 @@ import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 export type Scope = Record<string, unknown>
 
 export interface RenderLimits {
-  /** What LiquidJS may allocate for one placeholder, in its own units (about characters and elements). */
+  /** LiquidJS's memory limit for one placeholder, in its own units (about characters and elements). */
   memory: number
-  /** For the whole value; looked at after each filter, and within those that go through a list. */
+  /** For the whole value; checked after each filter, and inside filters that iterate over a list. */
   milliseconds: number
   /** Of all rendered text together. */
   characters: number
@@ -18,8 +18,8 @@ const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 500, character
 
 /**
  * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
- * its type; in a longer text, null is empty and objects and lists are written as JSON. What comes out is never
- * looked at again, so that a record's own `{{ … }}` stays text. Keys are left as they are.
+ * its type; in a longer text, null is empty and objects and lists are written as JSON. Rendered text is not rendered
+ * again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
@@ -47,7 +47,7 @@ function renderDeep(value: unknown, path: string, rendering: Rendering, budget: 
   if (Array.isArray(value))
     return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering, budget))
   if (typeof value !== 'object' || value === null) return value
-  // fromEntries defines keys, where assigning would call the setter of `__proto__`.
+  // fromEntries defines keys; an assignment would call the setter of `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key,
@@ -68,7 +68,7 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
     if (budget.characters < 0) throw new Error('the rendered text is too large')
     return rendered
   } catch (error) {
-    // The text around may be a secret: only the placeholders are named.
+    // The surrounding text may be secret: report the placeholders only.
     const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
     throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
       details: { path },
@@ -79,12 +79,13 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
 function evaluate(expression: Value, { scope, limits }: Rendering, { until }: Budget): unknown {
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
   const value = toValue(settle(expression.value(context, false), until)) ?? null
-  // JSON would make null of it.
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is no number')
+  // JSON would turn it into null.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new Error('the result is not a finite number')
   return value
 }
 
-/** What LiquidJS's own toValueSync does, with a look at the clock at every step. */
+/** LiquidJS's toValueSync, with a check of the time limit at every step. */
 function settle(value: unknown, until: number): unknown {
   if (!isGenerator(value)) return value
   let step = value.next()

@@ -10,7 +10,7 @@ import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
 
-/** What a segment needs from outside. */
+/** The dependencies of a segment. */
 export interface SegmentHost {
   /** Runs one pure, read or write node. */
   runNode(node: PlanNode, scope: Scope): Promise<Outcome>
@@ -23,7 +23,7 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
-  /** How the run ended, where it did. */
+  /** How the run ended, if it did. */
   end: End | undefined
 }
 
@@ -31,8 +31,8 @@ type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
- * One segment of a run: applies what happened, runs every light node that is ready until the run must wait, has ended,
- * or has used up the limits of a segment. All of it is in memory, apart from the effects of the nodes.
+ * Runs one segment: applies what happened, then runs every light node that is ready until the run must wait, has ended,
+ * or has reached a limit of the segment. Works in memory, except for the effects of the nodes.
  */
 export async function runSegment(
   plan: Plan,
@@ -95,7 +95,7 @@ class Segment {
     return { answer, nodes: [...this.changed], end }
   }
 
-  /** What the run waits for. An external node that has ended counts until the workflow has reported its end. */
+  /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
   private open(): RunNode[] {
     return [...this.rows.values()].filter((row) => row.settled_segment === null)
   }
@@ -114,11 +114,11 @@ class Segment {
     else {
       const row = this.rows.get(one.node)
       const node = this.plan.nodes[one.node]
-      if (row && node && row.settled_segment === null) this.arrive(row, node, one)
+      if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
   }
 
-  private arrive(row: RunNode, node: PlanNode, one: Happened & { node: string }): void {
+  private endWait(row: RunNode, node: PlanNode, one: Happened & { node: string }): void {
     if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
     else {
@@ -132,10 +132,10 @@ class Segment {
     const row = this.add(node)
     const scope = scopeOf(this.state, this.rows.values())
     if (node.when !== undefined) {
-      const wanted = this.truth(node, scope)
-      // The flow goes on behind a node whose `when` is false.
-      if (wanted === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
-      if (typeof wanted === 'object') return this.fail(row, node, wanted)
+      const when = this.evaluateWhen(node, scope)
+      // The flow continues after a node whose `when` is false.
+      if (when === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
+      if (typeof when === 'object') return this.fail(row, node, when)
     }
     if (node.effect === 'external') {
       const { id, type, title, timeout_ms, retry } = node
@@ -143,10 +143,10 @@ class Segment {
       this.ran.push(`${id}: started`)
       return
     }
-    this.take(row, node, await this.host.runNode(node, scope))
+    this.applyOutcome(row, node, await this.host.runNode(node, scope))
   }
 
-  private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
+  private applyOutcome(row: RunNode, node: PlanNode, outcome: Outcome): void {
     row.input = outcome.input
     if (outcome.status !== 'failed') row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
@@ -211,8 +211,8 @@ class Segment {
     return new Date(this.host.clock()).toISOString()
   }
 
-  /** Whether `when` holds; an error where it cannot be rendered. */
-  private truth(node: PlanNode, scope: Record<string, unknown>): boolean | RunError {
+  /** Whether `when` holds; an error if it cannot be rendered. */
+  private evaluateWhen(node: PlanNode, scope: Record<string, unknown>): boolean | RunError {
     try {
       const value = render(node.when, scope)
       return !(value === false || value === null || value === '' || value === 'false')
@@ -237,7 +237,7 @@ class Segment {
     this.end ??= { status, outputs: undefined, error }
   }
 
-  /** Part of the history, hence cut. */
+  /** Cut to a limit, because the history stores it. */
   private details(): string {
     if (this.end) {
       const why = this.end.error ? `: ${this.end.error.message}` : ''

@@ -7,13 +7,13 @@ import { type NodeStatus, OPEN_NODE_STATUSES } from './statuses.ts'
  * makes its own edges dead (dead-path elimination).
  */
 
-/** `handle` is what a settled node left by; null: by none, so all its edges are dead. */
+/** `handle` is the one by which a settled node left; null: none, so all its edges are dead. */
 export interface NodeState {
   status: NodeStatus
   handle: string | null
 }
 
-/** By node id; a node that is not in it has not been reached. */
+/** By node id; a node that was not reached is absent. */
 export type NodeStates = ReadonlyMap<string, NodeState>
 
 export interface Step {
@@ -23,12 +23,12 @@ export interface Step {
   skipped: string[]
 }
 
-/** What follows from `states`. With nothing ready and nothing open the run has ended. */
+/** The next step after `states`. If no node is ready and none is open, the run has ended. */
 export function step(plan: Plan, states: NodeStates): Step {
   const known = new Map(states)
   const skipped: string[] = []
   const unreached = Object.values(plan.nodes).filter((node) => !known.has(node.id))
-  // A skipped node may skip those before it in the plan's order too, hence until nothing changes.
+  // A skipped node can skip nodes earlier in the order too: repeat until nothing changes.
   for (let changed = true; changed; ) {
     changed = false
     for (const node of unreached) {
@@ -42,7 +42,7 @@ export function step(plan: Plan, states: NodeStates): Step {
   return { ready: ready.map((node) => node.id), skipped }
 }
 
-/** The handle that a failed node leaves by: its error handle where that leads somewhere or to the end; null fails the run. */
+/** The handle by which a failed node leaves: `error` if it has an edge or ends the branch; null fails the run. */
 export function errorHandle(node: PlanNode, firstHandle: string): string | null {
   if (node.next.error?.length || node.on_error === 'end') return 'error'
   return node.on_error === 'continue' ? firstHandle : null

@@ -335,7 +335,7 @@ describe('running workflows', () => {
     }
     const before = await db.system('contacts').count().first()
     const create = { operation: 'create', entity: 'contacts', fields: { first_name: '{{ inputs.name }}' } }
-    const creates = ['creating one of contacts, fields first_name']
+    const creates = ['creating a record in contacts, fields first_name']
     assert.deepEqual(await callsOf('crm_manager', create, { name: 'hunter2' }), creates)
     assert.equal(await callsOf('crm_manager', create), undefined)
     assert.deepEqual(await db.system('contacts').count().first(), before)
@@ -364,14 +364,14 @@ describe('running workflows', () => {
     }
     const create = { operation: 'create', entity: 'contacts', fields: { first_name: 'hunter2' } }
     assert.deepEqual(await logOf('crm_manager', create), [
-      'creating one of contacts, fields first_name',
+      'creating a record in contacts, fields first_name',
       'created contact ID (N ms)',
       'left by success',
     ])
     const absent = { operation: 'get', entity: 'contacts', id: '019a0000-0000-7000-8000-000000000001' }
     assert.deepEqual(await logOf('crm_manager', absent), [
       'reading ID of contacts',
-      'gave up after N ms',
+      'failed after N ms',
       'failed: not_found: contact not found',
     ])
     const emit = { event: 'invoice.paid', data: { number: 'hunter2' } }
@@ -383,7 +383,7 @@ describe('running workflows', () => {
     const call = { url: 'http://127.0.0.2:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
     const [request, gaveUp, failed] = await logOf('api_request', call)
     assert.equal(request, 'GET http://127.0.0.2:9/x, query api_key, headers X-Key')
-    assert.equal(gaveUp, 'gave up after N ms')
+    assert.equal(gaveUp, 'failed after N ms')
     assert.match(failed, /^failed: egress_refused: /)
   })
 

@@ -24,17 +24,17 @@ function planOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Pl
 const edge = (from: number, to: number, handle = 'true'): Edge => ({ from: `n${from}`, handle, to: `n${to}` })
 const left = (handle: string): NodeState => ({ status: 'completed', handle })
 
-describe('what follows from the state of a run', () => {
+describe('the next step of a run', () => {
   it('starts with the first node', () => {
     assert.deepEqual(step(planOf(2, [edge(0, 1)]), new Map()), { ready: ['n0'], skipped: [] })
   })
 
-  it('takes the edges of the handle that a node left by, the others are dead', () => {
+  it('takes the edges of the handle by which a node left; the others are dead', () => {
     const plan = planOf(4, [edge(0, 1), edge(0, 2, 'false'), edge(2, 3)])
     assert.deepEqual(step(plan, new Map([['n0', left('true')]])), { ready: ['n1'], skipped: ['n2', 'n3'] })
   })
 
-  it('waits at a join for all branches, or goes on at the first where it says any', () => {
+  it('waits at a join for all branches, or continues at the first with join any', () => {
     const edges = [edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)]
     const states = new Map<string, NodeState>([
       ['n0', left('true')],
@@ -45,13 +45,13 @@ describe('what follows from the state of a run', () => {
     assert.deepEqual(step(planOf(4, edges, ['all', 'all', 'all', 'any']), states).ready, ['n3'])
   })
 
-  it('goes on by the error handle of a node that failed', () => {
+  it('continues by the error handle of a failed node', () => {
     const plan = planOf(3, [edge(0, 1), edge(0, 2, 'error')])
     const states = new Map<string, NodeState>([['n0', { status: 'failed', handle: 'error' }]])
     assert.deepEqual(step(plan, states), { ready: ['n2'], skipped: ['n1'] })
   })
 
-  it('agrees, for every graph and every order of events, with paths that are walked one by one', () => {
+  it('agrees with a walk of all paths, for every graph and every order of events', () => {
     const size = 7
     const graph = fc.record({
       edges: fc.uniqueArray(
