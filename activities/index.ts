@@ -10,11 +10,11 @@ import { createTestNode } from './test-node.ts'
 export interface ActivityDeps {
   db: Database
   log: Logger
-  /** What nodes can do: `createEffects`. */
+  /** From `createEffects`. */
   effects: EffectFactories
 }
 
-/** All activities of runs by name: `advance`, the test of a node, and each node type, for its config may make it external. */
+/** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */
 export function createActivities(dependencies: ActivityDeps) {
   const deps = { ...dependencies, plans: new Plans() }
   const runNode = createRunNode(deps)

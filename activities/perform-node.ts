@@ -21,13 +21,13 @@ export interface Attempt extends Omit<EffectHost, 'raise'> {
   scope: Scope
   /** The time of the segment. */
   now: Date
-  /** Takes what the effects do, line by line; for node tests. */
+  /** Receives a line about each call of an effect; for node tests. */
   report?: Report
 }
 
 export interface Performed {
   outcome: Outcome
-  /** The events to write with the node's row; none where it failed. */
+  /** The events to write with the node's row; none if it failed. */
   raised: NewEvent[]
 }
 
@@ -56,7 +56,7 @@ export async function performNode(
   return { outcome, raised: outcome.status === 'failed' ? [] : raised }
 }
 
-/** An attempt that failed without the node's doing. */
+/** An attempt that failed outside of the node. */
 export const failed = (failure: Failure, input: unknown = null): Performed => ({
   outcome: { status: 'failed', input, ...failure },
   raised: [],

@@ -23,8 +23,8 @@ export interface RunNodeDeps {
 }
 
 /**
- * One attempt of an external node: rendered, run and recorded here; the workflow only learns that it settled. An
- * attempt that a dying worker took with it is repeated with the same idempotency key and does not count.
+ * Renders, runs and records one attempt of an external node; the workflow only learns that it settled. An attempt lost
+ * with a dying worker is repeated with the same idempotency key and does not count.
  */
 export function createRunNode(deps: RunNodeDeps) {
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
@@ -75,14 +75,15 @@ interface Begun {
 async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
-    // After a reset of a run that had ended: the Temporal run that takes over opens it again in a moment.
+    // After a reset of an ended run, the new Temporal execution reopens the run shortly.
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
   const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = plan.nodes[input.node]
-  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no such node.' }, true)
+  if (!row || !node)
+    throw failure({ code: 'unknown_node', message: 'The run does not have this node.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   return { state, node, attempt: row.attempt }
@@ -108,7 +109,7 @@ async function attemptNode(
   })
   if (cancelled.aborted) throw new CancelledFailure('the run has ended')
   if (performed && !(timeout.aborted && performed.outcome.status === 'failed')) return performed
-  const message = `It took longer than ${node.timeout_ms} ms.`
+  const message = `The node exceeded its timeout of ${node.timeout_ms} ms.`
   return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
 }
 
@@ -116,7 +117,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
 }
 
-/** Heartbeats bring cancellations, and tell Temporal soon when this worker has died. */
+/** Heartbeats deliver cancellations, and let Temporal detect a dead worker early. */
 async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()
   const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS)
@@ -129,7 +130,7 @@ async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
 
-/** The message is in the history: errors of nodes hold no secrets. */
+/** The history stores the message: errors of nodes hold no secrets. */
 const failure = (error: RunError, last: boolean) =>
   ApplicationFailure.create({
     type: error.code,

@@ -80,7 +80,7 @@ function runExample(event: CatalogueEvent) {
     status,
     trigger: 'api',
     outputs: status === 'completed' ? { greeted: true } : null,
-    error: status === 'failed' ? { code: 'timeout', message: 'no complete answer within 30000 ms' } : null,
+    error: status === 'failed' ? { code: 'timeout', message: 'no complete response within 30000 ms' } : null,
     created_at: TIME,
   }
 }
