@@ -7,7 +7,7 @@ import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 const ID = '019a0000-0000-7000-8000-000000000001'
 const secret = { password: 'hunter2' }
 
-/** A call of every method of every effect, the lines that say it and its result, and the result. */
+/** A call of every method of every effect, the lines for it and its result, and the result. */
 const calls: [
   effect: EffectName,
   method: string,

@@ -22,7 +22,7 @@ const facts = {
 const callsOf = (type: NodeType, config: Record<string, unknown>, inputs: Record<string, unknown> = {}) =>
   dryRun(type, config, testScope({ inputs }, { org }), facts)
 
-/** A node type whose `run` is what a test is about. */
+/** A node type with the `run` under test. */
 const nodeThat = <Used extends EffectName>(
   effects: Used[],
   effect: NodeType['effectClass'],
@@ -75,7 +75,7 @@ describe('a dry run', () => {
       async ({ http }) => {
         const [{ status }] = await Promise.all([
           http.request(get('https://a.test/')),
-          // Promises that need no answer come first.
+          // Promises that need no result settle first.
           (async () => {
             for (let n = 0; n < 10; n++) await null
             return http.request(get('https://b.test/'))
@@ -86,7 +86,7 @@ describe('a dry run', () => {
       },
     )
     assert.deepEqual(await callsOf(both, {}), ['GET https://a.test/', 'GET https://b.test/'])
-    // An error of its own must not look like the answer to a call.
+    // An error of the node itself must not look like the result of a call.
     const careful = nodeThat(
       ['http'],
       () => 'external',

@@ -37,7 +37,7 @@ const delay = (id: string): NodeSpec => ({ id, type: 'delay', config: { for: '1h
 const call = (id: string): NodeSpec => ({ id, type: 'api_request', config: { url: 'https://x.test/' } })
 const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 
-/** A run in memory: each segment goes on from the rows that the ones before left. */
+/** A run in memory: each segment continues from the rows of the earlier ones. */
 function runOf(
   definition: Pick<Definition, 'nodes'> & Partial<Definition>,
   options: { limits?: Partial<Limits>; msPerNode?: number } = {},
@@ -52,7 +52,7 @@ function runOf(
   let segment = 0
   return {
     rows,
-    /** The row of an external node, as its activity leaves it. */
+    /** The row of an external node, as its activity writes it. */
     leave(id: string, change: Partial<RunNode>) {
       rows.set(id, { ...rows.get(id)!, ended_at: '2026-01-01T00:00:01.000Z', ...change })
     },

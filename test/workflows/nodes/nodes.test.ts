@@ -15,7 +15,7 @@ import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
-/** The outside of a node: answers as the examples expect. */
+/** The effects of a node, with the results that the examples expect. */
 function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests: unknown[] } {
   const requests: unknown[] = []
   const upsert: Records['upsert'] = async (_, __, fields) => ({
@@ -43,7 +43,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
   }
 }
 
-/** Runs a node with the effects that it declares and its class allows, and no others. */
+/** Runs a node with only the effects that it declares and its class allows. */
 async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
   const type = findNodeType(name)!
   const effectClass = type.effectClass(config as Record<string, unknown>)
