@@ -15,12 +15,12 @@ import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { runLightNode } from './light-node.ts'
-import type { Plans } from './plans.ts'
+import type { Programs } from './programs.ts'
 
 export interface AdvanceDeps {
   db: Database
   log: Logger
-  plans: Plans
+  programs: Programs
   effects: EffectFactories
 }
 
@@ -47,19 +47,19 @@ export function createAdvance(deps: AdvanceDeps) {
 
 async function oneSegment(
   tx: Tenant,
-  { plans, effects, log }: AdvanceDeps,
+  { programs, effects, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
 ): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
   const { run } = state
-  const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
+  const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is generated first, so that it sorts before the events of the nodes.
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
-  const { answer, nodes, end } = await runSegment(plan, state, input, {
+  const { answer, nodes, end } = await runSegment(program, state, input, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {

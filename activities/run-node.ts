@@ -4,21 +4,21 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
-import type { PlanNode } from '../workflows/definition/types.ts'
+import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { UNEXPECTED } from './explain.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
-import type { Plans } from './plans.ts'
+import type { Programs } from './programs.ts'
 
 const HEARTBEAT_MS = 3_000
 
 export interface RunNodeDeps {
   db: Database
   log: Logger
-  plans: Plans
+  programs: Programs
   effects: EffectFactories
 }
 
@@ -31,7 +31,7 @@ export function createRunNode(deps: RunNodeDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
 
-    const begun = await transact((tx) => begin(tx, deps.plans, input))
+    const begun = await transact((tx) => begin(tx, deps.programs, input))
     if (begun === 'settled') return { status: 'completed' }
     const { state, node, attempt } = begun
     const { outcome, raised } = await withHeartbeat((signal) =>
@@ -68,11 +68,11 @@ export function createRunNode(deps: RunNodeDeps) {
 
 interface Begun {
   state: RunState
-  node: PlanNode
+  node: ProgramNode
   attempt: number
 }
 
-async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
+async function begin(tx: Tenant, programs: Programs, input: NodeInput): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
@@ -80,8 +80,8 @@ async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun 
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
-  const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)
-  const node = plan.nodes[input.node]
+  const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
+  const node = program.nodes[input.node]
   if (!row || !node)
     throw failure({ code: 'unknown_node', message: 'The run does not have this node.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
@@ -92,7 +92,7 @@ async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun 
 async function attemptNode(
   deps: RunNodeDeps,
   state: RunState,
-  node: PlanNode,
+  node: ProgramNode,
   attempt: number,
   cancelled: AbortSignal,
 ): Promise<Performed> {

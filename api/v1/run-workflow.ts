@@ -5,7 +5,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createRun } from '../../db/runs/runs.ts'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
-import { EFFECT_CLASSES, type Plan } from '../../workflows/definition/types.ts'
+import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { ifMatch } from '../http/if-match.ts'
@@ -184,7 +184,7 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
   }
 }
 
-function accept(plan: Plan, given: Record<string, unknown>): Record<string, unknown> {
+function accept(plan: Program, given: Record<string, unknown>): Record<string, unknown> {
   const { inputs, problems } = checkInputs(plan.inputs, given)
   if (problems.length > 0)
     throw invalid(

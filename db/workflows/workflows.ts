@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
-import type { Definition, Plan, Trigger } from '../../workflows/definition/types.ts'
+import type { Definition, Program, Trigger } from '../../workflows/definition/types.ts'
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -34,7 +34,7 @@ export interface Workflow extends WorkflowSummary {
 export interface VersionContent {
   spec: string | null
   definition: Definition
-  plan: Plan
+  plan: Program
 }
 
 const SUMMARY = [
@@ -128,7 +128,7 @@ export interface Runnable {
   name: string
   status: WorkflowStatus
   version: number
-  plan: Plan
+  plan: Program
 }
 
 /**
@@ -184,14 +184,14 @@ export async function getPlan(
   tx: Tenant,
   workflowId: string,
   version: number,
-): Promise<{ plan: Plan; name: string }> {
+): Promise<{ plan: Program; name: string }> {
   const row = await tx
     .trx('workflow_versions as v')
     .join('workflows as w', (on) =>
       on.on('w.organization_id', 'v.organization_id').andOn('w.id', 'v.workflow_id'),
     )
     .where({ 'v.organization_id': tx.organizationId, 'v.workflow_id': workflowId, 'v.version': version })
-    .first<{ plan: Plan; name: string } | undefined>('v.plan', 'w.name')
+    .first<{ plan: Program; name: string } | undefined>('v.plan', 'w.name')
   if (!row) throw notFound('workflow version')
   return row
 }

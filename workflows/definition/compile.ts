@@ -1,6 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import type { Definition, NodeSpec, Plan, PlanNode, RetryPolicy, RetrySpec } from './types.ts'
+import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
 const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -11,8 +11,8 @@ const DEFAULT_TIMEOUT_MS = 30_000
  * Compiles a valid definition into all that a run needs. Throws on what would fail every workflow task of a run for
  * ever, such as a retry policy that Temporal refuses.
  */
-export function compile(definition: Definition): Plan {
-  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, planNode(node)]))
+export function compile(definition: Definition): Program {
+  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))
   for (const { from, handle, to } of definition.edges) {
     const [source, destination] = [nodes[from], nodes[to]]
     if (!source || !destination) throw new Error(`the edge ${from} → ${to} names an unknown node`)
@@ -37,7 +37,7 @@ export function compile(definition: Definition): Plan {
   }
 }
 
-function planNode(node: NodeSpec): PlanNode {
+function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)
   if (!type) throw new Error(`unknown node type ${node.type}`)
   return {

@@ -1,6 +1,6 @@
 /**
- * The shapes that a workflow goes through: a YAML authoring spec is parsed and compiled to a `Definition` (also what
- * "raw definition" means on the wire), and a definition to a `Plan`, which is all that a run needs.
+ * The stages of a workflow: a YAML authoring spec is parsed and compiled to a `Definition` (the "raw definition" on the
+ * wire), and a definition to a `Program`, the compiled definition, which is all that a run needs.
  */
 
 /** Milliseconds, wherever a name ends in `_ms`. */
@@ -77,7 +77,7 @@ export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
 export type EffectClass = (typeof EFFECT_CLASSES)[number]
 
 /** A node as the interpreter needs it: everything that can be known before a run is known. */
-export interface PlanNode {
+export interface ProgramNode {
   id: string
   type: string
   title: string
@@ -96,10 +96,10 @@ export interface PlanNode {
 }
 
 /** `engine` is the version of the interpreter that it was compiled for; it only ever grows. */
-export interface Plan {
+export interface Program {
   engine: 1
   start: string
-  nodes: Record<string, PlanNode>
+  nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>
   inputs: Record<string, InputSpec>
   settings: { concurrency?: number; timeout_ms?: number }

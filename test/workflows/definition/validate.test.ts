@@ -586,17 +586,17 @@ describe('compiling', () => {
           .map(([a, b, handle]) => ({ from: `n${a}`, handle, to: `n${b}` }))
         const { result, definition } = validateDefinition({ nodes, edges: [...spine, ...others] }, catalogue)
         deepEqual(result.errors, [])
-        const plan = compile(definition!)
+        const program = compile(definition!)
         const wanted = new Set([...spine, ...others].map(({ from, handle, to }) => `${from}:${handle}>${to}`))
-        const next = Object.values(plan.nodes).flatMap((node) =>
+        const next = Object.values(program.nodes).flatMap((node) =>
           Object.entries(node.next).flatMap(([handle, to]) => to.map((id) => `${node.id}:${handle}>${id}`)),
         )
-        const incoming = Object.values(plan.nodes).flatMap((node) =>
+        const incoming = Object.values(program.nodes).flatMap((node) =>
           node.incoming.map((from) => `${from}>${node.id}`),
         )
         deepEqual(next.sort(), [...wanted].sort())
         deepEqual(incoming.sort(), [...wanted].sort())
-        equal(plan.start, 'n0')
+        equal(program.start, 'n0')
       }),
     )
   })
@@ -609,10 +609,10 @@ describe('compiling', () => {
       ),
       catalogue,
     )
-    const plan = compile(definition!)
-    deepEqual(plan.settings, { concurrency: 2, timeout_ms: 3_600_000 })
-    equal(plan.nodes.a!.timeout_ms, 120_000)
-    deepEqual(plan.nodes.a!.retry, {
+    const program = compile(definition!)
+    deepEqual(program.settings, { concurrency: 2, timeout_ms: 3_600_000 })
+    equal(program.nodes.a!.timeout_ms, 120_000)
+    deepEqual(program.nodes.a!.retry, {
       max_attempts: 4,
       initial_interval_ms: 90_000,
       backoff: 2,

@@ -42,7 +42,7 @@ function runOf(
   definition: Pick<Definition, 'nodes'> & Partial<Definition>,
   options: { limits?: Partial<Limits>; msPerNode?: number } = {},
 ) {
-  const plan = compile({
+  const program = compile({
     ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, edges: [], outputs: {}, settings: {} },
     ...definition,
   })
@@ -59,7 +59,7 @@ function runOf(
     statuses: () => Object.fromEntries([...rows.values()].map(({ node_id, status }) => [node_id, status])),
     async next(...happened: Happened[]): Promise<SegmentResult> {
       const input = { organization_id: ID, run_id: ID, segment: segment++, happened }
-      const result = await runSegment(plan, { ...facts, nodes: [...rows.values()] }, input, {
+      const result = await runSegment(program, { ...facts, nodes: [...rows.values()] }, input, {
         limits,
         clock: () => time,
         runNode(node, scope) {
