@@ -76,7 +76,7 @@ export interface Definition {
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
 export type EffectClass = (typeof EFFECT_CLASSES)[number]
 
-/** A node as the interpreter needs it: everything that can be known before a run is known. */
+/** A compiled node: all that is known about it before a run. */
 export interface ProgramNode {
   id: string
   type: string
@@ -95,7 +95,7 @@ export interface ProgramNode {
   incoming: string[]
 }
 
-/** `engine` is the version of the interpreter that it was compiled for; it only ever grows. */
+/** `engine` is the version of the interpreter that it was compiled for; it only increases. */
 export interface Program {
   engine: 1
   start: string
