@@ -82,8 +82,7 @@ async function begin(tx: Tenant, programs: Programs, input: NodeInput): Promise<
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
   const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = program.nodes[input.node]
-  if (!row || !node)
-    throw failure({ code: 'unknown_node', message: 'The run does not have this node.' }, true)
+  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   return { state, node, attempt: row.attempt }

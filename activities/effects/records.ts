@@ -43,10 +43,7 @@ export function recordsIn(tx: Tenant): Records {
     async upsert(name, by, fields) {
       const entity = entityOf(name)
       if (!upsertKeys(entity).includes(by))
-        throw new NodeError(
-          'invalid_request',
-          `${entity} can be upserted by ${upsertKeys(entity).join(', ')}.`,
-        )
+        throw new NodeError('invalid_request', `${entity} are upserted by ${upsertKeys(entity).join(', ')}.`)
       // An update changes only the given fields, so it does not set the defaults of a create.
       return upsertRecord(
         tx,
@@ -77,10 +74,7 @@ export function recordsIn(tx: Tenant): Records {
 
 function entityOf(name: string): EntityName {
   if (isEntity(name)) return name
-  throw new NodeError(
-    'unknown_entity',
-    `There is no entity ${name}; the entities are ${entityNames.join(', ')}.`,
-  )
+  throw new NodeError('unknown_entity', `There is no entity ${name}: use ${entityNames.join(', ')}.`)
 }
 
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {

@@ -100,11 +100,7 @@ function read(node: ParsedNode | null, path: string, reading: Reading, key?: num
   const value = isMap(node) || isSeq(node) ? (key ?? own) : own
   reading.places.set(path, key === undefined ? { value } : { key, value })
   if (isAlias(node)) {
-    reading.problems.push({
-      code: 'yaml_alias',
-      message: 'aliases are not supported: repeat the value',
-      path,
-    })
+    reading.problems.push({ code: 'yaml_alias', message: NO_ALIASES, path })
     return null
   }
   if (node?.tag !== undefined && !JSON_TAG.test(node.tag)) {

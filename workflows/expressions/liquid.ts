@@ -80,8 +80,7 @@ function evaluate(expression: Value, { scope, limits }: Rendering, { until }: Bu
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
   const value = toValue(settle(expression.value(context, false), until)) ?? null
   // JSON would turn it into null.
-  if (typeof value === 'number' && !Number.isFinite(value))
-    throw new Error('the result is not a finite number')
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')
   return value
 }
 

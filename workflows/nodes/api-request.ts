@@ -26,18 +26,13 @@ export const apiRequest = defineNode({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
     url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
     headers: z.record(headerName, scalar).default({}),
-    query: z
-      .record(z.string(), scalar)
-      .default({})
-      .describe('Query parameters; encoded and added to the URL.'),
+    query: z.record(z.string(), scalar).default({}).describe('Added to the query of the URL.'),
     body: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])
       .optional()
       .describe('An object or a list is sent as JSON, a string as it is.'),
     expected_statuses: z
-      .array(
-        z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be a class such as 2xx')]),
-      )
+      .array(z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be like 2xx')]))
       .min(1)
       .default(['2xx'])
       .describe('The statuses, or classes such as 2xx, that count as success.'),

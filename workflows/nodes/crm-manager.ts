@@ -8,9 +8,7 @@ import { isObject } from './fields.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
-const fields = z
-  .record(z.string(), z.unknown())
-  .describe('Field values, as in the body of POST /v1/objects/{entity}.')
+const fields = z.record(z.string(), z.unknown()).describe('Field values, as in POST /v1/objects/{entity}.')
 const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
@@ -26,9 +24,7 @@ const operations = z.discriminatedUnion('operation', [
     filters: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe(
-        'The filters of record lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.',
-      ),
+      .describe('As in record lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
     match: z.enum(['all', 'any']).optional(),
     q: z.string().optional().describe('Full-text search: each word must occur somewhere in the record.'),
     sort: z.string().optional(),
@@ -39,10 +35,7 @@ const operations = z.discriminatedUnion('operation', [
   z.strictObject({
     operation: z.literal('upsert'),
     entity,
-    by: z
-      .string()
-      .min(1)
-      .describe('The field that identifies an existing record: email, domain or external_id.'),
+    by: z.string().min(1).describe('The field that identifies a record: email, domain or external_id.'),
     fields,
   }),
   z.strictObject({ operation: z.literal('delete'), entity, id }),

@@ -129,10 +129,7 @@ export class NodeError extends Error {
   }
 }
 
-const ERROR_HANDLE: Handle = {
-  name: 'error',
-  description: 'The node failed; `nodes.<id>.error` holds the error.',
-}
+const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }
 
 /**
  * Infers the types of config, output and context for `run`, and sets the defaults. Throws if required scopes are

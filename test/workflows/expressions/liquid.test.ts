@@ -93,7 +93,7 @@ describe('placeholders', () => {
     }
   })
 
-  it('fail if the result is not finite', () => fails('{{ inputs.n | divided_by: 0 }}', /not a finite/))
+  it('fail if the result is not finite', () => fails('{{ inputs.n | divided_by: 0 }}', /not finite/))
 
   it('report a missing operator between two values', () =>
     fails('{{ inputs.n inputs.text }}', /operator or a filter/))
