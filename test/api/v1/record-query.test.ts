@@ -35,7 +35,7 @@ describe('the query of a list of records', () => {
         [given],
       )
     for (const limit of ['abc', '0', '201'])
-      assert.equal(issues({ limit })[0]?.msg, 'must be a whole number from 1 to 200')
+      assert.equal(issues({ limit })[0]?.msg, 'must be an integer from 1 to 200')
   })
 
   it('says which control was sent several times, and takes a filter as often as it comes', () => {
