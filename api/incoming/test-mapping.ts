@@ -9,7 +9,7 @@ import { checkMapped } from './check-mapped.ts'
 import { mapPayload } from './mapping/map.ts'
 import { parseBody } from './parse-body.ts'
 
-/** What a payload would become as a new record, without writing anything. Throws what parsing throws. */
+/** The new record that a payload maps to, without writing. Throws the errors of `parseBody`. */
 export async function testMapping(
   tx: Tenant,
   webhook: IncomingWebhook,

@@ -67,7 +67,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
     assert.equal((await test.send(webhook, list)).body.action, 'created')
     await test.send(webhook, [{ email: 'one' }, { email: 'two' }])
     assert.equal((await test.send(webhook, list.slice(0, 1))).body.action, 'updated')
-    const warning = 'items is a list of several records: only items[0] was taken'
+    const warning = 'items has several records: only items[0] was used'
     assert.deepEqual(
       (await test.logs(webhook)).map((entry) => [entry.status, entry.warnings]),
       [

@@ -146,7 +146,7 @@ describe('deduplication of incoming webhooks', function () {
     const long = '\u{1f600}'.repeat(65_536)
     const { body } = await test.send(webhook, { mail, text: `${long}xy` })
     const [entry] = await test.logs(webhook)
-    assert.deepEqual(entry.warnings, ['the note is longer than 65536 characters: the rest was left out'])
+    assert.deepEqual(entry.warnings, ['the note was truncated to 65536 characters'])
     await test.send(webhook, { mail, text: 'Again' })
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { deduplication: { action: 'Update' } })
     await test.send(webhook, { mail, text: 'And again' })

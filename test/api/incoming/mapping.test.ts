@@ -113,7 +113,7 @@ describe('automatic mapping', () => {
     it(`takes of several records the first, unmixed and with a warning: ${body}`, () => {
       const { fields, warnings } = read(body, `application/${type}`)
       assert.deepEqual(fields, { first_name: 'Ada', email: ada.email })
-      assert.deepEqual(warnings, [`${path} is a list of several records: only ${path}[0] was taken`])
+      assert.deepEqual(warnings, [`${path} has several records: only ${path}[0] was used`])
     })
 
   it('does not take for several records the lists of one: answers, addresses, steps of a form', () => {

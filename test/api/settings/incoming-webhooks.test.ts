@@ -188,7 +188,7 @@ describe('/app/webhooks/incoming', function () {
       assert.deepEqual(Object.keys(body.error_details), ['email'])
       assert.deepEqual(
         [body.result.success, body.result.error, body.result.message],
-        [false, 'validation_failed', 'the payload does not make a valid record'],
+        [false, 'validation_failed', 'the payload does not map to a valid record'],
       )
       await test.app('GET', `${pathOf(webhook)}/logs/${crypto.randomUUID()}`, undefined, 404)
       await test.app('GET', `${pathOf(await test.createWebhook())}/logs/${entry.id}`, undefined, 404)
