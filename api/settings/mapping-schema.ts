@@ -18,7 +18,7 @@ const pattern = z
     } catch {
       return false
     }
-  }, 'is not a regular expression of RE2')
+  }, 'is not an RE2 regular expression')
   .meta({ description: 'A regular expression in RE2 syntax.' })
 
 const transform = z
@@ -31,7 +31,7 @@ const transform = z
         type: z.literal('format_phone'),
         country: z
           .string()
-          .refine(isSupportedCountry, 'is not a country of two letters, such as CH')
+          .refine(isSupportedCountry, 'is not a two-letter country code, such as CH')
           .optional()
           .meta({ description: 'The country of numbers without a country code.' }),
       })

@@ -161,7 +161,7 @@ describe('the workflow of an incoming webhook', function () {
       ])
     }
     const missing = [
-      ...['workflow_inputs.email', 'missing', 'give it a path, such as payload.email or record.id'],
+      ...['workflow_inputs.email', 'missing', 'set a path, such as payload.email or record.id'],
     ]
     const name = 'Form'
     assert.deepEqual(await issues('POST', '', { name, workflow_id }), [missing])

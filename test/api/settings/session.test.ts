@@ -84,7 +84,7 @@ describe('/app', function () {
     const wrong = await app('DELETE', '/session', { headers: { ...headers, 'X-CSRF-Token': 'other' } })
     assert.deepEqual(
       [wrong.status, wrong.body.error.message],
-      [403, 'the X-CSRF-Token header is not that of this session'],
+      [403, 'the X-CSRF-Token header does not match the session'],
     )
   })
 
