@@ -23,7 +23,7 @@ import { isVerified } from './verify.ts'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The state of one request. The log row is built from it. */
-interface RequestState {
+interface Call {
   ctx: Koa.Context
   deps: AppDeps
   webhook: Receiver
@@ -42,18 +42,18 @@ export async function handleIncoming(ctx: Koa.Context, deps: AppDeps): Promise<v
   const started = performance.now()
   ctx.state.route = '/webhooks/incoming/{webhook_id}'
   const sourceIp = clientIp(ctx.req, deps.config.TRUSTED_PROXIES)
-  let state: RequestState | undefined
+  let call: Call | undefined
   try {
     const webhook = await findWebhook(ctx, deps, sourceIp)
-    state = { ctx, deps, webhook, sourceIp, started, verified: false }
+    call = { ctx, deps, webhook, sourceIp, started, verified: false }
     ctx.state.organization = webhook.organization_id
-    ctx.body = await receive(state)
+    ctx.body = await receive(call)
     ctx.status = 200
   } catch (error) {
     const refusal = toRefusal(error)
     if (refusal.status >= 500)
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
-    if (state) await logRefusal(state, refusal)
+    if (call) await logRefusal(call, refusal)
     if (refusal.retryAfter !== undefined) ctx.set('Retry-After', String(refusal.retryAfter))
     // Closing the connection saves reading the remainder of a refused body.
     if (!ctx.req.complete) ctx.set('Connection', 'close')
@@ -71,8 +71,8 @@ async function findWebhook(ctx: Koa.Context, deps: AppDeps, sourceIp: string): P
   throw new Refusal('method_not_allowed', 'webhooks accept POST only')
 }
 
-async function receive(state: RequestState): Promise<object> {
-  const { ctx, deps, webhook, sourceIp } = state
+async function receive(call: Call): Promise<object> {
+  const { ctx, deps, webhook, sourceIp } = call
   const { system } = deps.db
 
   await showRate(ctx, system, webhook)
@@ -85,23 +85,23 @@ async function receive(state: RequestState): Promise<object> {
     })
 
   const bytes = await readBody(ctx.req)
-  state.bytes = bytes
+  call.bytes = bytes
   const secrets = [webhook.secret_sealed, webhook.previous_secret_sealed ?? []].flat()
   const opened = secrets.map((sealed) => open(deps.secretsKey, sealed))
   if (!isVerified(webhook.verification, ctx.req.headers, bytes, opened)) {
     await countFailure(system, webhook, sourceIp)
     throw new Refusal('invalid_secret', 'the webhook secret is missing or wrong')
   }
-  state.verified = true
+  call.verified = true
 
   await takeRate(ctx, system, webhook, sourceIp)
   await takeQuota(system, webhook)
 
   const payload = parseBody(bytes, contentType(ctx.req))
   const mapped = mapPayload(payload, webhook)
-  state.mapped = mapped
+  call.mapped = mapped
   validate(webhook, mapped)
-  return write(state, payload, mapped, bytes)
+  return write(call, payload, mapped, bytes)
 }
 
 function contentType(request: IncomingMessage): string {
@@ -121,8 +121,8 @@ function validate(webhook: Receiver, mapped: Mapped): void {
 }
 
 /** Writes the delivery, the record with its history and event, the run and the log row in one transaction. */
-async function write(state: RequestState, payload: Payload, mapped: Mapped, bytes: Buffer): Promise<object> {
-  const { deps, webhook, ctx } = state
+async function write(call: Call, payload: Payload, mapped: Mapped, bytes: Buffer): Promise<object> {
+  const { deps, webhook, ctx } = call
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const fingerprint = deliveryFingerprint(ctx.req.headers, webhook.verification, payload, bytes)
   return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
@@ -130,7 +130,7 @@ async function write(state: RequestState, payload: Payload, mapped: Mapped, byte
     if (earlier) {
       const message = 'already received'
       const warnings = ['duplicate delivery: nothing was written']
-      await insertLog(tx, success(state, 'skipped', earlier.record_id, { message, warnings }))
+      await insertLog(tx, success(call, 'skipped', earlier.record_id, { message, warnings }))
       return { success: true, message, ...earlier }
     }
     const saved = await saveMapped(tx, webhook, mapped)
@@ -144,26 +144,21 @@ async function write(state: RequestState, payload: Payload, mapped: Mapped, byte
     const message = `${answer.entity} ${answer.action}`
     const warnings = [mapped.warnings ?? [], warning ?? []].flat()
     const more = { message, run_id: runId ?? null, warnings }
-    await insertLog(tx, success(state, saved.action, saved.record.id, more))
+    await insertLog(tx, success(call, saved.action, saved.record.id, more))
     return { success: true, message, ...answer }
   })
 }
 
-function success(
-  state: RequestState,
-  action: Saved['action'],
-  recordId: string,
-  more: Partial<NewLog>,
-): NewLog {
+function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {
   const shown = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
-  return { ...baseLog(state), action: shown[action], record_id: recordId, ...more }
+  return { ...baseLog(call), action: shown[action], record_id: recordId, ...more }
 }
 
 /** Never throws: a failure to write the log row must not change the answer to the sender. */
-async function logRefusal(state: RequestState, refusal: Refusal): Promise<void> {
-  const { deps, webhook } = state
+async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
+  const { deps, webhook } = call
   const row: NewLog = {
-    ...baseLog(state),
+    ...baseLog(call),
     status: refusal.logStatus,
     http_status: refusal.status,
     error: refusal.code,
@@ -186,8 +181,8 @@ async function logRefusal(state: RequestState, refusal: Refusal): Promise<void> 
     )
 }
 
-function baseLog(state: RequestState): NewLog {
-  const { ctx, webhook, sourceIp, started, bytes, verified, mapped } = state
+function baseLog(call: Call): NewLog {
+  const { ctx, webhook, sourceIp, started, bytes, verified, mapped } = call
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,
