@@ -6,14 +6,14 @@ import type { Finding } from '../../workflows/definition/types.ts'
 import { validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { catalogue } from './catalogue.ts'
 
-/** What a version is saved from: one of the two. */
+/** The source of a version: a spec or a raw definition. */
 export interface Source {
   spec?: string | undefined
   definition?: Record<string, unknown> | undefined
 }
 
-/** What will be stored. Throws `payload_too_large`, or `workflow_invalid` with the whole result. */
-export function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
+/** Validates and compiles a source. Throws `payload_too_large`, or `workflow_invalid` with the validation result. */
+export function compiled({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
   if (spec !== undefined && Buffer.byteLength(spec) > MAX_SPEC_BYTES)
     throw new AppError('payload_too_large', `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`)
   const validated =
@@ -34,8 +34,8 @@ export function checked({ spec, definition }: Source): { content: VersionContent
   return { content, warnings: validated.result.warnings }
 }
 
-/** What a version says of the workflow itself. A raw definition need not say anything; a spec without a description has none. */
-export function saidBy(
+/** The name and description in a version. A raw definition can omit both; a spec without a description clears it. */
+export function titleOf(
   { definition }: Source,
   content: VersionContent,
 ): { name?: string; description?: string | null } {
@@ -46,16 +46,16 @@ export function saidBy(
   }
 }
 
-export const keepName = (content: VersionContent, name: string): VersionContent => ({
+export const withName = (content: VersionContent, name: string): VersionContent => ({
   ...content,
   definition: { ...content.definition, name },
 })
 
 /**
- * The name and description that a saved version gives its workflow: where it says otherwise than the version before.
- * So a spec that was read before a renaming, and is sent back, does not undo it.
+ * The parts of a title that differ from the previous version. So a spec that the client read before a rename does not
+ * undo the rename when it is saved.
  */
-export function retitled(
+export function changedTitle(
   { name, description }: { name?: string; description?: string | null },
   before: { definition: { name: string; description?: string | undefined } },
 ): { name?: string; description?: string | null } {

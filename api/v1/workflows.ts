@@ -17,8 +17,8 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { catalogue } from './catalogue.ts'
-import { tagged } from './record-shapes.ts'
-import { checked, keepName, retitled, saidBy } from './version-content.ts'
+import { withETag } from './record-shapes.ts'
+import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -88,7 +88,7 @@ export const workflowRoutes: Route[] = [
     example: { spec: EXAMPLE_SPEC },
     etag: true,
     handler: async ({ body, tenant, setHeader }) => {
-      const { content, warnings } = checked({ spec: body.spec })
+      const { content, warnings } = compiled({ spec: body.spec })
       const { definition } = content
       const row = await tenant((tx) =>
         createWorkflow(tx, {
@@ -97,7 +97,7 @@ export const workflowRoutes: Route[] = [
           description: body.description ?? definition.description ?? null,
         }),
       )
-      return { ...tagged(setHeader, presentWorkflow(row)), warnings }
+      return { ...withETag(setHeader, presentWorkflow(row)), warnings }
     },
   }),
   route({
@@ -137,7 +137,7 @@ export const workflowRoutes: Route[] = [
     response: { status: 200, schema: workflowShape },
     etag: true,
     handler: async ({ params, tenant, setHeader }) =>
-      tagged(setHeader, presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id)))),
+      withETag(setHeader, presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id)))),
   }),
   route({
     method: 'PATCH',
@@ -167,19 +167,19 @@ export const workflowRoutes: Route[] = [
     ifMatch: true,
     handler: async ({ params, body, headers, tenant, setHeader }) => {
       const accepted = ifMatch(headers)
-      const saved = body.spec === undefined && body.definition === undefined ? undefined : checked(body)
+      const saved = body.spec === undefined && body.definition === undefined ? undefined : compiled(body)
       const row = await tenant(async (tx) => {
         const before = await lockWorkflow(tx, params.workflow_id, accepted)
-        const said = saved ? saidBy(body, saved.content) : {}
+        const title = saved ? titleOf(body, saved.content) : {}
         const { name, description } = body
         return updateWorkflow(tx, before, {
-          ...retitled(said, before),
+          ...changedTitle(title, before),
           ...(name === undefined ? {} : { name }),
           ...(description === undefined ? {} : { description }),
-          ...(saved ? { content: keepName(saved.content, said.name ?? before.definition.name) } : {}),
+          ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
         })
       })
-      return { ...tagged(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
+      return { ...withETag(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
     },
   }),
   route({
@@ -233,7 +233,7 @@ export const workflowRoutes: Route[] = [
       response: { status: 200, schema: workflowShape },
       etag: true,
       handler: async ({ params, tenant, setHeader }) =>
-        tagged(
+        withETag(
           setHeader,
           presentWorkflow(
             await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),

@@ -186,7 +186,7 @@ describe('the gateway', () => {
       const deps = { db } as unknown as AppDeps
       assert.throws(
         () => createGateway(deps, { ...v1Realm(deps), routes: [open] }),
-        /does not say which scope/,
+        /declares no known scope/,
       )
     })
   })

@@ -29,8 +29,8 @@ describe('exports, before they run', () => {
       return body.detail.map((one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`)
     }
     for (const limit of ['5', 5, 0, true, null, {}, [5]])
-      assert.deepEqual(await messages({ limit }), ['body.query.limit: is not for exports'])
-    const types = 'must be a text, a number, true or false, or a list of these'
+      assert.deepEqual(await messages({ limit }), ['body.query.limit: is not supported by exports'])
+    const types = 'must be a string, a number, a boolean or an array of these'
     for (const email of [null, {}, [null], [['a']]])
       assert.deepEqual(await messages({ email }), [`body.query.email: ${types}`])
     assert.match((await messages({ email: 'a'.repeat(10_001) }))[0], /^body.query.email: Too big/)
