@@ -10,7 +10,7 @@ describe('bad requests to incoming webhooks', function () {
   })
   after(() => test?.close())
 
-  /** Every refusal leaves the service able to take the next request. */
+  /** After every refusal the service must accept the next request. */
   afterEach(async () => {
     const { status } = await test.send(await test.createWebhook(), { email: 'alive@example.com' })
     assert.equal(status, 200)
@@ -59,7 +59,7 @@ describe('bad requests to incoming webhooks', function () {
   ]
 
   for (const [name, body, headers, status, error] of CASES)
-    it(`${name}: ${status} ${error}, and a row in the log`, async () => {
+    it(`${name}: ${status} ${error}, with a log row`, async () => {
       const webhook = await test.createWebhook()
       const answer = await test.send(webhook, body, headers)
       assert.deepEqual([answer.status, answer.body.error], [status, error], JSON.stringify(answer.body))
@@ -84,14 +84,14 @@ describe('bad requests to incoming webhooks', function () {
     assert.deepEqual([status, headers.get('allow'), body.error], [405, 'POST', 'method_not_allowed'])
   })
 
-  it('an unknown webhook, whatever is in its place: 404', async () => {
+  it('an unknown webhook or an invalid id: 404', async () => {
     for (const id of [crypto.randomUUID(), 'x', '..%2f', "' or 1=1"]) {
       const { status, body } = await test.send({ id, secret: 'x', url: '' }, { email: 'x@example.com' })
       assert.deepEqual([status, body.success, body.error], [404, false, 'not_found'], id)
     }
   })
 
-  it('no secret, a wrong one, one of another webhook: 401 before the body is looked at', async () => {
+  it('no secret, a wrong one, one of another webhook: 401 before the body is parsed', async () => {
     const [webhook, other] = [await test.createWebhook(), await test.createWebhook()]
     for (const secret of ['', 'wrong', `${webhook.secret}x`, other.secret]) {
       const { status, body, headers } = await test.send({ ...webhook, secret }, '{"a":')
@@ -100,7 +100,7 @@ describe('bad requests to incoming webhooks', function () {
     }
   })
 
-  it('a sender that goes away in the middle: nothing is written, and a row in the log', async () => {
+  it('a sender that disconnects within the body: no record, and a log row', async () => {
     const webhook = await test.createWebhook()
     const { hostname, port } = new URL(test.api.url)
     const socket = connectSocket(Number(port), hostname)
@@ -122,7 +122,7 @@ describe('bad requests to incoming webhooks', function () {
 describe('incoming webhooks without their database', function () {
   this.timeout(30_000)
 
-  it('answer 503 with Retry-After, so that the sender tries again, and then take it', async () => {
+  it('answer 503 with Retry-After, and accept the retry', async () => {
     const test = await startIncoming()
     const webhook = await test.createWebhook()
     const payload = { email: 'later@example.com' }
@@ -142,7 +142,7 @@ describe('incoming webhooks without their database', function () {
     await test.close()
   })
 
-  it('answer 500 for a fault of ours and tell nothing of it', async () => {
+  it('answer 500 for an unexpected error, without details', async () => {
     const test = await startIncoming()
     const webhook = await test.createWebhook()
     await test.db.system.transaction(async (trx) => {

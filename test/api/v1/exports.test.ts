@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { withApi } from '../../support/with-api.ts'
 
-describe('exports, before they run', () => {
+describe('exports before they run', () => {
   const suite = withApi()
 
   const create = (query: object) =>
     suite.api.request('POST', '/v1/exports', { body: { entity: 'contacts', query } })
 
-  it('take numbers, true and false as the text that a list takes', async () => {
+  it('convert numbers and booleans to the text of list parameters', async () => {
     const query = { do_not_contact: false, 'version[gte]': 2, 'version[lte]': [5, '6'], q: 'ada' }
     const { status, body } = await create(query)
     assert.equal(status, 201, JSON.stringify(body))
@@ -22,7 +22,7 @@ describe('exports, before they run', () => {
     assert.deepEqual(wrong.body.detail[0].loc, ['body', 'query', 'version[gte]'])
   })
 
-  it('say what is wrong with a parameter, whatever it is', async () => {
+  it('report the issue of any invalid parameter', async () => {
     const messages = async (query: object) => {
       const { status, body } = await create(query)
       assert.equal(status, 422)

@@ -6,11 +6,11 @@ import { until } from '../../support/journey.ts'
 
 const ID = '01890000-0000-7000-8000-000000000000'
 
-/** The columns of an uploaded file and what they would become. */
+/** The proposed field of each column of an uploaded file. */
 const proposed = (body: { file: { columns: { name: string; proposed: string | null }[] } }) =>
   Object.fromEntries(body.file.columns.map(({ name, proposed }) => [name, proposed]))
 
-describe('imports, before they run', () => {
+describe('imports before they run', () => {
   let db: TestDatabase
   let api: TestApi
   let imports: ReturnType<typeof importsOf>
@@ -31,7 +31,7 @@ describe('imports, before they run', () => {
     (await createKey(db, api.organizationId, { scopes })).key
 
   describe('the file', () => {
-    it('is understood: encoding, delimiter, columns, samples', async () => {
+    it('is detected: encoding, delimiter, columns, samples', async () => {
       const { body, status } = await prepare('Vorname;E-Mail;Ort\r\nZoë;zoe@x.example;"Genf; Stadt"\r\n')
       assert.equal(status, 200)
       assert.equal(body.status, 'ready')
@@ -56,11 +56,7 @@ describe('imports, before they run', () => {
       ['Windows-1252', Buffer.from(text, 'latin1'), 'windows-1252'],
       ['UTF-16 of Excel', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
       ['UTF-16 without a mark', utf16, 'utf-16le'],
-      [
-        'UTF-16, the big end first',
-        Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(),
-        'utf-16be',
-      ],
+      ['UTF-16 big-endian', Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(), 'utf-16be'],
     ] as const)
       it(`is read in ${name}`, async () => {
         const { body } = await prepare(bytes)
@@ -69,7 +65,7 @@ describe('imports, before they run', () => {
         assert.deepEqual(body.file.columns[1].samples, ['Genève'])
       })
 
-    it('may say its charset, or its delimiter as Excel does', async () => {
+    it('can declare its charset, and its delimiter as in Excel', async () => {
       const created = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const { body } = await imports.upload(
         created.body.id,
@@ -83,7 +79,7 @@ describe('imports, before they run', () => {
       assert.equal(body.progress.line, 3)
     })
 
-    it('is taken whatever stands in it', async () => {
+    it('can contain any characters in its rows', async () => {
       const { body, status } = await prepare(`name\n${'a'.repeat(99)}😀\n`)
       assert.equal(status, 200)
       assert.deepEqual(body.file.columns[0].samples, [`${'a'.repeat(99)}\ufffd`])
@@ -93,7 +89,7 @@ describe('imports, before they run', () => {
       assert.equal((await imports.upload(other.body.id, 'name\nx\n', type)).status, 415)
     })
 
-    it('holds nobody up: neither by its header nor by empty lines', async () => {
+    it('is read in linear time, with a long header and many empty lines', async () => {
       const started = performance.now()
       const wide = Array.from({ length: 100_000 }, (_, i) => `c${i}`).join(',')
       assert.equal((await prepare(`${wide}\n`)).body.detail.length, 1)
@@ -103,7 +99,7 @@ describe('imports, before they run', () => {
       assert.ok(performance.now() - started < 5_000, `${performance.now() - started}`)
     })
 
-    it('replaces the one before', async () => {
+    it('replaces the previous file', async () => {
       const first = await prepare('email\na@x.example\n')
       const { body } = await imports.upload(first.body.id, 'email\na@x.example\nb@x.example\n')
       assert.equal(body.file.rows, 2)
@@ -160,12 +156,12 @@ describe('imports, before they run', () => {
     )
     refused('NUL in its header', 'a\0b,c\n1,2\n', 422, /the first row holds NUL/)
 
-    it("may hold NUL further down: that is the row's own mistake", async () => {
+    it('can contain NUL after the header: only its row fails', async () => {
       const { body } = await prepare('email,note\na@x.example,a\0b\n')
       assert.deepEqual(body.file.columns[1].samples, ['a\ufffdb'])
     })
 
-    it('is refused past 32 MiB, and in other types', async () => {
+    it('is refused above 32 MiB, and with other content types', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const large = await imports.upload(body.id, Buffer.alloc(32 * 1024 * 1024 + 1, 'a'))
       assert.equal(large.status, 413)
@@ -173,7 +169,7 @@ describe('imports, before they run', () => {
       assert.deepEqual([json.status, json.body.error.hint], [415, 'send Content-Type: text/csv'])
     })
 
-    it('leaves nothing of an upload that broke off', async () => {
+    it('is not stored if the upload is aborted', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const before = await db.system('import_pieces').count().first()
       const gone = new AbortController()
@@ -182,7 +178,7 @@ describe('imports, before they run', () => {
           controller.enqueue(Buffer.from(`email\n${'a@x.example\n'.repeat(60_000)}`))
           await new Promise((resolve) => setTimeout(resolve, 300))
           gone.abort()
-          // Left open it would be asked for more for ever, and this process would not end.
+          // An open stream would be pulled for ever, and this process would not exit.
           controller.error(gone.signal.reason)
         },
       })
@@ -202,7 +198,7 @@ describe('imports, before they run', () => {
       assert.equal((await api.request('GET', `/v1/imports/${body.id}`)).body.status, 'created')
     })
 
-    it('makes no custom fields where they need a definition', async () => {
+    it('proposes no custom fields in strict mode', async () => {
       const organizationId = await createOrganization(db, { settings: { strict_custom_fields: true } })
       const { key } = await createKey(db, organizationId)
       const strict = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
@@ -215,7 +211,7 @@ describe('imports, before they run', () => {
       )
     })
 
-    it('knows the columns of a HubSpot export', async () => {
+    it('maps the columns of a HubSpot export', async () => {
       const header =
         'Record ID,First Name,Last Name,Email,Phone Number,Mobile Phone Number,Contact owner,Lifecycle Stage,Lead Status,Job Title,Company name,Website URL,Street Address,City,State/Region,Postal Code,Country/Region,Create Date,Last Modified Date,Last contacted,Favorite Color'
       const { body } = await prepare(`${header}\n`)
@@ -266,7 +262,7 @@ describe('imports, before they run', () => {
         Description: 'body',
         'Call Outcome': 'outcome',
         'Duration (seconds)': 'duration_seconds',
-        // Of what, it does not say.
+        // Ambiguous without a unit.
         Duration: 'custom_fields.duration',
       },
       notes: { Subject: 'title', Content: 'body' },
@@ -274,7 +270,7 @@ describe('imports, before they run', () => {
         Subject: 'title',
         'Due Date': 'due_at',
         Description: 'body',
-        // What others have here is a name, and a user is known by an id.
+        // Other systems export a name here, not a user id.
         'Assigned To': 'custom_fields.assigned_to',
       },
       deals: {
@@ -284,7 +280,7 @@ describe('imports, before they run', () => {
       },
       companies: { Company: 'name', Description: 'description', Date: 'custom_fields.date' },
     }))
-      it(`knows what others call the columns of ${entity}`, async () => {
+      it(`maps common column names of ${entity}`, async () => {
         const { key } = await createKey(db, await createOrganization(db))
         const own = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
         const { body } = await own.prepare({ entity }, `${Object.keys(columns).join(',')}\n`)
@@ -293,7 +289,7 @@ describe('imports, before they run', () => {
   })
 
   describe('the start', () => {
-    it('says everything that is wrong with the mapping', async () => {
+    it('reports all issues of the mapping', async () => {
       const { body } = await prepare('Name,Mail,Extra\n', { mapping: { Name: 'nickname' } })
       const answer = await imports.start(body.id, {
         mapping: { Mail: 'last_name', Extra: 'last_name', Gone: 'email' },
@@ -309,14 +305,14 @@ describe('imports, before they run', () => {
       )
     })
 
-    it('takes a mapping for as many columns as a file can have', async () => {
+    it('limits the mapping to the maximum number of columns', async () => {
       const { body } = await prepare('Name\n')
       const mapping = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`c${i}`, 'email']))
       const answer = await imports.start(body.id, { mapping })
       assert.deepEqual([answer.status, answer.body.detail.length], [422, 1])
     })
 
-    it('needs what every row needs', async () => {
+    it('requires the columns that every row requires', async () => {
       const company = await prepare('Website\n', { entity: 'companies' })
       const answer = await imports.start(company.body.id)
       assert.deepEqual(
@@ -333,7 +329,7 @@ describe('imports, before they run', () => {
       )
     })
 
-    it('needs a file, and happens once', async () => {
+    it('requires a file, and is possible only once', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const early = await imports.start(body.id)
       assert.deepEqual([early.status, early.body.error.message], [409, 'the import has no file yet'])
@@ -343,7 +339,7 @@ describe('imports, before they run', () => {
       assert.equal((await imports.upload(body.id, 'email\n')).status, 409)
     })
 
-    it('waits, is stopped and is resumed', async () => {
+    it('queues the import, which can be stopped and resumed', async () => {
       const { body } = await prepare('email\na@x.example\n')
       const post = (what: string) => api.request('POST', `/v1/imports/${body.id}/${what}`)
       assert.equal((await post('stop')).status, 409)
@@ -356,7 +352,7 @@ describe('imports, before they run', () => {
       assert.equal((await post('resume')).body.status, 'queued')
     })
 
-    it('takes write on the kinds that columns link with', async () => {
+    it('requires write on the kinds that columns link', async () => {
       const key = await keyWith('contacts:write')
       const { body } = await prepare('email,Company\n')
       const answer = await api.request('POST', `/v1/imports/${body.id}/start`, { key })
@@ -370,7 +366,7 @@ describe('imports, before they run', () => {
       })
       assert.equal(without.status, 200)
 
-      // Nor does a resume do what the key could not have started.
+      // A resume requires the same scopes.
       const other = await prepare('email,Company\n')
       await imports.start(other.body.id)
       await api.request('POST', `/v1/imports/${other.body.id}/stop`, { key })
@@ -382,8 +378,8 @@ describe('imports, before they run', () => {
     })
   })
 
-  describe('who may', () => {
-    it('is decided by the kind of record', async () => {
+  describe('access', () => {
+    it('requires the scope of the kind', async () => {
       const { body } = await prepare('email\n')
       const reader = await keyWith('contacts:read')
       const other = await keyWith('tasks:write')
@@ -406,7 +402,7 @@ describe('imports, before they run', () => {
       assert.ok((await api.request('GET', '/v1/imports?limit=2', { key: reader })).body.data.length === 2)
     })
 
-    it("is not another organization's: its import is not there", async () => {
+    it('is refused with 404 for another organization', async () => {
       const { body } = await prepare('email\n')
       const { key } = await createKey(db, await createOrganization(db))
       for (const id of [body.id, ID, 'nonsense']) {
@@ -431,7 +427,7 @@ describe('imports, before they run', () => {
     })
   })
 
-  it('are asked for in words that they know', async () => {
+  it('are refused with all issues of the body', async () => {
     const bad = async (body: object) => {
       const answer = await api.request('POST', '/v1/imports', { body })
       assert.equal(answer.status, 422, JSON.stringify(answer.body))
