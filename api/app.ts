@@ -34,7 +34,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
-    if (!page) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+    if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.set('Allow', 'GET')
       throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`)

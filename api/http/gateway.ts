@@ -116,7 +116,7 @@ function find<R extends Route | AppRoute>(
   match: Match<Operation<R>> | undefined,
   hint = 'see /docs',
 ) {
-  if (!match) throw new AppError('not_found', 'there is no such path', { hint })
+  if (!match) throw new AppError('not_found', 'the path does not exist', { hint })
   if (!match.found && 'unknown' in match)
     throw notFound(match.unknown.name, `one of ${match.unknown.accepted.join(', ')}`)
   if (!match.found) {

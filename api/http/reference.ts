@@ -42,7 +42,7 @@ export function createReference(
   /** Only under the current hash: a client must not cache this script under the hash of another version. */
   async function answerScript(ctx: Koa.Context): Promise<void> {
     const current = await script()
-    if (ctx.path !== scriptPath(current)) throw new AppError('not_found', 'there is no such path')
+    if (ctx.path !== scriptPath(current)) throw new AppError('not_found', 'the path does not exist')
     current.send(ctx)
   }
 

@@ -17,7 +17,7 @@ describe('payloads of incoming webhooks, and their log', function () {
       'application/json',
       JSON.stringify({ first_name: 'Ada', surname: 'Lovelace', email: ada.email }),
     ],
-    ['JSON by another name', 'application/vnd.api+json', `{"data":${JSON.stringify(ada)}}`],
+    ['JSON with a +json type', 'application/vnd.api+json', `{"data":${JSON.stringify(ada)}}`],
     ['a form', 'application/x-www-form-urlencoded', 'name=Ada+Lovelace&email=ada%40example.com'],
     [
       'a nested form',
@@ -26,7 +26,7 @@ describe('payloads of incoming webhooks, and their log', function () {
     ],
     ['XML', 'application/xml', '<lead><name>Ada Lovelace</name><email>ada@example.com</email></lead>'],
     [
-      'XML as text',
+      'text/xml with a namespace',
       'text/xml; charset=utf-8',
       '<c:lead xmlns:c="urn:x" email="ada@example.com"><c:name>Ada Lovelace</c:name></c:lead>',
     ],

@@ -21,16 +21,16 @@ describe('bad requests to incoming webhooks', function () {
   const MiB = 1024 * 1024
   const CASES: [string, unknown, Record<string, string>, number, string][] = [
     ['an XML entity bomb', bomb(), xml, 400, 'invalid_payload'],
-    ['XML that asks for a file', external(), xml, 400, 'invalid_payload'],
-    ['XML that does not end', '<lead><email>x@example.com</lead>', xml, 400, 'invalid_payload'],
+    ['XML with an external entity', external(), xml, 400, 'invalid_payload'],
+    ['truncated XML', '<lead><email>x@example.com</lead>', xml, 400, 'invalid_payload'],
     ['XML nested 5,000 deep', '<a>'.repeat(5_000) + '</a>'.repeat(5_000), xml, 400, 'invalid_payload'],
-    ['JSON that does not end', '{"email":', {}, 400, 'invalid_payload'],
+    ['truncated JSON', '{"email":', {}, 400, 'invalid_payload'],
     ['JSON nested 100,000 deep', '['.repeat(100_000) + ']'.repeat(100_000), {}, 400, 'invalid_payload'],
     ['JSON of 400,000 values', `[${'1,'.repeat(400_000)}1]`, {}, 400, 'invalid_payload'],
-    ['JSON that reaches for prototypes', '{"__proto__":{"admin":true}}', {}, 400, 'invalid_payload'],
-    ['a form that nests 1,000 deep', `a${'[b]'.repeat(1_000)}=1`, form, 400, 'invalid_payload'],
+    ['JSON with a __proto__ key', '{"__proto__":{"admin":true}}', {}, 400, 'invalid_payload'],
+    ['a form nested 1,000 deep', `a${'[b]'.repeat(1_000)}=1`, form, 400, 'invalid_payload'],
     ['no body', '', {}, 400, 'invalid_payload'],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'invalid_payload'],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'invalid_payload'],
     ['a body of more than 1 MiB', `"${'x'.repeat(MiB)}"`, {}, 413, 'payload_too_large'],
     ['a text', 'hello', { 'Content-Type': 'text/plain' }, 415, 'unsupported_media_type'],
     [
@@ -54,8 +54,8 @@ describe('bad requests to incoming webhooks', function () {
       415,
       'unsupported_media_type',
     ],
-    ['a payload that names nobody', { colour: 'blue' }, {}, 400, 'validation_failed'],
-    ['an email that is none', { email: 'nobody' }, {}, 400, 'validation_failed'],
+    ['a payload without contact fields', { colour: 'blue' }, {}, 400, 'validation_failed'],
+    ['an invalid email', { email: 'nobody' }, {}, 400, 'validation_failed'],
   ]
 
   for (const [name, body, headers, status, error] of CASES)

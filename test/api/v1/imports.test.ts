@@ -54,8 +54,8 @@ describe('imports before they run', () => {
     for (const [name, bytes, encoding] of [
       ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8'],
       ['Windows-1252', Buffer.from(text, 'latin1'), 'windows-1252'],
-      ['UTF-16 of Excel', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
-      ['UTF-16 without a mark', utf16, 'utf-16le'],
+      ['UTF-16 with a byte order mark', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
+      ['UTF-16 without a byte order mark', utf16, 'utf-16le'],
       ['UTF-16 big-endian', Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(), 'utf-16be'],
     ] as const)
       it(`is read in ${name}`, async () => {
@@ -115,9 +115,9 @@ describe('imports before they run', () => {
         assert.equal(answer.status, status, JSON.stringify(answer.body))
         assert.match(answer.body.error.message, message)
         if (hint) assert.match(answer.body.error.hint, hint)
-        assert.deepEqual(await db.system('import_pieces').count().first(), before, 'nothing of it is kept')
+        assert.deepEqual(await db.system('import_pieces').count().first(), before, 'no piece is stored')
       })
-    refused('nothing in it', '\n\n', 422, /the file is empty/)
+    refused('an empty file', '\n\n', 422, /the file is empty/)
     refused(
       'no header',
       'ada@x.example,Ada\nbob@x.example,Bob\n',
@@ -126,14 +126,14 @@ describe('imports before they run', () => {
       /put a row/,
     )
     refused(
-      'two columns of one name',
+      'two columns with the same name',
       'email,name,email\n',
       422,
       /columns 1 and 3 are both called email/,
       /rename/,
     )
     refused(
-      'a quote that is never closed',
+      'an unclosed quote',
       'a,b\n1,2\n3,"x\n4,5\n',
       400,
       /row on line 3 has a quote that is never/,
@@ -154,7 +154,7 @@ describe('imports before they run', () => {
       /is a workbook, not CSV/,
       /save the sheet/,
     )
-    refused('NUL in its header', 'a\0b,c\n1,2\n', 422, /the first row holds NUL/)
+    refused('NUL in the header', 'a\0b,c\n1,2\n', 422, /the first row holds NUL/)
 
     it('can contain NUL after the header: only its row fails', async () => {
       const { body } = await prepare('email,note\na@x.example,a\0b\n')

@@ -42,7 +42,7 @@ describe('the query of a list of records', () => {
     for (const name of ['limit', 'offset', 'cursor', 'sort', 'order', 'q', 'match', 'count', 'fields'])
       assert.deepEqual(
         issues({ [name]: ['1', '1'] }).map(({ loc, msg }) => [loc[1], msg]),
-        [[name, 'was sent 2 times, and takes one value']],
+        [[name, 'was sent 2 times, but accepts one value']],
       )
     assert.deepEqual(issues({ email: ['a@b.co', 'b@b.co'] }), [])
     assert.equal(issues({ 'version[gte]': ['1', 'x'] })[0]?.input, 'x')

@@ -254,7 +254,7 @@ describe('running workflows', () => {
         assert.ok(Date.now() < end, `it is ${await status()}`)
     }
     await until('waiting')
-    assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'it has not left')
+    assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'no handle is selected')
     const asked = await api.request('POST', `${path}/cancel`)
     assert.deepEqual([asked.status, asked.body.object, asked.body.run_id], [200, 'run', body.run_id])
     assert.ok(asked.body.cancel_requested_at)
@@ -398,9 +398,9 @@ describe('running workflows', () => {
   const linking: [what: string, fields: unknown][] = [
     ['a reference', { first_name: 'Ada', company_id: '{{ inputs.id }}' }],
     ['an association', { first_name: 'Ada', associations: [{ object: 'company', id: 'x' }] }],
-    ['an association that a placeholder makes', { associations: ['{{ inputs.link }}'] }],
-    ['associations that a placeholder makes', { associations: '{{ inputs.links }}' }],
-    ['fields that a placeholder makes', '{{ inputs.fields }}'],
+    ['an association from a placeholder', { associations: ['{{ inputs.link }}'] }],
+    ['associations from a placeholder', { associations: '{{ inputs.links }}' }],
+    ['fields from a placeholder', '{{ inputs.fields }}'],
   ]
   for (const [what, fields] of linking)
     it(`requires the scope of the records that a tested node links by ${what}`, async () => {
