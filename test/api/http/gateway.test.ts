@@ -342,7 +342,7 @@ describe('the gateway', () => {
       assert.equal(await effects(), before)
       assert.equal((await post({ name: 'abc' }, { 'Idempotency-Key': 'broken' })).status, 201)
     })
-    it('replays a conflict, but not a refusal before the handler', async () => {
+    it('replays a conflict, but not a validation error', async () => {
       const headers = { 'Idempotency-Key': 'refused' }
       assert.equal((await post({ name: 'x' }, headers)).status, 422)
       const first = await post({ name: 'abc' }, headers, 'conflict')
