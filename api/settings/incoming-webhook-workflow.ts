@@ -19,7 +19,7 @@ export async function assertWorkflow(tx: Tenant, { workflow_id: id, workflow_inp
             loc: ['body', 'workflow_inputs'],
             msg: 'needs a workflow_id',
             type: 'invalid_value',
-            hint: 'select a workflow with workflow_id, or omit workflow_inputs',
+            hint: 'set workflow_id, or omit workflow_inputs',
           },
         ]
       : []

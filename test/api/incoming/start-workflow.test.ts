@@ -177,7 +177,7 @@ describe('the workflow of an incoming webhook', function () {
         missing,
       ],
     )
-    const none = ['workflow_inputs', 'invalid_value', 'select a workflow with workflow_id, or omit workflow_inputs']
+    const none = ['workflow_inputs', 'invalid_value', 'set workflow_id, or omit workflow_inputs']
     assert.deepEqual(await issues('POST', '', { name, workflow_inputs: { email: 'payload.e' } }), [none])
 
     const { id } = await bound(workflow_id)
