@@ -31,7 +31,7 @@ describe('imports', function () {
   const contacts = async (query: string) =>
     (await api.request('GET', `/v1/objects/contacts?sort=email&order=asc&${query}`)).body.data
 
-  it('create a record of each row, tell those that are wrong, and can be put right', async () => {
+  it('create a record per valid row and report invalid rows, which can be corrected', async () => {
     const file = [
       'First Name;E-Mail;Phone Number;Do not contact;=Shoe size',
       'Ada;ada@rows.example;+41 44 668 18 00;yes;37',
@@ -65,7 +65,7 @@ describe('imports', function () {
     assert.deepEqual([again.progress.created, again.progress.failed], [2, 0])
   })
 
-  it('read the deals of other systems: a closing time is its day, 50% is 50', async () => {
+  it('read deals of other systems: a closing time becomes its date, 50% becomes 50', async () => {
     const done = await imports.run(
       { entity: 'deals' },
       'Deal Name,Close Date,Probability\nTimed,2025-12-31 10:00,50%\nBad day,13/13/2025,5\nShare,,0.5\n',
@@ -82,7 +82,7 @@ describe('imports', function () {
     )
   })
 
-  it('link deals with the companies that they name, those that are there and those that are not', async () => {
+  it('link deals with the companies that they name; missing companies are created', async () => {
     const { body: company } = await api.request('POST', '/v1/objects/companies', {
       body: { name: 'Old Engines' },
     })
@@ -97,7 +97,7 @@ describe('imports', function () {
     assert.equal((await api.request('GET', `/v1/objects/companies/${second}`)).body.name, 'New Engines')
   })
 
-  it('take no thousand of a European file for a decimal', async () => {
+  it('never read a thousand in a European file as a decimal', async () => {
     await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
     const done = await imports.run(
       { entity: 'deals' },
@@ -120,7 +120,7 @@ describe('imports', function () {
     await api.request('DELETE', '/v1/custom-fields/deals/weight?delete_values=true')
   })
 
-  it('name all that is wrong with a row at once', async () => {
+  it('report all errors of a row together', async () => {
     const define = (name: string, more: object) =>
       api.request('POST', '/v1/custom-fields/deals', { body: { name, ...more } })
     await define('size', { type: 'number' })
@@ -144,7 +144,7 @@ describe('imports', function () {
       await api.request('DELETE', `/v1/custom-fields/deals/${name}?delete_values=true`)
   })
 
-  it('lose nothing of a row with too many cells, however often it is sent again', async () => {
+  it('keep all cells of a row with too many cells, however often it is resubmitted', async () => {
     const file =
       'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'
     const first = await imports.run({ entity: 'contacts' }, file)
@@ -181,7 +181,7 @@ describe('imports', function () {
     )
   })
 
-  it('keep cells that look like formulas as they are, however often they are sent again', async () => {
+  it('keep cells that look like formulas unchanged, however often they are resubmitted', async () => {
     const file =
       "Full Name,Company name,Job title,'@Note,E-Mail\n" +
       "@Joan,@Home,+1 abc,-x,no address\n'@Joan,'@Home,'=Exp,''=y,no address\n"
@@ -208,7 +208,7 @@ describe('imports', function () {
     assert.equal(company.body.name, '@Home')
   })
 
-  it('update what is there and create what is not, by any key', async () => {
+  it('update existing records and create the others, by any key', async () => {
     await api.request('POST', '/v1/objects/contacts', {
       body: {
         email: 'Eve@upsert.example',
@@ -244,7 +244,7 @@ describe('imports', function () {
     assert.match(await imports.errors(deals.id), /d2,5,line 3: name: is required/)
   })
 
-  it('find records by a unique custom field, and fail as a whole once it is not unique any more', async () => {
+  it('find records by a unique custom field, and fail as a whole once it is no longer unique', async () => {
     const define = (method: string, path: string, body: object) =>
       api.request(method, `/v1/custom-fields/contacts${path}`, { body })
     await define('POST', '', { name: 'member_no', label: 'Member number', type: 'number', unique: true })
@@ -261,7 +261,7 @@ describe('imports', function () {
     assert.match(failed.error.message, /custom_fields.member_no is not a unique custom field/)
   })
 
-  it('try everything and write nothing in a dry run, and are started for real after it', async () => {
+  it('try every row and write none in a dry run, and can then be started', async () => {
     const file = 'external_id,name,company\nt1,Tim Two,Acme Tried\nt1,Tim Again,Acme Tried\nt3,,\n'
     const tried = await imports.run({ entity: 'contacts', dry_run: true }, file)
     assert.deepEqual(tried.progress, { rows: 3, created: 1, updated: 0, skipped: 0, failed: 2, line: 5 })
@@ -280,7 +280,7 @@ describe('imports', function () {
     assert.equal((await imports.start(tried.id)).status, 409)
   })
 
-  it('report of a dry run what the import then does, also of rows that are far apart', async () => {
+  it('report the same in a dry run as in the import, also for rows that are far apart', async () => {
     const many = Array.from({ length: 450 }, (_, i) => `far${i},far${i}@x.example,F\n`).join('')
     const file = `external_id,email,first_name\n${many}far3,other@x.example,G\nfar9,FAR9@x.example,H\n`
     for (const values of [{ mode: 'create' }, { mode: 'upsert', by: 'email' }]) {
@@ -298,7 +298,7 @@ describe('imports', function () {
     assert.equal(Number((await db.system('import_keys').count().first())!.count), 0)
   })
 
-  it('stop behind a row and go on behind it', async () => {
+  it('stop after a row and resume after it', async () => {
     const rows = 3_000
     const file = `email\n${Array.from({ length: rows }, (_, i) => `stop${i}@x.example\n`).join('')}`
     const { body } = await imports.prepare({ entity: 'contacts' }, file)
@@ -329,7 +329,7 @@ describe('imports', function () {
   it('end with their workflow, and are resumed', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
     const { id } = body
-    // As if it had been started, and its workflow terminated before its first row.
+    // As if it had been started and its workflow terminated before its first row.
     await db
       .system('imports')
       .where({ id })
@@ -339,7 +339,7 @@ describe('imports', function () {
     const stopped = (await api.request('GET', `/v1/imports/${id}`)).body
     assert.deepEqual(
       [stopped.status, stopped.error.message],
-      ['stopped', 'Temporal does not know the import any more.'],
+      ['stopped', "Temporal no longer has the import's workflow."],
     )
     await api.request('POST', `/v1/imports/${id}/resume`)
     assert.equal(
@@ -353,7 +353,7 @@ describe('imports', function () {
     )
   })
 
-  it('write no row twice where two do the same turn', async () => {
+  it('write no row twice if two workers process the same rows', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\ntwice@x.example\n')
     const { id } = body
     await db
@@ -371,7 +371,7 @@ describe('imports', function () {
     assert.equal((await contacts('email=twice@x.example')).length, 1)
   })
 
-  it('end a workflow whose import another start has taken over', async () => {
+  it('end a workflow whose import was started again', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\n')
     await db.system('imports').where({ id: body.id }).update({ status: 'running', starts: 2 })
     const input = { organization_id: api.organizationId, id: body.id, start: 1, summary: 'import' }
@@ -385,7 +385,7 @@ describe('imports', function () {
     await db.system('imports').where({ id: body.id }).update({ status: 'stopped' })
   })
 
-  it('leave out a row for whose company there can be none, and go on', async () => {
+  it('skip a row whose company cannot be created, and continue', async () => {
     const file = `email,company name\nlong@company.example,${'x'.repeat(300)}\nshort@company.example,Short\n`
     const done = await imports.run({ entity: 'contacts' }, file)
     assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 1, 1])
@@ -402,7 +402,7 @@ describe('imports', function () {
     await api.request('DELETE', '/v1/custom-fields/companies/tier')
   })
 
-  it('leave out a row that the database refuses, and go on', async () => {
+  it('skip a row that the database refuses, and continue', async () => {
     const owner = new pg.Client({ connectionString: db.url })
     await owner.connect()
     await owner.query(`

@@ -4,7 +4,7 @@ import { changed } from '../../workflows/deliver.ts'
 import type { Queue } from '../relay.ts'
 import { deliveryWorkflowId } from './deliveries.ts'
 
-/** Deliveries that were cancelled, held or made due under their workflow, which was not told yet. */
+/** Deliveries that were cancelled, held or made due while their workflow runs; the workflow must be signalled. */
 export const deliveryChangesQueue: Queue<ClaimedChange> = {
   name: 'delivery changes',
   channel: 'agx_delivery_changes',
@@ -13,7 +13,7 @@ export const deliveryChangesQueue: Queue<ClaimedChange> = {
     try {
       await client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed)
     } catch (error) {
-      // The workflow has just ended, after it had read the row.
+      // The workflow read the row and has just ended.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   },
