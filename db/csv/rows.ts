@@ -12,18 +12,17 @@ export interface Place {
 
 export interface CsvRow {
   cells: string[]
-  /** On which it begins; from 1. */
+  /** The first line of the row; from 1. */
   line: number
-  /** Behind it. */
   end: Place
 }
 
 export const START: Place = { byte: 0, line: 1 }
 
-/** A field of text may take 65,536 characters; what is longer than several of them has mostly lost a quote. */
+/** A text field has at most 65,536 characters; a row far longer than several fields has usually lost a quote. */
 const MAX_ROW_BYTES = 1024 * 1024
 
-/** What is not an error: other systems write rows of unequal length, and inches in unquoted cells. */
+/** Other systems write rows of unequal length, and inch signs in unquoted cells. */
 const LENIENT = {
   relax_column_count: true,
   relax_quotes: true,
@@ -32,8 +31,8 @@ const LENIENT = {
 } satisfies Options
 
 /**
- * The rows of a file from a place on, whatever ends its lines; empty lines are left out. Those before a mistake come
- * first, then `invalid_request` is thrown with the line and what to do.
+ * The rows of a file after a place, for any style of line ends; empty lines are skipped. After the rows before an error,
+ * throws `invalid_request` with the line and a hint.
  */
 export async function* readRows(
   pieces: AsyncIterable<Buffer>,
@@ -51,13 +50,13 @@ export async function* readRows(
   if (failure) throw failure
 }
 
-/** Rows that csv-parse finds, with the places that it does not know: its lines are wrong where CRLF is quoted. */
+/** Adds the places of rows to csv-parse, whose line numbers are wrong after a quoted CRLF. */
 class RowReader {
   private readonly parser
   private readonly from: number
   private readonly delimiter: string
   private place: Place
-  /** The bytes from `place` on. */
+  /** The bytes after `place`. */
   private window: Buffer = Buffer.alloc(0)
   private rows: CsvRow[] = []
   private failed: Error | undefined
@@ -81,7 +80,7 @@ class RowReader {
   }
 
   write(piece: Buffer): Promise<AppError | undefined> {
-    this.passEmptyLines()
+    this.skipEmptyLines()
     this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
     return new Promise((resolve) => {
       this.parser.write(piece, (error) => resolve(error ? this.failure(error) : undefined))
@@ -100,13 +99,13 @@ class RowReader {
     return this.rows.splice(0)
   }
 
-  /** No row tells of them, and the window would grow by them. */
-  private passEmptyLines(): void {
+  /** The parser does not report empty lines: without this the window would grow. */
+  private skipEmptyLines(): void {
     const empty = emptyLines(this.window)
-    // What may be one half of a CRLF is left for when the other one is there.
-    const passed = this.window.subarray(0, this.window[empty - 1] === 13 ? empty - 1 : empty)
-    this.place = { byte: this.place.byte + passed.length, line: this.place.line + countLines(passed) }
-    this.window = this.window.subarray(passed.length)
+    // A CR at the end stays: it may be the first half of a CRLF.
+    const skipped = this.window.subarray(0, this.window[empty - 1] === 13 ? empty - 1 : empty)
+    this.place = { byte: this.place.byte + skipped.length, line: this.place.line + countLines(skipped) }
+    this.window = this.window.subarray(skipped.length)
   }
 
   private add(cells: string[], bytes: number): void {
@@ -120,22 +119,22 @@ class RowReader {
 
   private failure({ code, message }: NodeJS.ErrnoException): AppError {
     const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
-    const close = `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`
+    const close = `close the quote on line ${line}; double a quote inside a quoted cell: ""`
     if (code === 'CSV_QUOTE_NOT_CLOSED')
-      return new AppError('invalid_request', `the row on line ${line} has a quote that is never closed`, {
+      return new AppError('invalid_request', `the row on line ${line} has an unclosed quote`, {
         hint: close,
       })
     const tooLong = `the row on line ${line} is longer than 1 MiB`
     if (code === 'CSV_MAX_RECORD_SIZE')
       return this.isQuoteOpen()
-        ? new AppError('invalid_request', `${tooLong}, and a quote in it is not closed by then`, {
-            hint: `${close}. If it is closed further on, shorten the cell`,
+        ? new AppError('invalid_request', `${tooLong} and has an unclosed quote`, {
+            hint: `${close}. If it is closed later, shorten the cell`,
           })
-        : new AppError('invalid_request', tooLong, { hint: 'shorten its cells, or leave some of them out' })
+        : new AppError('invalid_request', tooLong, { hint: 'shorten or remove some of its cells' })
     return new AppError('invalid_request', `the row on line ${line} cannot be read: ${message}`)
   }
 
-  /** Whether the row that is too long is in a quoted cell where it becomes so: the parser does not tell. */
+  /** Whether the limit of the row length is inside a quoted cell; the parser does not report it. */
   private isQuoteOpen(): boolean {
     const beginning = this.window.subarray(0, MAX_ROW_BYTES)
     try {
@@ -147,7 +146,7 @@ class RowReader {
   }
 }
 
-/** How many bytes of empty lines are in front. */
+/** The length of the leading empty lines in bytes. */
 function emptyLines(text: Buffer): number {
   let at = 0
   while (text[at] === 10 || text[at] === 13) at++

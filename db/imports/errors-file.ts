@@ -1,5 +1,5 @@
-import { undefused } from '../csv/read-cell.ts'
-import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
+import { unescapeFormula } from '../csv/read-cell.ts'
+import { BYTE_ORDER_MARK, csvLines, escapeFormula } from '../csv/write-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { isFilled, type RowIssue } from './read-row.ts'
@@ -25,7 +25,7 @@ export async function* errorsFile(
 ): AsyncGenerator<string, void, void> {
   const delimiter = file?.delimiter ?? ','
   const header = file?.header ?? []
-  yield BYTE_ORDER_MARK + csvLines([[...header.map(defused), errorColumn(header)]], delimiter)
+  yield BYTE_ORDER_MARK + csvLines([[...header.map(escapeFormula), errorColumn(header)]], delimiter)
   for (let last = 0; ; ) {
     const rows = await tenant((tx) =>
       tx
@@ -55,14 +55,14 @@ function errorColumn(header: string[]): string {
 
 /** As many as the header has, so that `error` is in its column. */
 const cellsOf = ({ cells }: ErrorRow, width: number): string[] =>
-  Array.from({ length: width }, (_, i) => defusedOnce(cells[i] ?? ''))
+  Array.from({ length: width }, (_, i) => escapeOnce(cells[i] ?? ''))
 
 /** Those that the header has no columns for, without the blank ones at the end. */
 const beyond = ({ cells }: ErrorRow, width: number): string[] =>
-  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(defusedOnce)
+  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(escapeOnce)
 
 /** Cells are as the file has them: an apostrophe that is there already is not joined by one more each time. */
-const defusedOnce = (cell: string): string => defused(undefused(cell))
+const escapeOnce = (cell: string): string => escapeFormula(unescapeFormula(cell))
 
 /** Line 12: email: must be … */
 const sentence = ({ line, issues }: ErrorRow): string =>

@@ -1,4 +1,4 @@
-import { CellProblem, readCell, readList, undefused } from '../csv/read-cell.ts'
+import { CellProblem, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
 import { firstOfEachLoc, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/model/schemas.ts'
 import { splitName } from '../records/model/split-name.ts'
@@ -68,8 +68,8 @@ export const isFilled = (cell: string): boolean => cell.trim() !== ''
 function put(row: RowFields, { name, type, choices }: Target, cell: string, delimiter: string): void {
   const { fields } = row
   if (type === 'tags') fields.tags = readList(cell)
-  else if (type === 'company_name') row.companyName = undefused(cell).trim()
-  else if (type === 'full_name') row.fields = { ...splitName(undefused(cell)), ...fields }
+  else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
+  else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
     const value = readCell(cell, type, choices, delimiter)
     const [outer, inner] = name.split('.') as [string, string | undefined]

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { toStorable } from '../../workflows/storable-text.ts'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
-import { undefused } from '../csv/read-cell.ts'
+import { unescapeFormula } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
 import { markImportReady } from '../files/moves/imports.ts'
@@ -121,7 +121,7 @@ async function readFile(
 function headerOf(cells: string[]): string[] {
   if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
   const header = cells.map((cell, index) => {
-    const name = undefused(cell.trim())
+    const name = unescapeFormula(cell.trim())
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
   })
   const issues: Issue[] = header.flatMap((name, index) => {

@@ -78,7 +78,7 @@ describe('imports', function () {
     assert.equal(day, 'Bad day,13/13/2025,5,"line 3: Close Date: must be a valid date such as 2026-01-31"')
     assert.equal(
       share,
-      'Share,,0.5,line 4: Probability: may be a share or percent: for one half write 50 or 50%',
+      'Share,,0.5,line 4: Probability: may be a fraction or a percentage: for one half write 50 or 50%',
     )
   })
 
@@ -106,8 +106,8 @@ describe('imports', function () {
     assert.equal(
       await imports.errors(done.id),
       'name;amount;weight;error\r\n' +
-        'e1;1.250;;line 2: amount: 1.250 may be a thousand or a decimal: write 1250 or 1,25\r\n' +
-        'e3;;8.541;line 4: weight: 8.541 may be a thousand or a decimal: write 8541 or 8,5410\r\n',
+        'e1;1.250;;line 2: amount: 1.250 is ambiguous: write 1250 or 1,25\r\n' +
+        'e3;;8.541;line 4: weight: 8.541 is ambiguous: write 8541 or 8,5410\r\n',
     )
     const { body } = await api.request('GET', '/v1/objects/deals?name[in]=e2,e4&sort=name&order=asc')
     assert.deepEqual(

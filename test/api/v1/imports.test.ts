@@ -136,7 +136,7 @@ describe('imports before they run', () => {
       'an unclosed quote',
       'a,b\n1,2\n3,"x\n4,5\n',
       400,
-      /row on line 3 has a quote that is never/,
+      /row on line 3 has an unclosed quote/,
       /close/,
     )
     refused(
