@@ -5,20 +5,20 @@ import { splitName } from '../records/model/split-name.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 
-/** What is wrong with a row, or with one of its cells. */
+/** An error of a row, or of one of its cells. */
 export interface RowIssue {
   column: string | null
   message: string
 }
 
-/** A column of the file that goes somewhere. */
+/** A column of the file with its target. */
 export interface Column {
   name: string
   index: number
   target: Target
 }
 
-/** What a row says, before validation. A blank cell says nothing. */
+/** The fields of a row before validation. Blank cells are omitted. */
 export interface RowFields {
   fields: RecordInput
   companyName?: string
@@ -45,7 +45,7 @@ export function readRow({ columns, width, delimiter }: Reading, cells: string[])
   if (isTooWide(cells, width))
     row.issues.push({
       column: null,
-      message: `the row has ${cells.length} cells and the header ${width}: a cell with the delimiter in it must be quoted`,
+      message: `the row has ${cells.length} cells and the header ${width}: a cell that contains the delimiter must be quoted`,
     })
   for (const { name, index, target } of columns) {
     const cell = cells[index]
@@ -60,7 +60,7 @@ export function readRow({ columns, width, delimiter }: Reading, cells: string[])
   return row
 }
 
-/** Whether a row has more than the header: its cells are probably not in their columns. */
+/** Whether a row has cells beyond the header: its cells are probably in the wrong columns. */
 export const isTooWide = (cells: string[], width: number): boolean => cells.slice(width).some(isFilled)
 
 export const isFilled = (cell: string): boolean => cell.trim() !== ''
@@ -78,7 +78,7 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
   }
 }
 
-/** Issues of a record as issues of the row: each by the column that the field came from. */
+/** Converts issues of a record to issues of the row: a field is replaced by its column. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
   return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)

@@ -149,7 +149,7 @@ describe('imports', function () {
       'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'
     const first = await imports.run({ entity: 'contacts' }, file)
     const errors = await imports.errors(first.id)
-    const wrong = 'a cell with the delimiter in it must be quoted'
+    const wrong = 'a cell that contains the delimiter must be quoted'
     assert.equal(
       errors,
       'First Name,Company name,E-Mail,error\r\n' +
@@ -231,7 +231,7 @@ describe('imports', function () {
     )
     assert.deepEqual(eve.address, { line1: 'Here 1', city: 'There' })
     assert.deepEqual([fay.last_name, fay.tags], ['Fey', ['a', 'b']])
-    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty, or nothing to find a record by/)
+    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty or not a valid upsert key/)
     const again = await imports.run(values, file.replace('fay@upsert.example,Fay,a;b,\n', ''))
     assert.deepEqual([again.progress.skipped, again.progress.updated], [2, 0])
 
@@ -389,7 +389,7 @@ describe('imports', function () {
     const file = `email,company name\nlong@company.example,${'x'.repeat(300)}\nshort@company.example,Short\n`
     const done = await imports.run({ entity: 'contacts' }, file)
     assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 1, 1])
-    assert.match(await imports.errors(done.id), /company name: no such company can be made: name: Too big/)
+    assert.match(await imports.errors(done.id), /company name: the company cannot be created: name: Too big/)
 
     const definition = { name: 'tier', type: 'text', required: true }
     await api.request('POST', '/v1/custom-fields/companies', { body: definition })
@@ -397,7 +397,7 @@ describe('imports', function () {
     assert.deepEqual([other.status, other.progress.failed], ['completed', 1])
     assert.match(
       await imports.errors(other.id),
-      /company name: no such company can be made: custom_fields.tier: required/,
+      /company name: the company cannot be created: custom_fields.tier: required/,
     )
     await api.request('DELETE', '/v1/custom-fields/companies/tier')
   })

@@ -1,7 +1,7 @@
 /**
- * The statuses of imports and exports, and the tables of every move between them. The files beside this one hold the
- * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables, and
- * tries every move on every status.
+ * The statuses of imports and exports, and the tables of all moves between them. The files in this folder contain the
+ * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables
+ * and tries every move on every status.
  *
  * imports: born `created` (`db/imports/imports.ts`).
  *
@@ -26,8 +26,8 @@
  * | endUnrecordedFile | running | failed | the sweep, when Temporal has ended the workflow | | frees the slot |
  * | expireExport | completed | expired | the sweep | its retention is over | the file is deleted |
  *
- * A move from any other status changes nothing. It returns false or a count of moved rows; the moves of `imports.ts` and
- * `exports.ts`, whose callers hold the row's lock, throw.
+ * A move from any other status changes nothing: it returns false or a count of 0. The moves of `imports.ts` and
+ * `exports.ts`, whose callers hold the row's lock, throw instead.
  */
 export const IMPORT_STATUSES = [
   'created',
