@@ -319,7 +319,7 @@ describe('imports before they run', () => {
       const { body } = await prepare('Shoe size\n')
       assert.match(
         (await imports.start(body.id)).body.error.message,
-        /one of email, phone, first_name, last_name/,
+        /any of email, phone, first_name, last_name/,
       )
     })
 
