@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
-import { type ClaimedChange, claimDeliveryChanges, markChangesTold } from '../../db/outgoing/queue.ts'
+import { type ClaimedChange, claimDeliveryChanges, markChangesSignalled } from '../../db/outgoing/queue.ts'
 import { changed } from '../../workflows/deliver.ts'
 import type { Queue } from '../relay.ts'
 import { deliveryWorkflowId } from './deliveries.ts'
@@ -17,6 +17,6 @@ export const deliveryChangesQueue: Queue<ClaimedChange> = {
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   },
-  started: markChangesTold,
+  started: markChangesSignalled,
   async refused() {},
 }

@@ -218,7 +218,7 @@ describe('/app/webhooks/outgoing', function () {
     )
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409])
     const refused = answers.find(({ status }) => status === 409)!
-    assert.equal(refused.body.error.message, 'the event is being sent again already')
+    assert.equal(refused.body.error.message, 'the event is already being resent')
   })
 
   it('pages through deliveries', async () => {
