@@ -27,7 +27,7 @@ export interface ClaimedRun {
 
 /**
  * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A skip scan of the queue's index
- * finds the lanes (workflows of an organization) with queued runs; each lane provides no more runs than it has free slots.
+ * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
   claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })

@@ -296,7 +296,7 @@ describe('deliveries on Temporal', function () {
   })
 })
 
-/** Polls until `look` finds something. */
+/** Polls until `look` returns a value. */
 async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
   for (;;) {
     const found = await look()

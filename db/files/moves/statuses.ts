@@ -3,7 +3,7 @@
  * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables
  * and tries every move on every status.
  *
- * imports: born `created` (`db/imports/imports.ts`).
+ * imports: inserted as `created` (`db/imports/imports.ts`).
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
@@ -16,7 +16,7 @@
  * | stopImport | queued, running | stopped | the API | | the workflow ends before its next transaction |
  * | endUnrecordedFile | running | stopped | the sweep, when Temporal has ended the workflow | of the same start | frees the slot; it can be resumed |
  *
- * exports: born `queued` (`db/exports/exports.ts`).
+ * exports: inserted as `queued` (`db/exports/exports.ts`).
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|

@@ -18,8 +18,8 @@
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
  *
- * A move from any other status changes nothing of the delivery. It returns false or the count of moved rows
- * (beginAttempt throws; endAttempt returns the status, and completes the log of the attempt all the same).
+ * A move from any other status does not change the delivery. It returns false or the count of moved rows
+ * (beginAttempt throws; endAttempt returns the status, and always completes the log of the attempt).
  */
 export const OPEN_DELIVERY_STATUSES = ['held', 'queued', 'delivering'] as const
 export const DELIVERY_END_STATUSES = ['succeeded', 'failed', 'cancelled'] as const
