@@ -75,7 +75,7 @@ describe('imports', function () {
     const [{ expected_close_date, probability }] = body.data
     assert.deepEqual([expected_close_date, probability], ['2025-12-31', 50])
     const [, day, share] = (await imports.errors(done.id)).split('\r\n')
-    assert.equal(day, 'Bad day,13/13/2025,5,"line 3: Close Date: must be a valid date such as 2026-01-31"')
+    assert.equal(day, 'Bad day,13/13/2025,5,line 3: Close Date: must be a valid date such as 2026-01-31')
     assert.equal(
       share,
       'Share,,0.5,line 4: Probability: may be a fraction or a percentage: for one half write 50 or 50%',
@@ -138,7 +138,7 @@ describe('imports', function () {
       'external_id,Close Date,Probability\nd0,2026-13-04,1.0\n',
     )
     const [, change] = (await imports.errors(changes.id)).split('\r\n')
-    assert.match(change!, /Probability: .*; Close Date: must be a date/)
+    assert.match(change!, /Probability: .*; Close Date: must be a valid date/)
     assert.doesNotMatch(change!, /name/)
     for (const name of ['size', 'site'])
       await api.request('DELETE', `/v1/custom-fields/deals/${name}?delete_values=true`)
