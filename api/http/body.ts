@@ -88,7 +88,7 @@ export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   if (typeof value === 'string')
     return isStorable(value)
       ? []
-      : [{ loc, msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }]
+      : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>
     key === '__proto__' || !isStorable(key)

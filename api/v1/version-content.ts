@@ -15,7 +15,7 @@ export interface Source {
 /** Validates and compiles a source. Throws `payload_too_large`, or `workflow_invalid` with the validation result. */
 export function compiled({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
   if (spec !== undefined && Buffer.byteLength(spec) > MAX_SPEC_BYTES)
-    throw new AppError('payload_too_large', `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`)
+    throw new AppError('payload_too_large', `a spec may have at most ${MAX_SPEC_BYTES / 1024} KiB`)
   const validated =
     spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
   if (!validated.definition) {

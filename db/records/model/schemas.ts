@@ -182,7 +182,7 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
     ctx.addIssue({
       code: 'custom',
       path: [...path],
-      message: 'contains NUL or half a surrogate pair',
+      message: 'contains NUL or a lone surrogate',
       params: { type: 'invalid_text' },
     })
   } else if (typeof value === 'object' && value !== null && path.length < MAX_DEPTH)

@@ -80,7 +80,7 @@ function unstorable(value: unknown): Unstorable | undefined {
   const visit = (part: unknown): Unstorable | undefined => {
     if (typeof part === 'string') {
       if (part.length > MAX_TEXT) return { msg: `must have at most ${MAX_TEXT} characters`, type: 'too_big' }
-      if (!isStorable(part)) return { msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }
+      if (!isStorable(part)) return { msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }
     }
     if (typeof part === 'number' && !isInRange(part))
       return {

@@ -82,7 +82,7 @@ export function readCustomFields(
     else
       issues.push({
         loc,
-        msg: 'must be a text, a number, true, false, null or a list of these',
+        msg: 'must be text, a number, true, false, null or a list of these',
         type: 'invalid_value',
         hint: 'objects need a definition of type json',
       })
