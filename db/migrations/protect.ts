@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 
 /**
- * The second wall: the application's role sees the rows of the organization that its transaction named and no
- * others; the system role (key look-up, relay, sweep) sees all. FORCE makes it hold for the tables' owner too.
- * The sub-select lets the planner evaluate the setting once for a statement instead of once for a row.
+ * Enables row-level security, the second wall behind the `where` of each query: agx_app sees and writes only rows of
+ * the organization that its transaction named; agx_system (key look-up, relay, sweep) sees all. FORCE applies the
+ * policies to the tables' owner too. The sub-select makes the planner evaluate the setting once per statement, not
+ * once per row.
  */
 export async function protect(knex: Knex, table: string, column = 'organization_id'): Promise<void> {
   await knex.raw(`

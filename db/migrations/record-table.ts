@@ -1,14 +1,28 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
+import { searchView } from './search-view.ts'
 
-/** A table of records: the given columns, those that every kind has, its indexes and its search function. */
-export async function recordTable(knex: Knex, table: string, columns: string): Promise<void> {
+/** A column that holds the id of another record or of a user, and its index. */
+type Reference = [column: string, index: string]
+
+/**
+ * Creates the table of a kind of record: `columns` of its own, the columns and indexes that every kind has, an index
+ * for each of its `references`, and its view for search.
+ */
+export async function recordTable(
+  knex: Knex,
+  table: string,
+  columns: string,
+  references: Reference[] = [],
+): Promise<void> {
   await knex.raw(`
     create table ${table} (
       organization_id uuid not null references organizations on delete cascade,
       id uuid not null,
       ${columns},
       external_id text,
+      -- lower() is not leakproof: behind row-level security no index serves a condition with it, but one on a column does
+      external_id_lower text generated always as (lower(external_id)) stored,
       owner_id uuid,
       tags text[] not null,
       custom_fields jsonb not null,
@@ -17,38 +31,26 @@ export async function recordTable(knex: Knex, table: string, columns: string): P
       updated_at timestamptz(3) not null,
       created_by jsonb not null,
       updated_by jsonb not null,
+      -- set: deleted, and purged after 30 days unless restored
       deleted_at timestamptz(3),
-      -- see db/records/model/search-text.ts
+      -- everything that q searches, normalized: see db/records/model/search-text.ts
       search_text text not null,
       primary key (organization_id, id)
     );
     create unique index ${table}_external_id on ${table} (organization_id, external_id) where deleted_at is null;
+    create index ${table}_external_id_lower on ${table} (organization_id, external_id_lower)
+      where deleted_at is null and external_id_lower is not null;
     create index ${table}_recent on ${table} (organization_id, created_at desc, id desc) where deleted_at is null;
+    create index ${table}_changed on ${table} (organization_id, updated_at desc, id desc) where deleted_at is null;
     create index ${table}_search on ${table} using gin (organization_id, search_text gin_trgm_ops)
       where deleted_at is null;
+    create index ${table}_deleted on ${table} (deleted_at) where deleted_at is not null;
   `)
+  // Each in the default order of lists, so that the first page of a company's contacts does not read all of them.
+  for (const [column, index] of [...references, ['owner_id', `${table}_owner`] satisfies Reference])
+    await knex.raw(`
+      create index ${index} on ${table} (organization_id, ${column}, created_at desc, id desc)
+        where deleted_at is null and ${column} is not null`)
   await protect(knex, table)
-  // LIKE is not leakproof, so behind row-level security it is never answered from the index. This function is, for
-  // it runs as the system role, whose policy is always true; it sees the one organization that the setting names.
-  await knex.raw(`
-    create function search_${table}(patterns text[], at_most integer) returns setof uuid
-    language plpgsql stable security definer set search_path = public, pg_temp as $$
-    begin
-      return query execute
-        'select id from ${table} where organization_id = $1 and deleted_at is null' || (
-          select string_agg(format(' and search_text like %L', pattern), '') from unnest(patterns) pattern
-        ) || ' limit $2'
-        using nullif(current_setting('app.organization_id', true), '')::uuid, at_most;
-    end $$;
-    revoke execute on function search_${table}(text[], integer) from public;
-    grant execute on function search_${table}(text[], integer) to agx_app, agx_system;
-    grant create on schema public to agx_system;
-    alter function search_${table}(text[], integer) owner to agx_system;
-    revoke create on schema public from agx_system;
-  `)
-}
-
-/** Drops the table and its search function. */
-export async function dropRecordTable(knex: Knex, table: string): Promise<void> {
-  await knex.raw(`drop function search_${table}(text[], integer); drop table ${table};`)
+  await searchView(knex, table)
 }

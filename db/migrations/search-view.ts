@@ -1,12 +1,14 @@
 import type { Knex } from 'knex'
 
 /**
- * A kind's records for conditions that are not leakproof. Behind row-level security such a condition (LIKE, lower, any
- * of jsonb) is never answered from an index, nor estimated from statistics. The view reads as the system role, whose
- * policy is always true, and shows the one organization that the setting names, as the policy of the table does: a
- * query that forgets the organization finds no other's rows here either.
+ * Creates `searched_<table>`, which shows the rows of the organization that the setting names, read as the system role.
  *
- * A migration that adds a column to the table makes its view again, for a view keeps the columns that it was made with.
+ * Behind row-level security a condition that is not leakproof (LIKE, lower(), comparison of numerics, jsonb) is neither
+ * answered from an index nor estimated from statistics. The system role's policy is always true, so in the view such a
+ * condition is. The view's own condition does what the table's policy does: a query that forgets the organization
+ * finds no rows of another one.
+ *
+ * A view keeps the columns that it was created with: a migration that adds a column to the table creates it again.
  */
 export async function searchView(knex: Knex, table: string): Promise<void> {
   await knex.raw(`

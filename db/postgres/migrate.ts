@@ -1,25 +1,42 @@
 import knex from 'knex'
+import { ConfigError } from '../config.ts'
 import { migrations } from '../migrations/index.ts'
+import type { System } from './tenancy.ts'
+
+const NAMES = migrations.map(([name]) => name)
 
 const migrationSource = {
-  getMigrations: async () => migrations.map(([name]) => name),
+  getMigrations: async () => NAMES,
   getMigrationName: (name: string) => name,
-  getMigration: async (name: string) => migrations.find(([candidate]) => candidate === name)![1],
+  getMigration: async (name: string) => ({
+    ...migrations.find(([candidate]) => candidate === name)![1],
+    // Knex asks for it.
+    async down() {
+      throw new Error('a migration cannot be undone: restore a backup')
+    },
+  }),
 }
 
 /** Knex prints errors that it also throws. */
 const QUIET = { warn() {}, error() {} }
 
 /**
+<<<<<<< HEAD
  * Migrates the database at `url` to the newest schema. Needs a role that owns the database and, the first time, may
  * create roles. Safe to run concurrently: an advisory lock serializes the runs.
  * @returns the names of the applied migrations.
+=======
+ * Brings the database at `url` to the newest schema. Needs a role that owns the database, and that may create roles
+ * the first time. Safe to run from several machines at once: an advisory lock makes them take turns.
+ * @returns the names of the migrations that were applied. Throws ConfigError as `requireKnownSchema` does.
+>>>>>>> f9a9c22 (Squash the migrations into one for each area)
  */
 export async function migrate(url: string): Promise<string[]> {
   const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 }, log: QUIET })
   try {
     return await db.transaction(async (lock) => {
       await lock.raw("select pg_advisory_xact_lock(hashtext('agx migrate'))")
+      await requireKnownSchema(db)
       const [, applied] = await db.migrate.latest({ migrationSource, tableName: 'agx_migrations' })
       await db.raw('grant select on agx_migrations to agx_app, agx_system')
       return applied as string[]
@@ -30,8 +47,29 @@ export async function migrate(url: string): Promise<string[]> {
 }
 
 /** Whether the database has every migration that this code knows. */
-export async function isMigrated(system: knex.Knex): Promise<boolean> {
-  const rows = await system('agx_migrations').select('name')
-  const applied = new Set(rows.map((row: { name: string }) => row.name))
-  return migrations.every(([name]) => applied.has(name))
+export async function isMigrated(system: System): Promise<boolean> {
+  const applied = new Set(await appliedMigrations(system))
+  return NAMES.every((name) => applied.has(name))
+}
+
+/**
+ * Throws ConfigError where the database has migrations that this code does not know: it holds the schema of another
+ * version, and a statement of this one may fail or, worse, write what the other cannot read.
+ */
+export async function requireKnownSchema(system: System): Promise<void> {
+  const unknown = (await appliedMigrations(system)).filter((name) => !NAMES.includes(name))
+  if (unknown.length > 0)
+    throw new ConfigError(
+      `the database holds the schema of another version of agx (unknown migrations: ${unknown.join(', ')}): ` +
+        'run the version that created it, or use an empty database (another DATABASE_URL, or another DATA_DIR)',
+    )
+}
+
+/** None where the database is new. */
+async function appliedMigrations(system: System): Promise<string[]> {
+  const { rows } = await system.raw<{ rows: { exists: boolean }[] }>(
+    "select to_regclass('public.agx_migrations') is not null as exists",
+  )
+  if (!rows[0]!.exists) return []
+  return system('agx_migrations').orderBy('id').pluck('name')
 }

@@ -94,7 +94,7 @@ export async function queryRows<T>(tx: Tenant, sql: string, bindings: unknown[])
   return rows
 }
 
-/** The view of a kind's records that may use a text index: see migration 0011. */
+/** The view of a kind's records that may use a text index: see db/migrations/search-view.ts. */
 export const searchView = (kind: Kind): string => `searched_${kind.entity}`
 
 export const allOf = (fragments: Fragment[]): Fragment => ({

@@ -44,7 +44,7 @@ describe('/healthz and /readyz', () => {
     const behind = await startApi(other)
     await other.system.transaction(async (trx) => {
       await trx.raw('reset role')
-      await trx.raw("delete from agx_migrations where name = '0001_foundation'")
+      await trx.raw("delete from agx_migrations where name = '0001_access'")
     })
     const { body } = await behind.request('GET', '/readyz', { key: null })
     assert.equal(body.checks.migrations, 'failed')

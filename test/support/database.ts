@@ -11,6 +11,8 @@ import type { Actor } from '../../db/postgres/tenancy.ts'
  * `after`.
  */
 export interface TestDatabase extends Database {
+  /** A connection as the role that owns the tables, a superuser: row-level security does not apply to it. */
+  asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
   drop(): Promise<void>
 }
 
@@ -21,6 +23,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const db = connect({ url: urlOf(name), poolSize: 8, applicationName: 'agx test' })
   return {
     ...db,
+    asOwner: (work) => connected(urlOf(name), work),
     async drop() {
       await db.close()
       await admin((client) => client.query(`drop database if exists ${name} with (force)`))
@@ -70,8 +73,10 @@ function urlOf(database: string): string {
   return url.href
 }
 
-async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: serverUrl() })
+const admin = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => connected(serverUrl(), work)
+
+async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
     return await work(client)

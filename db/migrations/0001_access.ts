@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Roles, organizations and their people, keys, limits, idempotency and events. */
+/** Database roles, organizations, users, sessions, API keys, limits and idempotency keys. */
 export async function up(knex: Knex): Promise<void> {
   for (const role of ['agx_app', 'agx_system']) {
-    // Roles belong to the whole server: another database, or another migration at this moment, may have made it.
+    // Roles belong to the whole server: another database, or a concurrent migration, may have created this one.
     await knex.raw(`
       do $$ begin
         create role ${role} nologin;
@@ -69,10 +69,11 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null references organizations on delete cascade,
       id uuid not null,
       name text not null,
-      -- the first characters, enough to recognise a key by, never enough to use it
+      -- the first characters: enough to recognise a key, not enough to use it
       prefix text not null,
+      -- SHA-256
       hash bytea not null unique,
-      -- the secret that a rotation replaced, valid until previous_expires_at
+      -- of the secret before the last rotation, valid until previous_expires_at
       previous_hash bytea unique,
       previous_expires_at timestamptz(3),
       scopes text[] not null,
@@ -85,8 +86,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, id)
     );
 
-    -- Fixed windows of every kind of limit (requests a minute of a key, webhook calls a month, ...). Unlogged: a
-    -- crash of PostgreSQL forgets what was used of a window, and costs nothing else.
+    -- Fixed windows of every kind of limit (requests per minute of a key, webhook requests per month, ...).
+    -- Unlogged: a crash of PostgreSQL resets what was used of a window.
     create unlogged table limit_windows (
       organization_id uuid not null,
       subject text not null,
@@ -101,40 +102,21 @@ export async function up(knex: Knex): Promise<void> {
       path text not null,
       key text not null,
       request_hash bytea not null,
-      -- null while the first request is in flight
+      -- of the stored response; null while the first request is in flight
       status integer,
       body text,
+      headers jsonb not null default '{}',
       locked_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, method, path, key)
     );
     create index idempotency_keys_age on idempotency_keys (created_at);
-
-    create table events (
-      organization_id uuid not null references organizations on delete cascade,
-      id uuid not null,
-      name text not null,
-      data jsonb not null,
-      previous jsonb,
-      -- the id of what it is about (a record, a run), for ordering and for the log
-      subject_id uuid,
-      created_at timestamptz(3) not null default now(),
-      -- when the relay made its deliveries; null is the outbox
-      matched_at timestamptz(3),
-      primary key (organization_id, id)
-    );
-    create index events_outbox on events (id) where matched_at is null;
-    create index events_recent on events (organization_id, created_at desc);
   `)
   await protect(knex, 'organizations', 'id')
-  for (const table of ['memberships', 'sessions', 'api_keys', 'limit_windows', 'idempotency_keys', 'events'])
+  for (const table of ['memberships', 'sessions', 'api_keys', 'limit_windows', 'idempotency_keys'])
     await protect(knex, table)
-  // Users may belong to several organizations; only the system role, which signs them in, reads them.
+  // A user may belong to several organizations; only the system role, which signs users in, reads all columns.
   await knex.raw(
     'grant select, insert, update, delete on users to agx_system; grant select (id, name) on users to agx_app',
   )
-}
-
-export async function down(): Promise<void> {
-  throw new Error('There is no way back from the first migration: drop the database.')
 }

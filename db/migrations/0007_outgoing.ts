@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Outgoing webhooks: endpoints, a delivery for each event that one of them wants, and the log of attempts. */
+/** Outgoing webhooks: endpoints, a delivery for each event that an endpoint selects, and the log of attempts. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table outgoing_webhooks (
@@ -11,13 +11,13 @@ export async function up(knex: Knex): Promise<void> {
       url text not null,
       events text[] not null,
       status text not null default 'Active' check (status in ('Active', 'Inactive')),
-      -- why the service turned it off
+      -- why the service made it Inactive
       status_reason text,
       secret_sealed text not null,
-      -- the secret that a rotation replaced; both sign until previous_secret_expires_at
+      -- of before the last rotation; both sign until previous_secret_expires_at
       previous_secret_sealed text,
       previous_secret_expires_at timestamptz(3),
-      -- custom headers: their names, for people, and sealed JSON of names and values
+      -- custom headers: names, to show, and sealed JSON of names and values
       header_names text[] not null default '{}',
       headers_sealed text,
       -- seconds before each retry; null is the default schedule
@@ -38,18 +38,18 @@ export async function up(knex: Knex): Promise<void> {
       event_id uuid not null,
       -- a resend is the next generation
       generation integer not null default 0,
-      -- sent on request: once, to an endpoint in either state, and without counting
+      -- sent on request: one attempt, to an endpoint in either status, not counted in the quota
       test boolean not null default false,
       -- 'queued' is the outbox
       status text not null
         check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled')),
-      -- what a held one waits for: its endpoint to be Active, or the month's quota
+      -- what a held one waits for: its endpoint to become Active, or quota
       held_for text check (held_for in ('endpoint', 'quota')),
-      -- whether the month's quota has been charged for it
+      -- whether it was charged to the month's quota
       charged boolean not null default false,
-      -- how often it was released after being held; each time it is another workflow, '<id>:<releases>'
+      -- how often it was released after being held; each release is another Temporal workflow, '<id>:<releases>'
       releases integer not null default 0,
-      -- how often the row was changed under its workflow, and of how many of these the workflow was told
+      -- how often the row was changed while its workflow ran, and how many of these the workflow was signalled
       changes integer not null default 0,
       changes_told integer not null default 0,
       attempts integer not null default 0,
@@ -68,7 +68,12 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, event_id) references events on delete cascade
     );
     create index deliveries_queue on deliveries (organization_id, webhook_id, id) where status = 'queued';
-    create index deliveries_busy on deliveries (organization_id, webhook_id) where status = 'delivering';
+    -- a delivery that waits for its next attempt holds no slot of its endpoint: those in an attempt, and those due, count
+    create index deliveries_slots on deliveries (organization_id, webhook_id, next_attempt_at)
+      where status = 'delivering';
+    -- what the relay is starting at this moment: counting it must not read the whole queue
+    create index deliveries_leased on deliveries (organization_id, webhook_id, lease_until)
+      where status = 'queued' and lease_until is not null;
     create index deliveries_held on deliveries (organization_id, webhook_id, id) where status = 'held';
     create index deliveries_changed on deliveries (id) where changes > changes_told;
     create index deliveries_webhook on deliveries (organization_id, webhook_id, id desc);
@@ -77,7 +82,7 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       delivery_id uuid not null,
       attempt integer not null,
-      -- written before sending: a crash leaves it unknown
+      -- written before sending; stays unknown after a crash
       status text not null default 'unknown' check (status in ('unknown', 'succeeded', 'failed')),
       started_at timestamptz(3) not null default now(),
       http_status integer,
@@ -90,8 +95,4 @@ export async function up(knex: Knex): Promise<void> {
     );
   `)
   for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts']) await protect(knex, table)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table delivery_attempts, deliveries, outgoing_webhooks')
 }

@@ -9,28 +9,28 @@ export async function up(knex: Knex): Promise<void> {
       id uuid not null,
       entity text not null,
       mode text not null check (mode in ('create', 'upsert')),
-      -- the field that an upsert finds records by
+      -- the field by which an upsert finds records
       upsert_by text,
       dry_run boolean not null,
-      -- as they were asked for; null is found out from the file
+      -- as requested; null: detected from the file
       delimiter text,
       encoding text,
-      -- column to field, or to null: what was said of it, which wins over what is proposed
+      -- column to field, or to null, as requested; wins over the proposal
       mapping jsonb not null default '{}',
-      -- what the upload found out
+      -- size, rows, encoding and columns, detected by the upload
       file jsonb,
-      -- whose pieces are the file; each upload has an id of its own
+      -- the upload whose pieces are the file; each upload has an id of its own
       upload_id uuid,
       -- 'queued' is the outbox
       status text not null
         check (status in ('created', 'ready', 'queued', 'running', 'stopped', 'completed', 'failed')),
-      -- what the start settled on: a target, or null, for each column
+      -- decided by the start: a target, or null, for each column
       targets jsonb,
-      -- how often it was started or resumed; each time it is another workflow
+      -- how often it was started or resumed; each start is another Temporal workflow
       starts integer not null default 0,
-      -- who started it, and is the author of what it writes
+      -- who started it: the author of what it writes
       actor jsonb,
-      -- how far it is: behind the last row that was dealt with
+      -- its progress: behind the last row that was processed
       next_byte bigint not null default 0,
       next_line integer not null default 1,
       rows_read integer not null default 0,
@@ -52,7 +52,7 @@ export async function up(knex: Knex): Promise<void> {
     create index imports_queue on imports (organization_id, id) where status = 'queued';
     create index imports_busy on imports (organization_id, updated_at) where status = 'running';
 
-    -- files in UTF-8, in pieces of one size
+    -- Files in UTF-8, in pieces of one size.
     create table import_pieces (
       organization_id uuid not null references organizations on delete cascade,
       upload_id uuid not null,
@@ -63,16 +63,28 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index import_pieces_age on import_pieces (created_at);
 
-    -- rows that were not imported
+    -- Rows that were not imported.
     create table import_errors (
       organization_id uuid not null,
       import_id uuid not null,
       row_number integer not null,
       line integer not null,
-      -- one for each thing that is wrong: {column, message}
+      -- one for each problem: {column, message}
       issues jsonb not null,
       cells jsonb not null,
       primary key (organization_id, import_id, row_number),
+      foreign key (organization_id, import_id) references imports on delete cascade
+    );
+
+    -- Unique values of the records that a dry run created and rolled back, so that later rows conflict with them.
+    create table import_keys (
+      organization_id uuid not null,
+      import_id uuid not null,
+      -- SHA-256 of the field and the value
+      key bytea not null,
+      -- the record that was created and rolled back
+      record_id uuid not null,
+      primary key (organization_id, import_id, key),
       foreign key (organization_id, import_id) references imports on delete cascade
     );
 
@@ -80,21 +92,24 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null references organizations on delete cascade,
       id uuid not null,
       entity text not null,
-      -- the parameters of the list, as they were sent and as they were understood
+      -- the parameters of the list, as sent and as parsed
       query jsonb not null,
       list_query jsonb not null,
-      -- the fields that were asked for; null is all
+      -- the requested fields; null: all
       fields text[],
       bom boolean not null,
       status text not null check (status in ('queued', 'running', 'completed', 'failed', 'expired')),
-      -- found out by the start
+      -- decided by the start
       columns text[],
-      -- how far it is
+      -- its progress
       cursor text,
       pieces integer not null default 0,
       rows integer not null default 0,
       bytes bigint not null default 0,
       error jsonb,
+      -- the queue that starts imports starts exports too, and counts starts; an export is started once
+      starts integer not null default 1,
+      -- a relay is starting it until then
       lease_until timestamptz(3),
       created_by jsonb not null,
       created_at timestamptz(3) not null default now(),
@@ -115,10 +130,13 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, export_id) references exports on delete cascade
     );
   `)
-  for (const table of ['imports', 'import_pieces', 'import_errors', 'exports', 'export_pieces'])
+  for (const table of [
+    'imports',
+    'import_pieces',
+    'import_errors',
+    'import_keys',
+    'exports',
+    'export_pieces',
+  ])
     await protect(knex, table)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table export_pieces, exports, import_errors, import_pieces, imports')
 }

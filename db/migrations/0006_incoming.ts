@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Incoming webhooks: their settings, the log of their requests, and what keeps repeats and outsiders in check. */
+/** Incoming webhooks: settings, the log of requests, deduplication and blocked addresses. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table incoming_webhooks (
@@ -12,15 +12,15 @@ export async function up(knex: Knex): Promise<void> {
       description text not null default '',
       status text not null default 'Active' check (status in ('Active', 'Inactive')),
       secret_sealed text not null,
-      -- the secret that a rotation replaced, valid until previous_secret_expires_at
+      -- of before the last rotation, valid until previous_secret_expires_at
       previous_secret_sealed text,
       previous_secret_expires_at timestamptz(3),
       verification jsonb not null,
       ip_whitelist text[] not null default '{}',
-      -- requests a minute, and how many more a minute may have when the one before it did not
+      -- requests per minute, and how many unused ones of the minute before may be added
       rate_limit integer not null,
       burst integer not null default 0,
-      -- {after, minutes}: an address that ran into the limit so often within an hour is blocked for so long
+      -- {after, minutes}: an address that exceeded the limit so often within an hour is blocked for so long
       block jsonb,
       target_entity text not null,
       field_mapping jsonb not null,
@@ -35,7 +35,7 @@ export async function up(knex: Knex): Promise<void> {
     create table incoming_logs (
       organization_id uuid not null,
       webhook_id uuid not null,
-      -- UUIDv7: its order is the order of time
+      -- UUIDv7: ordered by time
       id uuid not null,
       created_at timestamptz(3) not null default now(),
       source_ip text not null,
@@ -44,7 +44,7 @@ export async function up(knex: Knex): Promise<void> {
       http_status integer not null,
       payload_size integer not null,
       response_time_ms double precision not null,
-      -- the stable code and the sentence that the sender got
+      -- the stable code and the message that the sender got
       error text,
       message text,
       error_details jsonb,
@@ -60,13 +60,13 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index incoming_logs_age on incoming_logs (organization_id, created_at);
 
-    -- Deliveries that carry an id and were accepted: the sender's retry gets the same answer and does nothing.
+    -- Accepted deliveries that carry an id: a sender's retry gets the stored answer and has no effect.
     create table incoming_deliveries (
       organization_id uuid not null,
       webhook_id uuid not null,
       -- SHA-256 of the delivery's id and its body
       fingerprint bytea not null,
-      -- null only inside the transaction that claims it
+      -- null only within the transaction that claims it
       answer jsonb,
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, webhook_id, fingerprint),
@@ -74,7 +74,7 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index incoming_deliveries_age on incoming_deliveries (created_at);
 
-    -- Addresses that failed to prove themselves, or ran into the limit. Unlogged: a crash forgives them.
+    -- Addresses that failed verification or exceeded the limit. Unlogged: a crash of PostgreSQL resets them.
     create unlogged table incoming_sources (
       organization_id uuid not null,
       webhook_id uuid not null,
@@ -90,8 +90,4 @@ export async function up(knex: Knex): Promise<void> {
   `)
   for (const table of ['incoming_webhooks', 'incoming_logs', 'incoming_deliveries', 'incoming_sources'])
     await protect(knex, table)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table incoming_sources, incoming_deliveries, incoming_logs, incoming_webhooks')
 }

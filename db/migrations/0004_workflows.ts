@@ -12,11 +12,11 @@ export async function up(knex: Knex): Promise<void> {
       status text not null default 'DRAFT' check (status in ('DRAFT', 'active', 'inactive')),
       -- the newest
       version integer not null default 1,
-      -- what triggers start; set by activation, kept while newer versions are saved
+      -- the one that triggers start; set by activation, unchanged while newer versions are saved
       active_version integer,
       created_at timestamptz(3) not null default now(),
       updated_at timestamptz(3) not null default now(),
-      -- kept for its runs: those in flight still need their plan
+      -- the row stays for its runs: those in flight still need their plan
       deleted_at timestamptz(3),
       primary key (organization_id, id),
       check ((status = 'active') = (active_version is not null))
@@ -28,9 +28,9 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       workflow_id uuid not null,
       version integer not null,
-      -- the YAML it was saved from; null where it came as a raw definition
+      -- the YAML that it was saved from; null where it came as a raw definition
       spec text,
-      -- json, not jsonb: the order of nodes and of a switch's cases has a meaning
+      -- json, not jsonb: the order of nodes and of a switch's cases matters
       definition json not null,
       plan json not null,
       created_by json not null,
@@ -40,8 +40,4 @@ export async function up(knex: Knex): Promise<void> {
     );
   `)
   for (const table of ['workflows', 'workflow_versions']) await protect(knex, table)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table workflow_versions, workflows')
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Runs of workflows and tests of nodes: the queue, the record of what happened, and the answers of segments. */
+/** Runs of workflows and node tests: the queue, the record of what happened, the answers of segments. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table runs (
@@ -16,14 +16,15 @@ export async function up(knex: Knex): Promise<void> {
         ('queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost')),
       trigger jsonb not null,
       inputs jsonb not null,
-      -- of a node test: {node_type, config}
+      -- of a node test: {node_type, title, config}
       node jsonb,
-      -- the record that the run is about, if it is about one
+      -- the record that the run is about, if any
       record_id uuid,
       outputs jsonb,
       error jsonb,
-      -- what admission shares slots by; the workflow's own limit, from the version's settings
+      -- the key of admission by concurrency; node tests share one lane per organization
       lane uuid not null generated always as (coalesce(workflow_id, organization_id)) stored,
+      -- the workflow's own limit, from the settings of the version
       concurrency integer,
       -- the title of the first node, for the Temporal UI
       starts_with text,
@@ -34,7 +35,7 @@ export async function up(knex: Knex): Promise<void> {
       temporal_run_id text,
       cancel_requested_at timestamptz(3),
       cancel_sent_at timestamptz(3),
-      -- why it does not get on, as the sweep found it
+      -- why it makes no progress, as the sweep found
       stuck_reason text,
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
@@ -45,6 +46,9 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index runs_queue on runs (organization_id, lane, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
+    -- what the relay is starting at this moment: counting it must not read the whole queue
+    create index runs_leased on runs (organization_id, lane, lease_until)
+      where status = 'queued' and lease_until is not null;
     create index runs_idle on runs (updated_at) where status = 'running';
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
@@ -60,7 +64,7 @@ export async function up(knex: Knex): Promise<void> {
       title text not null,
       status text not null check (status in
         ('running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
-      -- of the tries so far, from 1
+      -- from 1
       attempt integer not null default 1,
       -- its config with every placeholder rendered
       input jsonb,
@@ -75,12 +79,11 @@ export async function up(knex: Knex): Promise<void> {
       position integer not null,
       started_at timestamptz(3) not null,
       ended_at timestamptz(3),
-      duration_ms double precision,
       primary key (organization_id, run_id, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
 
-    -- What a segment answered: done again (redone workflow task, killed worker) it answers the same, and does nothing.
+    -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one.
     create table run_segments (
       organization_id uuid not null,
       run_id uuid not null,
@@ -93,8 +96,4 @@ export async function up(knex: Knex): Promise<void> {
     );
   `)
   for (const table of ['runs', 'run_nodes', 'run_segments']) await protect(knex, table)
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('drop table run_segments, run_nodes, runs')
 }

@@ -1,0 +1,152 @@
+import type { Knex } from 'knex'
+import { protect } from './protect.ts'
+import { recordTable } from './record-table.ts'
+
+/** The six kinds of records, their custom fields, links, history and merges. */
+export async function up(knex: Knex): Promise<void> {
+  await recordTable(
+    knex,
+    'contacts',
+    `first_name text, last_name text, email text, phone text, mobile_phone text, job_title text, company_id uuid,
+     website text, linkedin_url text, address jsonb, timezone text, lead_source text, lead_status text,
+     lifecycle_stage text, do_not_contact boolean not null, last_contacted_at timestamptz(3),
+     email_lower text generated always as (lower(email)) stored`,
+    [['company_id', 'contacts_company']],
+  )
+  await recordTable(
+    knex,
+    'companies',
+    `name text not null, domain text, website text, phone text, email text, industry text, description text,
+     employee_count integer, annual_revenue numeric, currency text, linkedin_url text, address jsonb, type text,
+     lifecycle_stage text, parent_company_id uuid,
+     email_lower text generated always as (lower(email)) stored,
+     name_lower text generated always as (lower(name)) stored`,
+    [['parent_company_id', 'companies_parent']],
+  )
+  await recordTable(
+    knex,
+    'deals',
+    `name text not null, amount numeric, currency text, pipeline text not null, stage text not null,
+     probability integer not null, expected_close_date date, closed_at timestamptz(3), lost_reason text,
+     company_id uuid, contact_id uuid, source text, deal_type text`,
+    [
+      ['company_id', 'deals_company'],
+      ['contact_id', 'deals_contact'],
+    ],
+  )
+  await recordTable(
+    knex,
+    'tasks',
+    `title text not null, body text, status text not null, priority text not null, type text not null,
+     due_at timestamptz(3), reminder_at timestamptz(3), completed_at timestamptz(3), assignee_id uuid`,
+    [['assignee_id', 'tasks_assignee']],
+  )
+  await recordTable(
+    knex,
+    'notes',
+    'title text, body text not null, format text not null, pinned boolean not null, author_id uuid',
+  )
+  await recordTable(
+    knex,
+    'activities',
+    `type text not null, subject text, body text, occurred_at timestamptz(3) not null, duration_seconds integer,
+     direction text, outcome text, status text not null, location text`,
+  )
+  await knex.raw(`
+    create index contacts_email on contacts (organization_id, email_lower) where deleted_at is null;
+    create index companies_domain on companies (organization_id, domain) where deleted_at is null;
+    create index companies_name on companies (organization_id, name_lower) where deleted_at is null;
+
+    -- One row per changed version of a record.
+    create table record_history (
+      organization_id uuid not null references organizations on delete cascade,
+      object text not null,
+      record_id uuid not null,
+      version integer not null,
+      action text not null check (action in ('created', 'updated', 'deleted', 'restored', 'merged')),
+      -- {"field": {"from": …, "to": …}}
+      changes jsonb not null,
+      actor jsonb not null,
+      at timestamptz(3) not null,
+      -- with 'merged': the record that was merged into this one
+      merged_from uuid,
+      primary key (organization_id, record_id, version)
+    );
+
+    -- One row per pair, whichever end made the link: the end with the smaller (entity, id) is a.
+    create table associations (
+      organization_id uuid not null references organizations on delete cascade,
+      a_entity text not null,
+      a_id uuid not null,
+      b_entity text not null,
+      b_id uuid not null,
+      label text,
+      properties jsonb not null default '{}',
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, a_id, b_entity, b_id)
+    );
+    create index associations_b on associations (organization_id, b_id, a_entity, a_id);
+
+    -- The record that a merged one went into.
+    create table merged_records (
+      organization_id uuid not null references organizations on delete cascade,
+      -- the one that is gone
+      id uuid not null,
+      entity text not null,
+      -- the one that has its data now; when that is merged too, this follows
+      merged_into uuid not null,
+      merged_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+    create index merged_records_into on merged_records (organization_id, merged_into);
+
+    -- All definitions of a kind in one row: a write reads them by the primary key.
+    create table custom_field_definitions (
+      organization_id uuid not null references organizations on delete cascade,
+      entity text not null,
+      -- {"name": {"type": …, "required": …, …}}
+      definitions jsonb not null,
+      primary key (organization_id, entity)
+    );
+
+    -- One row for each value of a unique custom field; a deleted record holds none.
+    create table custom_field_values (
+      organization_id uuid not null references organizations on delete cascade,
+      entity text not null,
+      name text not null,
+      -- see db/records/custom-fields/unique.ts
+      value_key text not null,
+      record_id uuid not null,
+      primary key (organization_id, entity, name, value_key)
+    );
+    create index custom_field_values_record on custom_field_values (organization_id, record_id);
+
+    -- Reads the definitions of a kind and locks them until the transaction ends: shared by writes of records, alone for
+    -- changes of definitions. A function, because its second statement sees what was committed while the first waited.
+    create function custom_field_rules(
+      of_organization uuid, of_entity text, alone boolean, out definitions jsonb, out is_strict boolean
+    ) language plpgsql volatile as $$
+    declare
+      lock bigint := hashtextextended(of_organization || ' custom fields of ' || of_entity, 0);
+    begin
+      if alone then
+        perform pg_advisory_xact_lock(lock);
+      else
+        perform pg_advisory_xact_lock_shared(lock);
+      end if;
+      select d.definitions, coalesce(o.settings -> 'strict_custom_fields' = 'true', false)
+        into definitions, is_strict
+        from organizations o
+        left join custom_field_definitions d on d.organization_id = o.id and d.entity = of_entity
+        where o.id = of_organization;
+    end $$;
+  `)
+  for (const table of [
+    'record_history',
+    'associations',
+    'merged_records',
+    'custom_field_definitions',
+    'custom_field_values',
+  ])
+    await protect(knex, table)
+}
