@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, redactText } from '../db/log.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
+import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { createApp } from './app.ts'
 import { type ApiConfig, readConfig } from './config.ts'
@@ -14,6 +15,7 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL)
   const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
   await requireDatabase(db)
+  await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()

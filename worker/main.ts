@@ -9,6 +9,7 @@ import { createActivities } from '../activities/index.ts'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, type Logger, redactText } from '../db/log.ts'
 import { connect } from '../db/postgres/connect.ts'
+import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
@@ -54,6 +55,7 @@ async function main(): Promise<void> {
   // While Temporal is unreachable the process keeps running, is not ready on /readyz, and reconnects with backoff.
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
     try {
+      await requireKnownSchema(db.system)
       const connection = await NativeConnection.connect(connectionOptions)
       const workers = await createWorkers({
         connection,
@@ -84,7 +86,8 @@ async function main(): Promise<void> {
         await connection.close()
       }
     } catch (error) {
-      log.error({ err: error, delay }, 'Temporal is unavailable (TEMPORAL_ADDRESS); retrying')
+      if (error instanceof ConfigError) throw error
+      log.error({ err: error, delay }, 'Temporal (TEMPORAL_ADDRESS) or the database is unavailable; retrying')
       await pause(delay, stopping.signal)
     }
   }

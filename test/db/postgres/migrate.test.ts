@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { migrations } from '../../../db/migrations/index.ts'
+import { freePort } from '../../../db/postgres/embedded/server.ts'
+import { isMigrated, migrate } from '../../../db/postgres/migrate.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+
+describe('migrations', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  it('apply once, in order', async () => {
+    const names = await db.system('agx_migrations').orderBy('id').pluck('name')
+    assert.deepEqual(
+      names,
+      migrations.map(([name]) => name),
+    )
+    assert.deepEqual(await migrate(db.url), [])
+    assert.equal(await isMigrated(db.system), true)
+  })
+})
+
+describe('a database of another version', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+    await db.asOwner((client) =>
+      client.query(
+        "insert into agx_migrations (name, batch, migration_time) values ('0001_foundation', 1, now())",
+      ),
+    )
+  })
+  after(() => db.drop())
+
+  async function run(file: string): Promise<{ code: number; errors: string }> {
+    const child = spawn(process.execPath, ['--import', 'tsx', file], {
+      env: {
+        ...process.env,
+        DATABASE_URL: db.url,
+        DATA_DIR: temporaryFolder(),
+        TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
+        SECRETS_KEY: Buffer.alloc(32).toString('base64'),
+        PORT: String(await freePort()),
+        WORKER_PORT: String(await freePort()),
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let errors = ''
+    child.stderr.on('data', (chunk) => {
+      errors += chunk
+    })
+    const [code] = await once(child, 'close')
+    return { code, errors }
+  }
+
+  for (const [part, file] of Object.entries({
+    'npm start': 'worker/dev/start.ts',
+    'npm run migrate': 'db/postgres/migrate-main.ts',
+    'npm run api': 'api/main.ts',
+    'npm run worker': 'worker/main.ts',
+  }))
+    it(`is refused by ${part} in one line that says what to do`, async () => {
+      const { code, errors } = await run(file)
+      assert.equal(code, 1)
+      assert.match(
+        errors,
+        /^(agx (api|worker): )?the database holds the schema of another version of agx \(unknown migrations: 0001_foundation\): .+ use an empty database .+\n$/,
+      )
+    })
+})
