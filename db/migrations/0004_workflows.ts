@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Workflows and their immutable versions. */
+/** Workflows, their immutable versions, and the triggers of the active ones. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table workflows (
@@ -38,6 +38,33 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, workflow_id, version),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );
+
+    -- One row per trigger of an active workflow, taken from its active version; an inactive workflow has none.
+    create table workflow_triggers (
+      organization_id uuid not null,
+      workflow_id uuid not null,
+      -- in the list of the workflow's triggers, from 0
+      position integer not null,
+      -- the active version
+      version integer not null,
+      type text not null check (type in ('manual', 'webhook', 'event', 'schedule')),
+      -- of type event: names, and a placeholder that must render true
+      events text[],
+      "when" text,
+      -- of type schedule
+      cron text,
+      timezone text,
+      primary key (organization_id, workflow_id, position),
+      foreign key (organization_id, workflow_id, version) references workflow_versions on delete cascade,
+      check ((type = 'event') = (events is not null)),
+      check ((type = 'schedule') = (cron is not null and timezone is not null))
+    );
+    -- finds the workflows of an organization that an event's name triggers: events @> array[name]
+    create index workflow_triggers_events on workflow_triggers using gin (organization_id, events)
+      where type = 'event';
+    -- for the reconciler of schedules
+    create index workflow_triggers_schedules on workflow_triggers (organization_id, workflow_id)
+      where type = 'schedule';
   `)
-  for (const table of ['workflows', 'workflow_versions']) await protect(knex, table)
+  for (const table of ['workflows', 'workflow_versions', 'workflow_triggers']) await protect(knex, table)
 }

@@ -4,6 +4,7 @@ import type { Definition, Program, Trigger } from '../../workflows/definition/ty
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { replaceTriggers } from './triggers.ts'
 
 export const WORKFLOW_STATUSES = ['DRAFT', 'active', 'inactive'] as const
 export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number]
@@ -73,7 +74,7 @@ export async function lockWorkflow(
   id: string,
   accepted: readonly number[] | undefined,
 ): Promise<Workflow> {
-  await tx.trx('workflows').where({ organization_id: tx.organizationId, id }).forUpdate().first('id')
+  await tx.trx('workflows').where({ organization_id: tx.organizationId, id }).forNoKeyUpdate().first('id')
   const row = await getWorkflow(tx, id)
   requireVersion('workflow', row.version, accepted)
   return row
@@ -108,19 +109,26 @@ export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
     .update({ deleted_at: tx.trx.fn.now(), status: 'inactive', active_version: null })
     .returning<{ deleted_at: Date }[]>('deleted_at')
   if (!row) throw notFound('workflow')
+  await replaceTriggers(tx, id)
   return row.deleted_at
 }
 
 /** Activates the newest version: triggers start it. Throws `not_found`. */
-export const activate = (tx: Tenant, id: string) =>
-  setStatus(tx, id, { status: 'active', active_version: tx.trx.raw('version') })
+export async function activate(tx: Tenant, id: string): Promise<Workflow> {
+  const workflow = await setStatus(tx, id, { status: 'active', active_version: tx.trx.raw('version') })
+  await replaceTriggers(tx, id, { version: workflow.version, triggers: [workflow.trigger] })
+  return workflow
+}
 
 /** Deactivates a workflow: triggers no longer start it; a draft stays a draft. Throws `not_found`. */
-export const deactivate = (tx: Tenant, id: string) =>
-  setStatus(tx, id, {
+export async function deactivate(tx: Tenant, id: string): Promise<Workflow> {
+  const workflow = await setStatus(tx, id, {
     status: tx.trx.raw("case status when 'DRAFT' then 'DRAFT' else 'inactive' end"),
     active_version: null,
   })
+  await replaceTriggers(tx, id)
+  return workflow
+}
 
 /** One version of a workflow for a run: the active one if any, else the newest. */
 export interface Runnable {

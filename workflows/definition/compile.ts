@@ -1,6 +1,14 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
+import {
+  type Definition,
+  ENGINE,
+  type NodeSpec,
+  type Program,
+  type ProgramNode,
+  type RetryPolicy,
+  type RetrySpec,
+} from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
 const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -25,7 +33,7 @@ export function compile(definition: Definition): Program {
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout } = definition.settings
   return {
-    engine: 1,
+    engine: ENGINE,
     start: start.id,
     nodes,
     outputs: definition.outputs,

@@ -95,9 +95,11 @@ export interface ProgramNode {
   incoming: string[]
 }
 
-/** `engine` is the version of the interpreter that it was compiled for; it only increases. */
+/** The version of the interpreter, which only increases. A program says which one it needs. */
+export const ENGINE = 1
+
 export interface Program {
-  engine: 1
+  engine: typeof ENGINE
   start: string
   nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>

@@ -1,0 +1,24 @@
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { createWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
+import { compile } from '../../workflows/definition/compile.ts'
+import type { Definition, Trigger } from '../../workflows/definition/types.ts'
+
+const NOTHING: Definition = {
+  name: 'Nothing',
+  trigger: { type: 'manual' },
+  inputs: {},
+  nodes: [{ id: 'stop', type: 'stop', config: {} }],
+  edges: [],
+  outputs: {},
+  settings: {},
+}
+
+/** Saves a workflow that does nothing, as a draft. Its trigger is not validated. */
+export const createEmptyWorkflow = (tx: Tenant, trigger: Trigger = NOTHING.trigger): Promise<Workflow> =>
+  createWorkflow(tx, { name: NOTHING.name, description: null, ...emptyVersion(trigger) })
+
+/** What a save of such a workflow stores. */
+export function emptyVersion(trigger: Trigger) {
+  const definition = { ...NOTHING, trigger }
+  return { spec: null, definition, plan: compile(definition) }
+}
