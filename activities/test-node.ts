@@ -116,6 +116,7 @@ function recordOf(
   const now = new Date()
   const error = outcome.status === 'failed' ? outcome.error : null
   const row: RunNode = {
+    path: '',
     node_id: NODE_ID,
     node_type: node.node_type,
     title: node.title,

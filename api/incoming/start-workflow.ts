@@ -1,7 +1,7 @@
 import { AppError } from '../../db/errors.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { createRun } from '../../db/runs/runs.ts'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { getPlan, getWorkflow } from '../../db/workflows/workflows.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import { valueAt } from './mapping/path.ts'
@@ -47,6 +47,7 @@ export async function startWorkflow(
     trigger,
     inputs,
     record_id: record.id,
+    chain: CHAIN_START,
   })
   return { runId }
 }

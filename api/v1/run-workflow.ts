@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../db/errors.ts'
 import { requireVersion } from '../../db/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { createRun } from '../../db/runs/runs.ts'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
 import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
@@ -125,7 +125,12 @@ async function run(
     return {
       workflow,
       checked,
-      runId: await createRun(tx, { workflow: { id, name, version }, trigger, inputs: checked }),
+      runId: await createRun(tx, {
+        workflow: { id, name, version },
+        trigger,
+        inputs: checked,
+        chain: CHAIN_START,
+      }),
     }
   })
   request.setHeader('ETag', `"${workflow.version}"`)

@@ -10,7 +10,25 @@ export interface NewEvent {
   data: Record<string, unknown>
   /** The old values of the changed fields, on updates. */
   previous?: Record<string, unknown>
+  /** The run that raises it, where that is not the actor of the transaction. */
+  cause?: string
 }
+
+/** The run that raises the events of a transaction; null where its actor is not a run. */
+export const causeOf = ({ actor }: Tenant): string | null => (actor.type === 'workflow_run' ? actor.id : null)
+
+/**
+ * SQL: how deep an event is in a chain of runs that start each other, one more than the run that raises it; 0 without a
+ * run. Read from the run's row by its key, so that nobody has to pass it along.
+ */
+export const depthBelow = (organizationId: string, cause: string): string =>
+  `coalesce((select depth + 1 from runs where runs.organization_id = ${organizationId} and runs.id = ${cause}), 0)`
+
+/** SQL: the columns of new events, and a query that makes them from `rows` (JSON of `eventRows`). */
+export const EVENT_COLUMNS = 'organization_id, id, name, data, previous, subject_id, actor, cause, depth'
+export const selectEvents = (rows: string): string =>
+  `select e.*, ${depthBelow('e.organization_id', 'e.cause')} from jsonb_to_recordset(${rows}) as e(
+     organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid, actor jsonb, cause uuid)`
 
 /**
  * Writes events into the outbox, in the transaction of the change that they report; the relay creates the deliveries.
@@ -19,20 +37,16 @@ export interface NewEvent {
 export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<string[]> {
   if (events.length === 0) return []
   const rows = eventRows(tx, events)
-  await tx.trx('events').insert(
-    rows.map((row) => ({
-      ...row,
-      data: JSON.stringify(row.data),
-      previous: row.previous && JSON.stringify(row.previous),
-    })),
-  )
+  await tx.trx.raw(`insert into events (${EVENT_COLUMNS}) ${selectEvents('cast(? as jsonb)')}`, [
+    JSON.stringify(rows),
+  ])
   return rows.map((row) => row.id)
 }
 
 /** Rows of `events`, for a statement that also writes other rows. */
 export function eventRows(tx: Tenant, events: NewEvent[]) {
   if (events.length > 0) tx.wake('agx_events')
-  return events.map(({ id = uuidv7(), name, data, previous = null }) => ({
+  return events.map(({ id = uuidv7(), name, data, previous = null, cause = causeOf(tx) }) => ({
     organization_id: tx.organizationId,
     id,
     name,
@@ -40,5 +54,7 @@ export function eventRows(tx: Tenant, events: NewEvent[]) {
     previous,
     // The data of an event raised by a node may have an id of another form.
     subject_id: isUuid(data.id) ? data.id : null,
+    actor: tx.actor,
+    cause,
   }))
 }

@@ -12,13 +12,19 @@ export async function up(knex: Knex): Promise<void> {
       previous jsonb,
       -- the id of what the event is about (a record, a run), for ordering and for the log
       subject_id uuid,
+      -- who made the change: {type, id}, as in created_by of records
+      actor jsonb not null,
+      -- The run that raised it, and how long the chain is that led to it: a run's events have the depth of the run + 1, a
+      -- run that an event triggers has the depth of the event. Any other event has no cause and depth 0. No foreign
+      -- key: an event may outlive its run.
+      cause uuid,
+      depth integer not null default 0,
       created_at timestamptz(3) not null default now(),
       -- when the relay made its deliveries; null: still in the outbox
       matched_at timestamptz(3),
       primary key (organization_id, id)
     );
     create index events_outbox on events (id) where matched_at is null;
-    create index events_recent on events (organization_id, created_at desc);
   `)
   await protect(knex, 'events')
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Runs of workflows and node tests: the queue, the record of what happened, the answers of segments. */
+/** Runs of workflows and node tests: the queue, the record of what happened, what they wait for, their signals. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table runs (
@@ -15,6 +15,18 @@ export async function up(knex: Knex): Promise<void> {
       status text not null default 'queued' check (status in
         ('queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost')),
       trigger jsonb not null,
+      -- What makes the start by a trigger happen once: the event's id, a schedule's nominal time. Null: not deduplicated.
+      trigger_key text,
+      -- How many runs led to this one through events or as parents, and the last of them. 0 and null: started by the
+      -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
+      depth integer not null default 0,
+      cause uuid,
+      -- the run whose run_workflow node started it
+      parent_run_id uuid,
+      -- the first run of a chain of retries: idempotency keys of external calls keep its id
+      retry_of uuid,
+      -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
+      engine integer not null default 1,
       inputs jsonb not null,
       -- of a node test: {node_type, title, config}
       node jsonb,
@@ -42,8 +54,16 @@ export async function up(knex: Knex): Promise<void> {
       updated_at timestamptz(3) not null default now(),
       ended_at timestamptz(3),
       primary key (organization_id, id),
-      check ((kind = 'run') = (workflow_id is not null))
+      -- to the version, whose row never changes: locks of the check never wait for an edit of the workflow
+      foreign key (organization_id, workflow_id, workflow_version) references workflow_versions on delete cascade,
+      check ((kind = 'run') = (workflow_id is not null)),
+      check ((workflow_id is null) = (workflow_version is null))
     );
+    create unique index runs_trigger_key on runs (organization_id, workflow_id, trigger_key)
+      where trigger_key is not null;
+    -- a cancellation is passed on to children
+    create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
+    create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
     create index runs_queue on runs (organization_id, lane, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
     -- what the relay is starting at this moment: counting it must not read the whole queue
@@ -59,6 +79,9 @@ export async function up(knex: Knex): Promise<void> {
     create table run_nodes (
       organization_id uuid not null,
       run_id uuid not null,
+      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the for_each node 'each',
+      -- 'each:3/inner:0' in a loop within it.
+      path text not null default '',
       node_id text not null,
       node_type text not null,
       title text not null,
@@ -79,11 +102,12 @@ export async function up(knex: Knex): Promise<void> {
       position integer not null,
       started_at timestamptz(3) not null,
       ended_at timestamptz(3),
-      primary key (organization_id, run_id, node_id),
+      primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
 
-    -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one.
+    -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one. Without a path:
+    -- there is one loop of segments per run, and a segment may advance several iterations.
     create table run_segments (
       organization_id uuid not null,
       run_id uuid not null,
@@ -94,6 +118,72 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, temporal_run_id, segment),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+
+    -- What a run waits for. Whoever answers updates the row; the relay then signals the workflow, without payload, and
+    -- its next segment reads the answer. An open wait has no answered_at.
+    create table run_waits (
+      organization_id uuid not null,
+      run_id uuid not null,
+      path text not null default '',
+      node_id text not null,
+      -- names an approval in its link and in the API
+      id uuid not null,
+      type text not null check (type in ('timer', 'event', 'approval', 'signal', 'child_run')),
+      -- of an event or a signal
+      name text,
+      -- of an event: the record that it must be about, if the wait is for one; of child_run: the child
+      subject_id uuid,
+      -- of an event: a placeholder that must render true
+      filter text,
+      -- of an event: earlier ones do not count; before created_at where events since the run's start count
+      since timestamptz(3),
+      -- of an approval: title, message, who may answer, reminders and escalations with their times
+      settings jsonb,
+      -- when the wait ends without an answer: a timer's time, a timeout; null: never
+      expires_at timestamptz(3),
+      -- when the relay must act next: a reminder, an escalation, the end; null: not before an answer
+      due_at timestamptz(3),
+      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: it expired
+      answer jsonb,
+      answered_by jsonb,
+      answered_at timestamptz(3),
+      -- when the workflow was signalled
+      notified_at timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, run_id, path, node_id),
+      foreign key (organization_id, run_id) references runs on delete cascade,
+      check ((type in ('event', 'signal')) = (name is not null)),
+      check (due_at is null or expires_at is null or due_at <= expires_at)
+    );
+    -- an event finds the waits for its name that are for its record or for any; a signal finds its run's by the key
+    create index run_waits_events on run_waits (organization_id, name, subject_id)
+      where type = 'event' and answered_at is null;
+    create index run_waits_children on run_waits (organization_id, subject_id)
+      where type = 'child_run' and answered_at is null;
+    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'approval';
+    create index run_waits_due on run_waits (due_at) where answered_at is null and due_at is not null;
+    create index run_waits_unnotified on run_waits (answered_at)
+      where answered_at is not null and notified_at is null;
+
+    -- Signals that were sent to a run, until a wait consumes them: one may come before the run waits for it.
+    create table run_signals (
+      organization_id uuid not null,
+      run_id uuid not null,
+      -- UUIDv7: ordered by time
+      id uuid not null,
+      name text not null,
+      payload jsonb,
+      actor jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      -- the wait that took it
+      consumed_at timestamptz(3),
+      consumed_path text,
+      consumed_node_id text,
+      primary key (organization_id, run_id, id),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_signals_open on run_signals (organization_id, run_id, name, id) where consumed_at is null;
   `)
-  for (const table of ['runs', 'run_nodes', 'run_segments']) await protect(knex, table)
+  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_waits', 'run_signals'])
+    await protect(knex, table)
 }

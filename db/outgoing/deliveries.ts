@@ -175,6 +175,7 @@ export async function testDelivery(
     id,
     name: event.name,
     data: JSON.stringify(event.data),
+    actor: JSON.stringify(tx.actor),
     // Already matched: no other endpoint receives it.
     matched_at: tx.trx.fn.now(),
   })

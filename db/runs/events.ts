@@ -10,6 +10,7 @@ export function runEvent(
 ): NewEvent {
   const names = { running: 'workflow.started', completed: 'workflow.completed' } as Record<string, string>
   return {
+    cause: run.id,
     name: names[status] ?? 'workflow.failed',
     data: {
       id: run.id,

@@ -2,7 +2,7 @@ import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-
 import type { EndStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
 import type { SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
-import { eventRows, insertEvents, type NewEvent } from '../events/outbox.ts'
+import { EVENT_COLUMNS, eventRows, insertEvents, type NewEvent, selectEvents } from '../events/outbox.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { runEvent } from './events.ts'
 import { rewind } from './state.ts'
@@ -54,8 +54,8 @@ export interface SegmentRecord {
   events: NewEvent[]
 }
 
-const NODE_COLUMNS = `node_id text, node_type text, title text, status text, attempt integer, input jsonb, output jsonb,
-  handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
+const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
+  output jsonb, handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
   started_at timestamptz, ended_at timestamptz`
 
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
@@ -70,11 +70,11 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
          and status in ('queued', 'running')
        returning organization_id, id
      ), nodes as (
-       insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, attempt, input, output,
+       insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
          handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
        select run.organization_id, run.id, n.*
        from run, jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
-       on conflict (organization_id, run_id, node_id) do update set
+       on conflict (organization_id, run_id, path, node_id) do update set
          status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
          handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
          settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
@@ -84,9 +84,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
        select run.organization_id, run.id, :temporalRunId, :segment, cast(:answer as jsonb) from run
      ), events as (
-       insert into events (organization_id, id, name, data, previous, subject_id)
-       select e.* from run, jsonb_to_recordset(cast(:events as jsonb))
-         as e(organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid)
+       insert into events (${EVENT_COLUMNS})
+       select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
      )
      select cast(:status as text) <> 'running' and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -10,7 +11,17 @@ export interface NewRun {
   inputs: Record<string, unknown>
   /** The subject record, for the lists of runs and the Temporal UI. */
   record_id?: string
+  chain: Chain
 }
+
+/** Where a run stands in a chain of runs that start each other: how many led to it, and the id of the last of them. */
+export interface Chain {
+  depth: number
+  cause: string | null
+}
+
+/** Of a run that no other run led to. */
+export const CHAIN_START: Chain = { depth: 0, cause: null }
 
 /**
  * Queues a run; the relay starts it after the commit, when a slot is free.
@@ -20,9 +31,9 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const id = uuidv7()
   const { rowCount } = await tx.trx.raw(
     `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, inputs, record_id,
-                       concurrency, starts_with)
+                       depth, cause, engine, concurrency, starts_with)
      select :organizationId, :id, v.workflow_id, v.version, :name, :trigger, :inputs, :recordId,
-            (v.plan #>> '{settings,concurrency}')::integer,
+            :depth, :cause, (v.plan ->> 'engine')::integer, (v.plan #>> '{settings,concurrency}')::integer,
             v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title'
      from workflow_versions v
      where v.organization_id = :organizationId and v.workflow_id = :workflowId and v.version = :version`,
@@ -33,6 +44,7 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
       trigger: JSON.stringify(run.trigger),
       inputs: JSON.stringify(run.inputs),
       recordId: run.record_id ?? null,
+      ...run.chain,
       workflowId: run.workflow.id,
       version: run.workflow.version,
     },
@@ -55,6 +67,7 @@ export async function createNodeTest(
     organization_id: tx.organizationId,
     id,
     kind: 'node_test',
+    engine: ENGINE,
     workflow_name: `Test of ${test.node.node_type}`,
     trigger: JSON.stringify({ type: 'node_test' }),
     inputs: JSON.stringify(test.inputs),

@@ -31,7 +31,7 @@ export async function lockRun(
   return rows[0]
 }
 
-/** Updates the row of an external node. @returns false if the run has ended the node. */
+/** Updates the row of an external node outside of any loop. @returns false if the run has ended the node. */
 export async function updateNode(
   tx: Tenant,
   runId: string,
@@ -49,7 +49,13 @@ export async function updateNode(
   }
   const count = await tx
     .trx('run_nodes')
-    .where({ organization_id: tx.organizationId, run_id: runId, node_id: nodeId, status: 'running' })
+    .where({
+      organization_id: tx.organizationId,
+      run_id: runId,
+      path: '',
+      node_id: nodeId,
+      status: 'running',
+    })
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0
 }

@@ -1,6 +1,6 @@
 import { connect } from '../../db/postgres/connect.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
-import { createRun } from '../../db/runs/runs.ts'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { findByName } from '../../db/workflows/workflows.ts'
 import { startWorker } from '../support/worker.ts'
 import { startFloor } from './floor-temporal.ts'
@@ -28,6 +28,7 @@ const run = await recorded.tenant(organizationId!, actor, async (tx) => {
     workflow,
     trigger: { type: 'api' },
     inputs: { contact_id: contactId },
+    chain: CHAIN_START,
   })
   // Leased and started here: otherwise the relay of the measured stack would claim it, and nothing would be recorded.
   const kept = statements.length

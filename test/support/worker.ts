@@ -10,7 +10,7 @@ import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { createRun } from '../../db/runs/runs.ts'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { workflowBundle } from '../../worker/bundle.ts'
 import { allQueues } from '../../worker/queues/index.ts'
@@ -111,7 +111,12 @@ export function queueRun(
       plan: compile(complete),
     })
     const { id, name } = workflow
-    return createRun(tx, { workflow: { id, version: 1, name }, trigger: { type: 'api' }, inputs })
+    return createRun(tx, {
+      workflow: { id, version: 1, name },
+      trigger: { type: 'api' },
+      inputs,
+      chain: CHAIN_START,
+    })
   })
 }
 

@@ -76,12 +76,13 @@ describe('ends of runs', () => {
     const first = await queueRun(suite.db, suite.organizationId, lane)
     await untilRun(suite.db, first, ['running'])
     const { workflow_id } = await suite.db.system('runs').where({ id: first }).first()
-    const { createRun } = await import('../../db/runs/runs.ts')
+    const { CHAIN_START, createRun } = await import('../../db/runs/runs.ts')
     const second = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: 1, name: 'Test' },
         trigger: { type: 'api' },
         inputs: {},
+        chain: CHAIN_START,
       }),
     )
     const cancel = (id: string) => suite.db.tenant(suite.organizationId, testActor, (tx) => cancelRun(tx, id))

@@ -183,12 +183,13 @@ describe('runs that wait', () => {
       .system('runs')
       .where({ id: first })
       .first()
-    const { createRun } = await import('../../db/runs/runs.ts')
+    const { CHAIN_START, createRun } = await import('../../db/runs/runs.ts')
     const second = await db.tenant(organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: workflow_version, name: workflow_name },
         trigger: { type: 'api' },
         inputs: {},
+        chain: CHAIN_START,
       }),
     )
     await untilRun(db, second)

@@ -43,6 +43,8 @@ export interface RunError {
 
 /** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
 export interface RunNode {
+  /** The iteration that it is in: '' outside of any loop. */
+  path: string
   node_id: string
   node_type: string
   title: string

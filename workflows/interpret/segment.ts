@@ -186,6 +186,7 @@ class Segment {
 
   private add(node: ProgramNode): RunNode {
     const row: RunNode = {
+      path: '',
       node_id: node.id,
       node_type: node.type,
       title: node.title,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createRun } from '../../../db/runs/runs.ts'
+import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
@@ -28,7 +28,7 @@ describe('the list of runs', () => {
       const content = { spec: null, definition, plan: compile(definition) }
       const { id } = await createWorkflow(tx, { name: 'Nothing', description: null, ...content })
       const run = { workflow: { id, version: 1, name: 'Nothing' }, trigger: { type: 'api' as const } }
-      for (let n = 0; n < 5; n++) ids.push(await createRun(tx, { ...run, inputs: { n } }))
+      for (let n = 0; n < 5; n++) ids.push(await createRun(tx, { ...run, inputs: { n }, chain: CHAIN_START }))
     })
   })
   after(async () => {

@@ -20,7 +20,7 @@ describe('transactions of one organization', () => {
   after(() => db.drop())
 
   const insert = (trx: Knex, name: string) =>
-    trx('events').insert({ organization_id: organization, id: uuidv7(), name, data: '{}' })
+    trx('events').insert({ organization_id: organization, id: uuidv7(), name, data: '{}', actor: testActor })
   const count = async (name: string) => (await db.system('events').where({ name })).length
 
   it('are atomic', async () => {
@@ -97,7 +97,7 @@ describe('transactions of one organization', () => {
     const { rowCount } = await db.tenant(organization, testActor, (tx) => {
       tx.last()
       return tx.trx.raw(
-        "insert into events (organization_id, id, name, data) values (?, ?, 'test.last', '{}')",
+        "insert into events (organization_id, id, name, data, actor) values (?, ?, 'test.last', '{}', '{}')",
         [organization, uuidv7()],
       )
     })

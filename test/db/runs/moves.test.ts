@@ -15,6 +15,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 import { describeMoves, type Fixture, readTable } from '../../support/moves.ts'
+import { createEmptyWorkflow } from '../../support/workflows.ts'
 
 interface RunFixture extends Fixture {
   organizationId: string
@@ -37,9 +38,10 @@ describe('the moves of runs', function () {
     const key = { organization_id: organizationId, id: randomUUID() }
     const row = () => db.system('runs').where(key)
     const ended = !['queued', 'running'].includes(status)
+    const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
     await db.system('runs').insert({
       ...key,
-      ...{ workflow_id: randomUUID(), workflow_version: 1, workflow_name: 'Test', status },
+      ...{ workflow_id: workflow.id, workflow_version: 1, workflow_name: 'Test', status },
       ...{ trigger: { type: 'api' }, inputs: {} },
       temporal_run_id: status === 'queued' ? null : OWNER,
       ended_at: ended ? new Date() : null,
@@ -67,7 +69,14 @@ describe('the moves of runs', function () {
     db.tenant(organizationId, testActor, work)
   const error = { code: 'test', message: 'Test' }
   const node = {
-    ...{ node_id: 'done', node_type: 'stop', title: 'Stop', status: 'completed' as const, attempt: 1 },
+    ...{
+      path: '',
+      node_id: 'done',
+      node_type: 'stop',
+      title: 'Stop',
+      status: 'completed' as const,
+      attempt: 1,
+    },
     ...{ input: null, output: null, handle: null, error: null, wait_until: null, segment: 0 },
     ...{ settled_segment: 0, position: 1, started_at: new Date().toISOString(), ended_at: null },
   }
