@@ -71,7 +71,7 @@ export async function lockSubscription(tx: Tenant): Promise<Subscription> {
   return tx
     .trx('organizations')
     .where({ id: tx.organizationId })
-    .forUpdate()
+    .forNoKeyUpdate()
     .first<Subscription>('plan', 'limits')
 }
 

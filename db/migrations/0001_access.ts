@@ -89,7 +89,7 @@ export async function up(knex: Knex): Promise<void> {
     -- Fixed windows of every kind of limit (requests per minute of a key, webhook requests per month, ...).
     -- Unlogged: a crash of PostgreSQL resets what was used of a window.
     create unlogged table limit_windows (
-      organization_id uuid not null,
+      organization_id uuid not null references organizations on delete cascade,
       subject text not null,
       window_start timestamptz not null,
       used integer not null,

@@ -2,7 +2,14 @@ import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 import { recordTable } from './record-table.ts'
 
-/** The six kinds of records, their custom fields, links, history and merges. */
+/**
+ * The six kinds of records, their custom fields, links, history and merges.
+ *
+ * What refers to a record has no foreign key to it: `associations`, `record_history`, `merged_records` and
+ * `custom_field_values` name its kind in a column, and a foreign key cannot lead to one of six tables. `company_id` and
+ * its like could have one; its check would lock the other record's row in an order of its own, against db/records/lock.ts,
+ * which locks them in one order. All have one to `organizations`.
+ */
 export async function up(knex: Knex): Promise<void> {
   await recordTable(
     knex,

@@ -29,7 +29,8 @@ export async function up(knex: Knex): Promise<void> {
       workflow_inputs jsonb not null default '{}',
       created_at timestamptz(3) not null default now(),
       updated_at timestamptz(3) not null default now(),
-      primary key (organization_id, id)
+      primary key (organization_id, id),
+      foreign key (organization_id, workflow_id) references workflows on delete set null (workflow_id)
     );
 
     create table incoming_logs (
@@ -52,6 +53,7 @@ export async function up(knex: Knex): Promise<void> {
       payload text,
       payload_truncated boolean not null default false,
       mapped_data jsonb,
+      -- without foreign keys: the log may outlive the record and the run
       record_id uuid,
       run_id uuid,
       warnings text[] not null default '{}',
