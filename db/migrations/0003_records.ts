@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 import { recordTable } from './record-table.ts'
+import { sortIndex } from './sort-index.ts'
 
 /**
  * The six kinds of records, their custom fields, links, history and merges.
@@ -17,7 +18,8 @@ export async function up(knex: Knex): Promise<void> {
     `first_name text, last_name text, email text, phone text, mobile_phone text, job_title text, company_id uuid,
      website text, linkedin_url text, address jsonb, timezone text, lead_source text, lead_status text,
      lifecycle_stage text, do_not_contact boolean not null, last_contacted_at timestamptz(3),
-     email_lower text generated always as (lower(email)) stored`,
+     email_lower text generated always as (lower(email)) stored,
+     last_name_lower text generated always as (lower(last_name)) stored`,
     [['company_id', 'contacts_company']],
   )
   await recordTable(
@@ -59,10 +61,15 @@ export async function up(knex: Knex): Promise<void> {
     `type text not null, subject text, body text, occurred_at timestamptz(3) not null, duration_seconds integer,
      direction text, outcome text, status text not null, location text`,
   )
+  await sortIndex(knex, 'contacts', 'last_name_lower', { name: 'contacts_last_name' })
+  await sortIndex(knex, 'companies', 'name_lower', { name: 'companies_name', nullable: false })
+  await sortIndex(knex, 'deals', 'amount')
+  await sortIndex(knex, 'deals', 'expected_close_date')
+  await sortIndex(knex, 'tasks', 'due_at')
+  await sortIndex(knex, 'activities', 'occurred_at', { nullable: false })
   await knex.raw(`
     create index contacts_email on contacts (organization_id, email_lower) where deleted_at is null;
     create index companies_domain on companies (organization_id, domain) where deleted_at is null;
-    create index companies_name on companies (organization_id, name_lower) where deleted_at is null;
 
     -- One row per changed version of a record.
     create table record_history (

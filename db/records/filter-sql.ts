@@ -75,6 +75,8 @@ export interface SortKey {
   /** The SQL type that a cursor's value is cast to. */
   type: string
   nullable: boolean
+  /** Whether the kind has an index in this order. */
+  indexed: boolean
   /** Whether a text is a possible value. */
   isValue: (text: string) => boolean
 }
@@ -92,20 +94,23 @@ export function sortKey(kind: Kind, field: string, customType?: CustomFieldType)
   const custom = customType && customTypes[customType]
   if (custom && !custom.isText) {
     const isValue = custom.cursorValue ?? ((text: string) => custom.filterValue(text) !== undefined)
-    return { sql, type, nullable: true, isValue }
+    return { sql, type, nullable: true, indexed: false, isValue }
   }
-  const { required, default: fallback, filled, max = 0 } = kind.fields[field] ?? {}
+  const { required, default: fallback, filled, max = 0, sorted = false } = kind.fields[field] ?? {}
   const isLong = customName(field) !== undefined || (type === 'text' && max > MAX_SORTED)
   const { filterValue } = fieldTypes[typeOf(kind, field)!.type as FieldType]
   return {
     sql: isLong ? `left(${sql}, ${MAX_SORTED})` : sql,
     type,
     nullable: !(required || filled || fallback !== undefined || NEVER_NULL.includes(field)),
+    indexed: sorted || INDEXED.includes(field),
     isValue: (text) => filterValue(text) !== undefined,
   }
 }
 
 const NEVER_NULL = ['id', 'version', 'created_at', 'updated_at']
+/** The fields for which every kind has an index in their order. */
+const INDEXED = ['created_at', 'updated_at']
 
 interface Comparable {
   /** Text in lower case, from a lower-case column if there is one, so that an index can serve. */
@@ -124,7 +129,7 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
   const type = fieldTypes[fieldType].isText ? 'text' : (TYPES[fieldType] ?? 'uuid')
   const isTime = fieldType === 'datetime'
   const isLowered =
-    field === 'external_id' || field === 'email' || (kind.entity === 'companies' && field === 'name')
+    field === 'external_id' || field === 'email' || (fieldType === 'text' && kind.fields[field]?.sorted)
   if (isLowered) return { sql: `${field}_lower`, type, isTime }
   // A domain is stored in lower case.
   return { sql: type === 'text' && fieldType !== 'domain' ? `lower(${field})` : field, type, isTime }

@@ -11,6 +11,7 @@ import type { AgxRecord } from './model/schemas.ts'
 import { searchPatterns } from './model/search-text.ts'
 import { type Row, selectPage } from './pages.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
+import { sortedPage } from './sorted.ts'
 import { total } from './total.ts'
 
 export interface ListQuery {
@@ -24,9 +25,6 @@ export interface ListQuery {
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
 }
-
-/** The sort fields for which every kind has an index in their order. */
-const INDEXED_SORTS = ['created_at', 'updated_at']
 
 /**
  * A page of records. `related`: only records that are linked with this one. `match` combines only the filters, not `q`
@@ -59,8 +57,8 @@ export async function listRecords(
   }
   const found: Found =
     words.length > 0
-      ? await searchPage(tx, listing, INDEXED_SORTS.includes(sort))
-      : { rows: await selectPage(tx, listing) }
+      ? await searchPage(tx, listing)
+      : { rows: (await sortedPage(tx, listing)) ?? (await selectPage(tx, listing)) }
   const page = found.rows.slice(0, limit)
   const last = page.at(-1)
   const has_more = found.rows.length > limit

@@ -102,16 +102,23 @@ export const allOf = (fragments: Fragment[]): Fragment => ({
   bindings: fragments.flatMap(({ bindings }) => bindings),
 })
 
-const columns = (kind: Kind): string => shownColumns(kind).join(', ')
+export const columns = (kind: Kind): string => shownColumns(kind).join(', ')
 
 /** Nulls last in both directions, ties by id. */
-const orderOf = ({ key, order }: Listing, sql: string): string =>
+export const orderOf = ({ key, order }: Listing, sql: string): string =>
   `${sql} ${order} ${key.nullable ? 'nulls last' : ''}, id ${order}`
 
-/** The rows after a cursor's position. */
-function rowsAfter({ key, order }: Listing, sql: string, { value, id }: Position): Fragment {
-  const than = order === 'asc' ? '>' : '<'
-  if (value === null) return { sql: `(${sql} is null and id ${than} ?)`, bindings: [id] }
-  const after = { sql: `(${sql}, id) ${than} (?::${key.type}, ?)`, bindings: [value, id] }
+/** The rows after a cursor's position; those without a value come after all others. */
+function rowsAfter(listing: Listing, sql: string, position: Position): Fragment {
+  const { key } = listing
+  const after = rowsAfterLike(listing, sql, position)
+  if (position.value === null) return { ...after, sql: `(${sql} is null and ${after.sql})` }
   return key.nullable ? { ...after, sql: `(${after.sql} or ${sql} is null)` } : after
+}
+
+/** The rows after a cursor's position: of the rows with a value if it has one, else of the rows without. */
+export function rowsAfterLike({ key, order }: Listing, sql: string, { value, id }: Position): Fragment {
+  const than = order === 'asc' ? '>' : '<'
+  if (value === null) return { sql: `id ${than} ?`, bindings: [id] }
+  return { sql: `(${sql}, id) ${than} (?::${key.type}, ?)`, bindings: [value, id] }
 }

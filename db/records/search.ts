@@ -1,6 +1,7 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment } from './filter-sql.ts'
 import { gatherPage, type Listing, type Row, scanPage, searchView, selectPage } from './pages.ts'
+import { sortedPage } from './sorted.ts'
 import { EXACT_UP_TO } from './total.ts'
 
 /** Records scanned first for each row of the page: enough for words that one record in a hundred contains. */
@@ -29,10 +30,11 @@ export const wordConditions = (words: string[][]): Fragment[] =>
  * estimate: an index-order scan soon finds common words, the text index has few records of rare words. So it tries a
  * short scan, then the text index, then a longer scan; words of medium frequency cost all of these.
  */
-export async function searchPage(tx: Tenant, listing: Listing, hasOrderIndex: boolean): Promise<Found> {
-  const { limit, offset } = listing
+export async function searchPage(tx: Tenant, listing: Listing): Promise<Found> {
+  const { limit, offset, key } = listing
   const scan = async (maxScanned: number): Promise<Found | undefined> => {
-    if (!hasOrderIndex) return undefined
+    // The scan reads one index; a nullable key has two.
+    if (!key.indexed || key.nullable) return undefined
     const rows = await scanPage(tx, listing, maxScanned)
     const last = rows.at(-1)
     return last && rows.length === limit ? { rows, selectivity: (offset + limit) / last.scanned } : undefined
@@ -42,6 +44,8 @@ export async function searchPage(tx: Tenant, listing: Listing, hasOrderIndex: bo
   if (first) return first
   const { matching, rows } = await gatherPage(tx, listing, EXACT_UP_TO + 1)
   if (matching <= EXACT_UP_TO) return { rows, matching }
-  const page = (await scan(MAX_SCANNED)) ?? { rows: await selectPage(tx, listing, searchView(listing.kind)) }
+  const page = (await scan(MAX_SCANNED)) ?? {
+    rows: (await sortedPage(tx, listing)) ?? (await selectPage(tx, listing, searchView(listing.kind))),
+  }
   return { ...page, matching: 'many' }
 }

@@ -50,7 +50,7 @@ export async function total(
 }
 
 /** The row count that the planner estimates. */
-async function planned(tx: Tenant, kind: Kind, where: Fragment): Promise<number> {
+export async function planned(tx: Tenant, kind: Kind, where: Fragment): Promise<number> {
   const rows = await queryRows<{ 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }>(
     tx,
     `explain (format json) select from ${searchView(kind)} where ${where.sql}`,

@@ -95,6 +95,7 @@ export const lists: Record<string, (target: Target) => Promise<string[]>> = {
   'custom_fields.tier=': async () => [`${PATH}?custom_fields.tier=gold`],
   'sort=updated_at': async () => [`${PATH}?sort=updated_at`],
   'sort=last_name': async () => [`${PATH}?sort=last_name&order=asc`],
+  'sort=first_name': async () => [`${PATH}?sort=first_name&order=asc`],
   'q of one rare word': of(({ external_id }) => ({ q: external_id })),
   'q of a surname': of(({ last_name }) => ({ q: last_name })),
   'q of a common word': every('gmail', 'engineer', 'pricing', 'example', 'james'),

@@ -41,6 +41,11 @@ export interface Field {
   /** Set by the service, never by a client. */
   readOnly?: true
   default?: unknown
+  /**
+   * Has an index in its order, so that `sort` reads only a page: see db/migrations/sort-index.ts. A text field also has a
+   * column `<name>_lower`.
+   */
+  sorted?: true
   /** Optional in requests but never null: `derive` sets it. */
   filled?: true
 }

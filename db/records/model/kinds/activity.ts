@@ -15,6 +15,7 @@ export const activity: KindDefinition = {
     occurred_at: {
       type: 'datetime',
       filled: true,
+      sorted: true,
       description: 'The time of the activity. Default: now.',
     },
     duration_seconds: { type: 'integer', description: 'The duration in seconds.' },

@@ -4,7 +4,7 @@ export const company: KindDefinition = {
   description: 'A company or another organization.',
   upsertKeys: ['domain'],
   fields: {
-    name: { type: 'text', required: true, description: 'The name of the company.' },
+    name: { type: 'text', required: true, sorted: true, description: 'The name of the company.' },
     domain: {
       type: 'domain',
       description: 'The domain name. A web address is reduced to its host, without www.',

@@ -6,7 +6,7 @@ export const contact: KindDefinition = {
   upsertKeys: ['email'],
   fields: {
     first_name: { type: 'text', description: 'The given name.' },
-    last_name: { type: 'text', description: 'The family name.' },
+    last_name: { type: 'text', sorted: true, description: 'The family name.' },
     email: { type: 'email', description: 'The email address, compared without regard to case.' },
     phone: {
       type: 'phone',

@@ -15,7 +15,7 @@ export const deal: KindDefinition = {
   upsertKeys: [],
   fields: {
     name: { type: 'text', required: true, description: 'The name of the deal.' },
-    amount: { type: 'money', description: 'The amount, a decimal in `currency`.' },
+    amount: { type: 'money', sorted: true, description: 'The amount, a decimal in `currency`.' },
     currency: {
       type: 'currency',
       description: 'An ISO 4217 code. Default: the currency of the organization.',
@@ -39,7 +39,7 @@ export const deal: KindDefinition = {
       description:
         'The probability of winning, in percent. Default, also when the stage changes: that of the stage (10, 25, 50, 75, 100 or 0).',
     },
-    expected_close_date: { type: 'date', description: 'The expected date of the decision.' },
+    expected_close_date: { type: 'date', sorted: true, description: 'The expected date of the decision.' },
     closed_at: {
       type: 'datetime',
       readOnly: true,

@@ -24,7 +24,7 @@ export const task: KindDefinition = {
       default: 'todo',
       description: 'The type of the task.',
     },
-    due_at: { type: 'datetime', description: 'The due time.' },
+    due_at: { type: 'datetime', sorted: true, description: 'The due time.' },
     reminder_at: { type: 'datetime', description: 'The time of the reminder to the assignee.' },
     completed_at: { type: 'datetime', readOnly: true, description: 'The time of completion.' },
     assignee_id: { type: 'user', description: 'The assigned user.' },

@@ -1,0 +1,75 @@
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { Fragment } from './filter-sql.ts'
+import {
+  allOf,
+  columns,
+  type Listing,
+  orderOf,
+  queryRows,
+  type Row,
+  rowsAfterLike,
+  searchView,
+} from './pages.ts'
+import { planned } from './total.ts'
+
+/** Records scanned in index order for each row of the page, before all matching records are sorted instead. */
+const SCANNED_PER_ROW = 100
+/** Up to so many matching records are sorted without an index-order scan. */
+const FEW = 1_000
+
+/**
+ * A page in the order of a nullable field that is `sorted`, from its two indexes (db/migrations/sort-index.ts): records
+ * with a value by it, then records without one by id. So nulls are last in both directions, and each direction scans an
+ * index from one end. Undefined where the indexes do not help; then all matching records must be sorted.
+ *
+ * Measured with a million contacts: any page by last_name takes 4 to 10 ms; by first_name, which has no such index,
+ * 1,100 ms.
+ */
+export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | undefined> {
+  const { kind, among, conditions, key, position, limit, offset } = listing
+  if (!key.indexed || !key.nullable) return undefined
+  if (conditions.length === 0) return scan(tx, listing, undefined)
+  if ((await planned(tx, kind, allOf([among, ...conditions]))) <= FEW) return undefined
+  // The scan is bounded: one of the whole index, in random order of the table, takes many times as long as a sort, and
+  // the planner cannot choose, since it has no statistics of lower().
+  const rows = await scan(tx, listing, (offset + limit) * SCANNED_PER_ROW)
+  const isFull = rows.length === limit
+  // Values beyond the bound come before nulls.
+  const isComplete = position?.value === null || rows.every(({ sort_key }) => sort_key !== null)
+  return isFull && isComplete ? rows : undefined
+}
+
+/** `maxScanned`: row limit of the scan of each index. */
+async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined): Promise<Row[]> {
+  const { kind, among, conditions, key, order, position, limit, offset } = listing
+  const part = (nulls: boolean): Fragment => {
+    // All nulls come after a value.
+    const startsHere = position && nulls === (position.value === null)
+    const has = { sql: `${key.sql} is ${nulls ? '' : 'not '}null`, bindings: [] }
+    const from = allOf([among, has, ...(startsHere ? [rowsAfterLike(listing, key.sql, position)] : [])])
+    const where = allOf(conditions)
+    const inOrder = `order by ${nulls ? '' : `${key.sql} ${order}, `}id ${order}`
+    const scanned =
+      maxScanned === undefined
+        ? { sql: `${searchView(kind)} where ${from.sql}`, bindings: from.bindings }
+        : {
+            sql: `(select * from ${searchView(kind)} where ${from.sql} ${inOrder} limit ?) scanned where ${where.sql}`,
+            bindings: [...from.bindings, maxScanned, ...where.bindings],
+          }
+    return {
+      sql: `(select id, ${key.sql} as sort_key from ${scanned.sql} ${inOrder} limit ?)`,
+      bindings: [...scanned.bindings, offset + limit],
+    }
+  }
+  // After a null there are only nulls.
+  const parts = position?.value === null ? [part(true)] : [part(false), part(true)]
+  const inOrder = orderOf(listing, 'sort_key')
+  return queryRows<Row>(
+    tx,
+    `select ${columns(kind)}, sort_key from (
+       select id as found_id, sort_key from (${parts.map(({ sql }) => sql).join(' union all ')}) parts
+       order by ${inOrder} limit ? offset ?
+     ) page join ${kind.entity} on id = found_id and ${among.sql} order by ${inOrder}`,
+    [...parts.flatMap(({ bindings }) => bindings), limit, offset, ...among.bindings],
+  )
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import type { Tenant } from '../../../db/postgres/tenancy.ts'
+import { type ListQuery, listRecords } from '../../../db/records/list.ts'
+import type { EntityName } from '../../../db/records/model/kind.ts'
+import { entities } from '../../../db/records/model/kinds/index.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { filtersOf } from '../../support/records.ts'
+
+const COUNT = 3_000
+/** Of those without a value, and of the last ones that have one. */
+const TAGS = "case when n % 5 = 0 or n % 211 > 208 then array['vip'] else '{}'::text[] end"
+
+/** By kind: what its columns hold in the nth record. Many ties, and every fifth without a value where that is allowed. */
+const COLUMNS: Partial<Record<EntityName, Record<string, string>>> = {
+  contacts: {
+    last_name: "case when n % 5 > 0 then chr(65 + n % 26) || 'name' || n % 7 end",
+    lead_status: "case n % 3 when 0 then 'new' else 'open' end",
+    do_not_contact: 'false',
+  },
+  companies: { name: "chr(97 + n % 26) || 'name' || n % 7" },
+  deals: {
+    name: "'Deal'",
+    ...{ pipeline: "'default'", stage: "case n % 3 when 0 then 'won' else 'lead' end", probability: '10' },
+    amount: 'case when n % 5 > 0 then n % 211 end',
+    expected_close_date: "case when n % 5 > 0 then date '2026-01-01' + n % 211 end",
+  },
+  tasks: {
+    ...{ title: "'Task'", status: "'todo'", priority: "'low'", type: "'todo'" },
+    due_at: "case when n % 5 > 0 then timestamptz '2026-01-01' + n % 211 * interval '1 hour' end",
+  },
+  activities: {
+    ...{ type: "'call'", status: "'completed'" },
+    occurred_at: "timestamptz '2026-01-01' + n % 211 * interval '1 hour'",
+  },
+}
+
+/** Every field that says that it is `sorted`. */
+const SORTED = Object.values(entities).flatMap(({ entity, fields }) =>
+  Object.keys(fields)
+    .filter((name) => fields[name]!.sorted)
+    .map((name) => ({ entity, name })),
+)
+
+describe('lists in the order of an indexed field', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    for (const organization of [organizationId, await createOrganization(db)])
+      for (const [entity, columns] of Object.entries(COLUMNS))
+        await db.system.raw(
+          `insert into ${entity} (organization_id, id, ${Object.keys(columns).join(', ')}, tags, custom_fields, version,
+             created_at, updated_at, created_by, updated_by, search_text)
+           select ?, gen_random_uuid(), ${Object.values(columns).join(', ')}, ${TAGS}, '{}', 1, now(), now(), '{}', '{}',
+             ' every ' || n % 2
+           from generate_series(1, ${COUNT}) n`,
+          [organization],
+        )
+    await db.asOwner((client) => client.query('vacuum analyze'))
+  })
+  after(() => db.drop())
+
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
+  const page = (entity: EntityName, query: Partial<ListQuery>) =>
+    tenant((tx) =>
+      listRecords(tx, entity, {
+        ...{
+          limit: 50,
+          offset: 0,
+          sort: 'created_at',
+          order: 'asc',
+          match: 'all',
+          count: 'none',
+          filters: [],
+        },
+        ...query,
+      }),
+    )
+  const walk = async (entity: EntityName, query: Partial<ListQuery>): Promise<string[]> => {
+    const ids: string[] = []
+    for (let cursor: string | undefined; ; ) {
+      const { data, next_cursor } = await page(entity, { ...query, ...(cursor ? { cursor } : {}) })
+      ids.push(...data.map(({ id }) => id))
+      if (next_cursor === null) return ids
+      cursor = next_cursor
+    }
+  }
+  /** What PostgreSQL says without any of our indexes. */
+  const expected = async (entity: EntityName, name: string, order: string, where = 'true') => {
+    const key = entities[entity].fields[name]!.type === 'text' ? `lower(${name})` : name
+    const { rows } = await db.system.raw<{ rows: { id: string }[] }>(
+      `select id from ${entity} where organization_id = ? and ${where} order by ${key} ${order} nulls last, id ${order}`,
+      [organizationId],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  it('are for the fields that people sort by', () => {
+    assert.deepEqual(
+      SORTED.map(({ entity, name }) => `${entity}.${name}`),
+      [
+        ...[
+          'contacts.last_name',
+          'companies.name',
+          'deals.amount',
+          'deals.expected_close_date',
+          'tasks.due_at',
+        ],
+        'activities.occurred_at',
+      ],
+    )
+  })
+
+  for (const { entity, name } of SORTED)
+    for (const order of ['asc', 'desc'] as const)
+      it(`${entity} by ${name} ${order}: every record once, nulls last, by cursor and by offset`, async () => {
+        const all = await expected(entity, name, order)
+        assert.equal(all.length, COUNT)
+        assert.deepEqual(await walk(entity, { sort: name, order, limit: 190 }), all)
+        for (const offset of [0, COUNT * 0.8 - 7, COUNT - 3]) {
+          const { data } = await page(entity, { sort: name, order, limit: 20, offset })
+          assert.deepEqual(
+            data.map(({ id }) => id),
+            all.slice(offset, offset + 20),
+          )
+        }
+      })
+
+  for (const [what, entity, name, filters, where] of [
+    ['a common value', 'contacts', 'last_name', { lead_status: 'new' }, "lead_status = 'new'"],
+    ['a common value', 'deals', 'amount', { 'stage[ne]': 'won' }, "stage <> 'won'"],
+    ['a rare value', 'deals', 'amount', { 'amount[lte]': '3' }, 'amount <= 3'],
+    ['no record', 'contacts', 'last_name', { lead_source: 'none' }, 'false'],
+    // So estimated that the index is walked, with nothing on the way to the bound of the walk.
+    ['what is far along the order', 'deals', 'amount', { 'tags[has]': 'vip' }, "tags <> '{}'"],
+    ['records without a value', 'tasks', 'due_at', { 'due_at[is_null]': 'true' }, 'due_at is null'],
+  ] as const)
+    for (const order of ['asc', 'desc'] as const)
+      it(`${entity} by ${name} ${order} with a filter for ${what}`, async () => {
+        const query = { sort: name, order, limit: 7, filters: filtersOf(entity, filters) }
+        assert.deepEqual(await walk(entity, query), await expected(entity, name, order, where))
+      })
+
+  it('with free text', async () => {
+    const query = { sort: 'amount', order: 'desc', limit: 400, q: '1' } as const
+    assert.deepEqual(
+      await walk('deals', query),
+      await expected('deals', 'amount', 'desc', "search_text like '% 1'"),
+    )
+  })
+
+  for (const { entity, name } of SORTED)
+    for (const order of ['asc', 'desc'] as const)
+      it(`${entity} by ${name} ${order}: first page and cursor page read the index and sort nothing else`, async () => {
+        const first = await page(entity, { sort: name, order })
+        for (const cursor of [undefined, first.next_cursor!]) {
+          const plan = await tenant(async (tx) => {
+            let statement: { sql: string; bindings: unknown[] } | undefined
+            tx.trx.once('query', (query) => {
+              statement = query
+            })
+            await listRecords(tx, entity, {
+              ...{ limit: 50, offset: 0, sort: name, order, match: 'all', count: 'none', filters: [] },
+              cursor,
+            })
+            const { sql, bindings } = statement!
+            const { rows } = await tx.trx.raw(`explain ${sql.replace(/\$\d+/g, '?')}`, bindings as never)
+            return rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
+          })
+          assert.match(plan, new RegExp(`using ${entity}_${name}\\b`), plan)
+          assert.doesNotMatch(plan, /Seq Scan/, plan)
+        }
+      })
+})
