@@ -83,7 +83,7 @@ function routesOf(entity: EntityName): Route[] {
       etag: true,
       handler: async ({ body, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body, true))
-        return withETag(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
+        return withETag(setHeader, await tenant((tx) => createRecord(tx, entity, body, { isLast: true })))
       },
       otherIssues: (request, { body }) => bodyIssues(request, entity, body),
     }),
@@ -123,7 +123,7 @@ function routesOf(entity: EntityName): Route[] {
         const ifVersion = ifMatch(headers)
         return withETag(
           setHeader,
-          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, sole: true })),
+          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, isLast: true })),
         )
       },
       otherIssues: (request, { body }) => bodyIssues(request, entity, body, request.params.entity_id),

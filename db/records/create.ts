@@ -10,7 +10,7 @@ import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
 /**
- * Creates a record. `input`: parsed by `createSchema`. `sole`: the last step of its transaction. Throws `conflict` if
+ * Creates a record. `input`: parsed by `createSchema`. `isLast`: the last step of its transaction. Throws `conflict` if
  * the external_id or the value of a unique custom field is taken, `validation_error` for references and links to
  * records that do not exist and for custom fields that do not match their definitions.
  */
@@ -18,9 +18,9 @@ export async function createRecord(
   tx: Tenant,
   entity: EntityName,
   input: RecordInput,
-  { sole = false }: { sole?: boolean } = {},
+  { isLast = false }: { isLast?: boolean } = {},
 ): Promise<AgxRecord> {
-  return recordOf(await createSet(tx, entity, [input], sole))
+  return recordOf(await createSet(tx, entity, [input], isLast))
 }
 
 /** Creates many records with a constant number of statements. Errors as of `createRecord`. */
@@ -32,7 +32,7 @@ export async function createSet(
   tx: Tenant,
   entity: EntityName,
   inputs: RecordInput[],
-  sole = false,
+  isLast = false,
 ): Promise<Outcome[]> {
   if (inputs.length === 0) return []
   const kind = entities[entity]
@@ -51,5 +51,5 @@ export async function createSet(
     const write = creation(tx.actor, kind, { ...values[place], ...filled }, rules)
     return { record: write.record, write, links }
   })
-  return writeSet(tx, kind, rules, drafts, sole)
+  return writeSet(tx, kind, rules, drafts, isLast)
 }

@@ -26,7 +26,7 @@ export interface Update {
 
 export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
   /** The update is the last step of its transaction. */
-  sole?: boolean
+  isLast?: boolean
 }
 
 /**
@@ -39,9 +39,9 @@ export async function updateRecord(
   entity: EntityName,
   id: string,
   patch: RecordInput,
-  { ifVersion, sole = false }: UpdateOptions = {},
+  { ifVersion, isLast = false }: UpdateOptions = {},
 ): Promise<AgxRecord> {
-  return recordOf(await updateSet(tx, entity, [{ id, patch, ifVersion }], sole))
+  return recordOf(await updateSet(tx, entity, [{ id, patch, ifVersion }], isLast))
 }
 
 /** Updates many records; several updates of one record apply in order. Errors as of `updateRecord`. */
@@ -59,7 +59,7 @@ export async function updateSet(
   tx: Tenant,
   entity: EntityName,
   updates: Update[],
-  sole = false,
+  isLast = false,
 ): Promise<Outcome[]> {
   const kind = entities[entity]
   const given = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
@@ -83,7 +83,7 @@ export async function updateSet(
     const write = change(tx.actor, kind, before, patch, next)
     return { record: write?.record ?? before, write, links }
   })
-  return writeSet(tx, kind, rules, drafts, sole)
+  return writeSet(tx, kind, rules, drafts, isLast)
 }
 
 /** The reference fields that the links fill, except those that would close a cycle. */

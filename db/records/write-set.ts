@@ -22,15 +22,15 @@ export interface Draft extends Linked {
 
 /**
  * Checks the references of drafts of one kind and the unique values of new records, and writes the drafts that pass.
- * `rules`: undefined if no custom fields are written. `sole`: the last step of the transaction. Throws as `writeDrafts`
- * does.
+ * `rules`: undefined if no custom fields are written. `isLast`: the last step of the transaction. Throws as
+ * `writeDrafts` does.
  */
 export async function writeSet(
   tx: Tenant,
   kind: Kind,
   rules: Rules | undefined,
   drafts: (Draft | Failed)[],
-  sole: boolean,
+  isLast: boolean,
 ): Promise<Outcome[]> {
   const writes = drafts.flatMap((draft) => ('error' in draft ? [] : (draft.write ?? [])))
   const referring = writes.map(({ record, previous }) => ({
@@ -46,7 +46,7 @@ export async function writeSet(
     return error ? { error } : draft
   })
   const valid = checked.flatMap((draft) => ('error' in draft ? [] : [draft]))
-  await writeDrafts(tx, kind, rules, valid, sole)
+  await writeDrafts(tx, kind, rules, valid, isLast)
   return checked.map((draft): Outcome => {
     if ('error' in draft) return draft
     const { record, write } = draft
@@ -63,12 +63,12 @@ export async function writeDrafts(
   kind: Kind,
   rules: Rules | undefined,
   drafts: Draft[],
-  sole = false,
+  isLast = false,
 ): Promise<void> {
   const writes = drafts.flatMap(({ write }) => write ?? [])
   const linked = linkChanges(tx, kind, drafts)
   const hasMore = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
-  if (sole && !hasMore) tx.last()
+  if (isLast && !hasMore) tx.last()
   await writeRecords(tx, kind, writes).catch((error: unknown) => {
     // The error does not name the record: `inSets` then writes each record alone.
     throw sqlState(error) === UNIQUE_VIOLATION ? externalIdTaken(kind, writes[0]!.record) : error
