@@ -7,15 +7,15 @@ import { sqlState } from './sql-state.ts'
 import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
 
-// bigint (counts, sizes) fits a double wherever we use it; numeric stays text, for money is never a float.
+// bigint (counts, sizes) fits a double here; numeric stays text, because a float would lose digits of money.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
  * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
  * - `tenant()` is the default: a transaction in which row-level security shows one organization. It retries on
- *   deadlock (40P01), so what its work does in memory must bear repetition.
- * - `system` sees every organization. It serves the look-ups that find the caller (a key, a session, a webhook id), the
+ *   deadlock (40P01), so `work` can run more than once.
+ * - `system` sees every organization. It serves the lookups that find the caller (a key, a session, a webhook id), the
  *   relay and the sweep. Its queries still name the organization wherever they can.
  */
 export interface Database {
@@ -62,7 +62,7 @@ export function connect(options: ConnectOptions): Database {
   }
 }
 
-/** Throws where PostgreSQL does not answer. */
+/** Throws if PostgreSQL does not answer. */
 export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
@@ -71,7 +71,7 @@ const DEADLOCK = '40P01'
 const ATTEMPTS = 3
 const MAX_PAUSE_MS = 100
 
-/** Retries on deadlock, each time after a random pause, so that the same transactions do not meet again. */
+/** Retries on deadlock, each time after a random pause, so that the same transactions do not collide again. */
 async function retryOnDeadlock<T>(perform: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {

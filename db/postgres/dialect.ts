@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
-// Knex has no public hook for either of the two things done here.
+// An internal class: Knex has no public hook for prepared statements or for corking.
 import PostgresClient from 'knex/lib/dialects/postgres/index.js'
 import type pg from 'pg'
 
 /** Longer statements are mostly batches of one size, not worth a prepared statement. */
 const MAX_PREPARED_LENGTH = 8_000
-/** A server keeps every named statement of a connection: bound them, for list queries vary without end. */
+/** The server keeps every named statement of a connection, and the texts of list queries vary without limit. */
 const MAX_PREPARED = 500
 
 /** Statement names by pool. Knex makes transaction clients without running constructors, hence not a field. */
 const statementNames = new WeakMap<object, Map<string, string>>()
 
 /**
- * Options of a statement whose best plan depends on its values: it is not prepared, for after a few executions
- * PostgreSQL would plan a prepared one for values that it does not know.
+ * Options of a statement whose best plan depends on its values: it is not prepared, because after a few
+ * executions PostgreSQL would use a generic plan.
  */
 export const PLANNED_ANEW = { plan: 'anew' } as const
 
@@ -44,7 +44,7 @@ export class Dialect extends PostgresClient {
   }
 }
 
-/** What is sent before control goes back to the event loop travels in one packet: BEGIN and the first statement. */
+/** Sends all statements of one turn of the event loop in one packet, such as BEGIN and the first statement. */
 export function sendTogether(client: pg.Client): void {
   // Not in the types of pg.
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection

@@ -4,19 +4,18 @@ import { sendTogether } from './dialect.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** One transaction, as its work sees it. */
+/** The transaction that `work` gets. */
 export interface Transaction {
   /** The pool's Knex, on the transaction's connection. */
   trx: Knex
-  /** The next statement is the last one: COMMIT is sent right behind it. One more is refused. */
+  /** Declares that the next statement is the last one: COMMIT is sent with it. Later statements throw. */
   last(): void
 }
 
 /**
- * Runs `work` in a transaction in which row-level security shows one organization; or, on the pool of the system role,
- * in one that needs none. Knex's own transactions each build
- * a Knex anew and wait for BEGIN; this one lends a connection to the builders, and BEGIN travels with the first
- * statement.
+ * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
+ * it shows all. A transaction of Knex builds a Knex instance and waits for BEGIN; this one runs the query builders of
+ * the pool on one connection, and sends BEGIN together with the first statement.
  */
 export async function transaction<T>(
   pool: Knex,
@@ -47,7 +46,7 @@ export async function transaction<T>(
     const result = await work({ trx, last })
     await begun
     const { command } = await commit()
-    // PostgreSQL's way to say that a statement had failed, whose error somebody dropped.
+    // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
     return result
   } catch (error) {
@@ -59,21 +58,21 @@ export async function transaction<T>(
   }
 }
 
-/** Sent, not awaited. Where it fails the connection is lost, and every statement on it fails. */
+/** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
 function begin(connection: pg.Client, organizationId: string | undefined): Promise<unknown> {
   sendTogether(connection)
-  const begun = connection.query(organizationId === undefined ? 'BEGIN' : `BEGIN; ${nameIt(organizationId)}`)
+  const begun = connection.query(organizationId === undefined ? 'BEGIN' : `BEGIN; ${setOrg(organizationId)}`)
   begun.catch(() => {})
   return begun
 }
 
-function nameIt(organizationId: string): string {
-  // The simple protocol takes no parameters; the shape is checked so that nothing can be injected.
+function setOrg(organizationId: string): string {
+  // The simple query protocol has no parameters: the check prevents SQL injection.
   if (!UUID.test(organizationId)) throw new Error('organizationId is not a UUID')
   return `SELECT set_config('app.organization_id', '${organizationId}', true)`
 }
 
-/** The same Knex as `pool`, but that its statements run on this connection; `before` and `after` each is sent. */
+/** `pool` with all statements on this connection. Calls `before` and `after` around the sending of each statement. */
 function statementsOn(
   pool: Knex,
   connection: pg.Client,
