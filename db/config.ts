@@ -69,7 +69,7 @@ export const workerSettings = z.object({
     .default('agx'),
 })
 
-/** What the first start would otherwise make up. */
+/** The owner and the key of the first start, which are otherwise generated. */
 export const bootstrapSettings = z.object({
   BOOTSTRAP_EMAIL: z.email('must be an email address').optional(),
   BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
@@ -79,7 +79,7 @@ export const bootstrapSettings = z.object({
     .optional(),
 })
 
-function whole(lowest: number, highest: number, error = `must be a whole number, ${lowest} to ${highest}`) {
+function whole(lowest: number, highest: number, error = `must be an integer from ${lowest} to ${highest}`) {
   return z.coerce.number({ error }).int({ error }).min(lowest, { error }).max(highest, { error })
 }
 

@@ -10,7 +10,7 @@ import type { Subscription } from './plans.ts'
 
 /**
  * API keys: `agx_` + 40 random base62 characters + 6 characters of their CRC32, which detects typos and a secret
- * scanner's false positives without a look-up. Only the SHA-256 of a key is stored: with more than 200 bits of entropy
+ * scanner's false positives without a lookup. Only the SHA-256 of a key is stored: with more than 200 bits of entropy
  * a slow hash would only add latency.
  */
 const PREFIX = 'agx_'
@@ -153,7 +153,7 @@ export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
   return toKey(row)
 }
 
-/** The key of a request and its organization, from one look-up. */
+/** The key of a request and its organization, from one lookup. */
 export interface KeyHolder extends Subscription {
   id: string
   name: string

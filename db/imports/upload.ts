@@ -110,14 +110,14 @@ async function readFile(
     delimiter,
     header,
     samples: header.map((_, index) =>
-      // PostgreSQL refuses half of a surrogate pair, which the cut may leave, as well as NUL.
+      // Replaces NUL, and a lone surrogate that truncation can leave.
       samples.map((cells) => toStorable((cells[index] ?? '').slice(0, 100))),
     ),
     start,
   }
 }
 
-/** Names of the columns; unnamed ones, as spreadsheets leave at the end, get a name. Throws `validation_error`. */
+/** Names of the columns; a column without a name, as at the end of a sheet, gets one. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
   if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
   const header = cells.map((cell, index) => {

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
  */
 export function requireVersion(what: string, current: number, accepted: readonly number[] | undefined): void {
   if (accepted && !accepted.includes(current))
-    throw new AppError('version_conflict', `the ${what} has changed since`, {
-      hint: `it is at version ${current}: read it again`,
+    throw new AppError('version_conflict', `the ${what} is not at the expected version`, {
+      hint: `the current version is ${current}: read it again`,
     })
 }

@@ -19,7 +19,7 @@ export async function chargeDeliveries(trx: Knex, organizationId: string, wanted
   const requested = Math.min(wanted, remaining)
   if (requested === 0) return 0
   const { granted } = await takeFromWindow(trx, rule, requested)
-  // After a concurrent charge: returns the refused amount, which would be missing after an upgrade.
+  // A concurrent charge took a part: subtracts the refused amount, which the window has counted too.
   if (granted < requested) await takeFromWindow(trx, rule, granted - requested)
   return granted
 }

@@ -13,11 +13,11 @@ import { rewind } from './state.ts'
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | markRunsStarted | queued | running | the relay, after Temporal took the start | its first segment does not hold the row | ends the lease |
+ * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row | ends the lease |
  * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot |
  * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
- * | failRunStart | queued | failed | the relay, when Temporal refuses the start | | as endUnrecordedRun |
+ * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
  * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on |
  *

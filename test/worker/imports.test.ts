@@ -97,7 +97,7 @@ describe('imports', function () {
     assert.equal((await api.request('GET', `/v1/objects/companies/${second}`)).body.name, 'New Engines')
   })
 
-  it('never read a thousand in a European file as a decimal', async () => {
+  it('never read a thousands separator as a decimal point', async () => {
     await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
     const done = await imports.run(
       { entity: 'deals' },
@@ -131,7 +131,7 @@ describe('imports', function () {
     const [, all, one] = (await imports.errors(done.id)).split('\r\n')
     for (const column of ['Probability', 'Size', 'Close Date', 'Site', 'Deal Name'])
       assert.equal(all!.split(`${column}: `).length, 2, `${column} once in ${all}`)
-    assert.match(one!, /line 3: Site: must be an http or https address$/)
+    assert.match(one!, /line 3: Site: must be an http or https URL$/)
 
     const changes = await imports.run(
       { entity: 'deals', mode: 'upsert', by: 'external_id' },

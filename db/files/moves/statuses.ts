@@ -7,10 +7,10 @@
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | markImportReady | created, ready, stopped, completed, failed | ready | the API, when a file was uploaded | no row was written for real | the new file replaces the old one; progress is reset |
- * | queueImport | ready, stopped, completed, failed | queued | the API, to start or resume | started: no row was written for real; resumed: it was stopped or failed | counts the start: a new workflow; wakes the relay |
- * | markFilesStarted | queued | running | the relay, after Temporal took the start | of the same start | ends the lease |
- * | failFileStart | queued | failed | the relay, when Temporal refuses the start | of the same start | ends the lease |
+ * | markImportReady | created, ready, stopped, completed, failed | ready | the API, when a file was uploaded | no row was written except in a dry run | the new file replaces the old one; progress is reset |
+ * | queueImport | ready, stopped, completed, failed | queued | the API, to start or resume | started: no row was written except in a dry run; resumed: it was stopped or failed | counts the start: a new workflow; wakes the relay |
+ * | markFilesStarted | queued | running | the relay, after Temporal accepted the start | of the same start | ends the lease |
+ * | failFileStart | queued | failed | the relay, when Temporal rejects the start | of the same start | ends the lease |
  * | beginImport | queued | running | the import's workflow | of the same start; the row is locked | ends the lease |
  * | recordImportProgress | running | running, completed, failed | the import's workflow | the row is locked | the place in the file, the counts |
  * | stopImport | queued, running | stopped | the API | | the workflow ends before its next transaction |
@@ -20,8 +20,8 @@
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | markFilesStarted | queued | running | the relay, after Temporal took the start | | ends the lease |
- * | failFileStart | queued | failed | the relay, when Temporal refuses the start | | ends the lease |
+ * | markFilesStarted | queued | running | the relay, after Temporal accepted the start | | ends the lease |
+ * | failFileStart | queued | failed | the relay, when Temporal rejects the start | | ends the lease |
  * | recordExportProgress | queued, running | running, completed, failed | the export's workflow | the row is locked | the cursor, the counts |
  * | endUnrecordedFile | running | failed | the sweep, when Temporal has ended the workflow | | frees the slot |
  * | expireExport | completed | expired | the sweep | its retention is over | the file is deleted |

@@ -6,15 +6,15 @@
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | insertDeliveries, insertDelivery | (none) | queued, held | the relay, for each event and endpoint; the API, for a resend or a test | held for `endpoint` if the endpoint is Inactive, for `quota` if the month's quota is used up; a test is always queued | |
- * | markDeliveriesStarted | queued | delivering | the relay, after Temporal took the start | of the same release; its first attempt does not hold the row | ends the lease |
- * | failDeliveryStart | queued | failed | the relay, when Temporal refuses the start | of the same release | ends the lease |
+ * | markDeliveriesStarted | queued | delivering | the relay, after Temporal accepted the start | of the same release; its first attempt does not hold the row | ends the lease |
+ * | failDeliveryStart | queued | failed | the relay, when Temporal rejects the start | of the same release | ends the lease |
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | the row is locked by `loadDelivery` | counts and logs the attempt |
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, which frees the slot; completes the log of the attempt |
  * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the last attempt never reported; the API, to cancel | | wakes the relay for the free slot |
  * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when Temporal has ended the workflow | of the same release | wakes the relay for the free slot |
- * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, days of failure | not a test | held for `endpoint`; signals the workflow, which ends |
+ * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, five days without a success | not a test | held for `endpoint`; signals the workflow, which ends |
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
  *

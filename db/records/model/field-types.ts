@@ -99,7 +99,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .overwrite(withScheme)
         .max(2_048)
-        .pipe(z.url({ protocol: /^https?$/, error: 'must be an http or https address' })),
+        .pipe(z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })),
   },
   domain: {
     ...text,
@@ -124,7 +124,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     operators: ORDERED,
     filterValue: (value) =>
       /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
-    expects: 'a whole number, at most 2147483647',
+    expects: 'an integer, at most 2147483647',
     sortable: true,
     searched: identity,
   },

@@ -195,7 +195,7 @@ describe('an upsert', () => {
     assert.deepEqual([record.id, record.parent_company_id], [top.id, null])
   })
 
-  it('creates a record that is deleted during the lookup', async () => {
+  it('creates a new record if the found one is deleted during the lookup', async () => {
     for (const how of ['one', 'many'] as const) {
       const one = (fields: RecordInput) => records.tenant((tx) => ways[how](tx, 'email', fields))
       for (let round = 0; round < 10; round++) {

@@ -168,7 +168,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     searchable: true,
     canBeUnique: false,
   },
-  url: { ...text, read: readAsNative('url', 'must be an http or https address') },
+  url: { ...text, read: readAsNative('url', 'must be an http or https URL') },
   email: { ...text, read: readAsNative('email', 'must be an email address') },
   phone: {
     ...text,

@@ -14,7 +14,7 @@ export const company: KindDefinition = {
       type: 'phone',
       description: 'A phone number, stored as E.164 if it parses and has no extension.',
     },
-    email: { type: 'email', description: 'The email address, compared without regard to case.' },
+    email: { type: 'email', description: 'The email address; comparison is case-insensitive.' },
     industry: { type: 'text', description: 'The industry of the company.' },
     description: { type: 'text', max: 10_000, description: 'A description of the company.' },
     employee_count: { type: 'integer', description: 'The number of employees.' },

@@ -7,7 +7,7 @@ export const contact: KindDefinition = {
   fields: {
     first_name: { type: 'text', description: 'The given name.' },
     last_name: { type: 'text', sorted: true, description: 'The family name.' },
-    email: { type: 'email', description: 'The email address, compared without regard to case.' },
+    email: { type: 'email', description: 'The email address; comparison is case-insensitive.' },
     phone: {
       type: 'phone',
       description: 'A phone number, stored as E.164 if it parses and has no extension.',

@@ -75,7 +75,7 @@ export const deal: KindDefinition = {
     },
     lost: {
       when: (record, before) => record.stage === 'lost' && before?.stage !== 'lost',
-      example: { stage: 'lost', lost_reason: 'Too dear' },
+      example: { stage: 'lost', lost_reason: 'Too expensive' },
     },
   },
   example: { name: 'Second engine', amount: '125000.00', currency: 'GBP', stage: 'proposal' },

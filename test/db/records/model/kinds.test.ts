@@ -90,7 +90,7 @@ describe('kinds', () => {
       assert.equal(won.closed_at, won.created_at)
       const open = await change(won.id, { stage: 'negotiation' })
       assert.equal(open.closed_at, null)
-      const lost = await change(won.id, { stage: 'lost', lost_reason: 'Too dear' })
+      const lost = await change(won.id, { stage: 'lost', lost_reason: 'Too expensive' })
       assert.equal(lost.closed_at, lost.updated_at)
       const later = await change(won.id, { lost_reason: 'Too late' })
       assert.equal(later.closed_at, lost.closed_at)
