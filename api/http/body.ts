@@ -80,15 +80,13 @@ function position(text: string): string {
   return ` at line ${before.length}, column ${before.at(-1)!.length + 1}`
 }
 
-/** Occurs in any JSON text whose value has text that PostgreSQL cannot store, or a `__proto__` key. */
+/** Matches every JSON text with NUL, a lone surrogate or a `__proto__` key, and some that are valid. */
 const SUSPECT = /\\u(0000|d[89a-f])|__proto__|\\u005f/i
 
 /** Issues of text that cannot be stored and of forbidden keys, so that schemas need not check them. */
 export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   if (typeof value === 'string')
-    return isStorable(value)
-      ? []
-      : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
+    return isStorable(value) ? [] : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>
     key === '__proto__' || !isStorable(key)

@@ -13,7 +13,7 @@ export class Exchange implements RouteRequest {
   body: unknown
   readonly params: unknown
   readonly deps: AppDeps
-  /** The transaction of a keyed request: it contains the effects and the stored answer. */
+  /** The transaction of a keyed request: it contains the effects and the stored response. */
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores an early answer and commits. */
   commitEarly: ((answer: unknown, seconds: number) => Promise<void>) | undefined

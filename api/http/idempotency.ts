@@ -36,9 +36,9 @@ interface Keyed {
 }
 
 /**
- * Executes a request with an Idempotency-Key, or returns the stored answer.
+ * Executes a request with an Idempotency-Key, or returns the stored response.
  *
- * One transaction contains the claim of the key, the effects of the handler and the stored answer. A crash leaves all
+ * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash leaves all
  * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
  * processes to see its effects commits early with `request.commit(answer, seconds)`. The key then stays in flight until
  * the handler answers; after a crash, for `seconds`.
@@ -123,7 +123,7 @@ const asFinal = (answer: unknown): EarlyAnswer => ({ answer })
 
 /**
  * Claims a key again after a rollback. False if another request has claimed it since: this error must not replace the
- * answer of a request that took effect.
+ * response of a request that took effect.
  */
 async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
   try {
@@ -140,7 +140,7 @@ async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean
  */
 const UNSTORED = [403, 404, 412, 422, 429]
 
-/** Whether the answer to an error is stored: a conflict is, a refusal or a temporary error is not. */
+/** Whether the response to an error is stored: a conflict is, a refusal or a temporary error is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]

@@ -14,13 +14,13 @@ export const pageControls = {
     .int(OFFSET)
     .min(0)
     .optional()
-    .describe('The start position. Excludes `cursor`.'),
+    .describe('The start position. Mutually exclusive with `cursor`.'),
   cursor: z
     .string()
     .max(2_000)
     .optional()
     .describe(
-      'The `next_cursor` of the previous page, valid with the same sort, filters and q. Excludes `offset`.',
+      'The `next_cursor` of the previous page, valid with the same sort, filters and q. Mutually exclusive with `offset`.',
     ),
 }
 
@@ -34,7 +34,7 @@ export const count = z
 /** Throws `invalid_request` for a cursor with an offset. @returns the offset, by default 0. */
 export function offsetOf(query: { offset?: number | undefined; cursor?: string | undefined }): number {
   if (query.cursor !== undefined && query.offset !== undefined)
-    throw new AppError('invalid_request', 'cursor and offset exclude each other', { param: 'cursor' })
+    throw new AppError('invalid_request', 'cursor and offset are mutually exclusive', { param: 'cursor' })
   return query.offset ?? 0
 }
 

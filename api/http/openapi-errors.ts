@@ -48,13 +48,13 @@ export const errorShapes = {
 
 /** The statuses of errors, with the names of their responses. */
 const RESPONSES: Record<number, [name: string, description: string]> = {
-  400: ['BadRequest', 'The request cannot be read or cannot be carried out as stated.'],
+  400: ['BadRequest', 'The request is malformed or contradictory.'],
   401: ['Unauthorized', 'The API key or session is missing or invalid.'],
   403: ['Forbidden', 'The scope, role or plan does not allow the operation.'],
   404: ['NotFound', 'The path does not exist, or the organization has no resource with this id.'],
   409: [
     'Conflict',
-    'The request conflicts with stored data, or with another request of the Idempotency-Key.',
+    'The request conflicts with stored data, or with another request with the same Idempotency-Key.',
   ],
   412: ['PreconditionFailed', 'If-Match does not name the current version.'],
   413: ['ContentTooLarge', 'The body is too large.'],
@@ -75,11 +75,11 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   insufficient_scope: ['the key lacks the scope contacts:write'],
   csrf_token_invalid: ['the X-CSRF-Token header is missing', { param: 'X-CSRF-Token' }],
   not_found: ['contact not found'],
-  invalid_request: ['cursor and offset exclude each other', { param: 'cursor' }],
+  invalid_request: ['cursor and offset are mutually exclusive', { param: 'cursor' }],
   ambiguous_name: ['2 workflows have this name', { candidates: [{ name: 'Greet' }, { name: 'Greet' }] }],
   workflow_invalid: ['the workflow has errors', { validation: { valid: false, errors: [], warnings: [] } }],
   idempotency_conflict: ['a request with this key is in flight'],
-  version_conflict: ['the record has changed since'],
+  version_conflict: ['the contact is not at the expected version'],
   conflict: ['external_id is taken', { param: 'external_id' }],
   payload_too_large: ['the body is larger than 1,048,576 bytes'],
   unsupported_media_type: ['the body must be JSON'],

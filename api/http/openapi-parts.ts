@@ -4,17 +4,17 @@ export const DESCRIPTION = `A REST API for business records and durable workflow
 
 ## Authentication
 
-Operations under \`/v1\` take an API key: \`Authorization: Bearer agx_…\`. A key belongs to one organization and has scopes such as \`contacts:read\`; a missing scope is answered 403. Operations under \`/app\` (the settings) take the session cookie of \`POST /app/session\`; writes also send its \`csrf_token\` as \`X-CSRF-Token\`. Incoming webhooks take the \`X-Webhook-Secret\` of the webhook.
+Operations under \`/v1\` take an API key: \`Authorization: Bearer agx_…\`. A key belongs to one organization and has scopes such as \`contacts:read\`; a missing scope gives 403. Operations under \`/app\` (the settings) take the session cookie of \`POST /app/session\`; writes also send its \`csrf_token\` as \`X-CSRF-Token\`. Incoming webhooks take the \`X-Webhook-Secret\` of the webhook.
 
 ## Errors
 
-Every error has one shape: \`error.type\` is a stable code for programs, \`error.message\` is for people. A 422 lists every issue in \`detail\`. Unknown parameters and body members are refused with 422, never ignored. Another organization's id is answered like an unknown id, 404. Every response has an \`X-Request-Id\`; a UUID or ULID that the client sends is used.
+Every error has one shape: \`error.type\` is a stable code for programs, \`error.message\` is for people. A 422 lists every issue in \`detail\`. Unknown parameters and body members are refused with 422, never ignored. An id of another organization gives 404, like an unknown id. Every response has an \`X-Request-Id\`; a UUID or ULID that the client sends is used.
 
 ## Lists
 
-A list returns \`data\`, \`has_more\` and \`next_cursor\`. For the next page send \`next_cursor\` as \`cursor\` with the same filters and sort; or send \`offset\`. \`cursor\` and \`offset\` exclude each other (400). \`limit\` is 1 to 200, by default 50. \`total\` is exact up to 10,000 matches and estimated above (\`count\`).
+A list returns \`data\`, \`has_more\` and \`next_cursor\`. For the next page send \`next_cursor\` as \`cursor\` with the same filters and sort; or send \`offset\`. \`cursor\` and \`offset\` are mutually exclusive (400). \`limit\` is 1 to 200, by default 50. \`total\` is exact up to 10,000 matches and estimated above (\`count\`).
 
-**Filters** are parameters named like a field: \`stage=won\` compares for equality, \`amount[gte]=1000\` uses an operator, \`custom_fields.tier=gold\` names a custom field. A repeated parameter is a further filter. \`match=any\` combines filters with OR. Text is compared without regard to case; equality compares with the stored form, so \`phone=%2B41 44 668 18 00\` finds \`+41446681800\`. A date without a time is the whole day in UTC.
+**Filters** are parameters named like a field: \`stage=won\` compares for equality, \`amount[gte]=1000\` uses an operator, \`custom_fields.tier=gold\` names a custom field. A repeated parameter adds a filter. \`match=any\` combines filters with OR. Text comparison is case-insensitive; equality compares with the stored form, so \`phone=%2B41 44 668 18 00\` finds \`+41446681800\`. A date without a time is the whole day in UTC.
 
 **Speed** does not depend on the number of records for lists sorted by \`created_at\` or \`updated_at\`, for filters by id, email, domain, owner or reference that match few records, and for \`q\`. Other sorts read every matching record.
 
@@ -24,11 +24,11 @@ Records and definitions have a \`version\`, returned as \`ETag\`. A write with \
 
 ## Idempotency
 
-Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key and body returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, is answered 409. Previews, refusals and 5xx responses are not stored.
+Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key and body returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, gives 409. Previews, refusals and 5xx responses are not stored.
 
 ## Rate limits
 
-Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the answer is 429 with \`Retry-After\`.
+Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`.
 
 ## Versioning
 
@@ -41,7 +41,7 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: 'The number of requests in a window of 60 seconds.',
+    description: 'The maximum number of requests in a window of 60 seconds.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {

@@ -61,7 +61,7 @@ export const receiverOperation = {
   ],
   requestBody: {
     description:
-      'JSON, a form or XML. Types with the suffix +json or +xml are accepted too. Of a JSON array, automatic mapping takes the first item. Paths into XML begin below the root element; attributes are mapped like child elements.',
+      'JSON, a form or XML. Types with the suffix +json or +xml are accepted too. Automatic mapping uses only the first item of a JSON array. Paths into XML begin below the root element; attributes are mapped like child elements.',
     required: true,
     content: {
       'application/json': {
@@ -93,7 +93,7 @@ export const receiverOperation = {
       details: { email: 'Invalid email address' },
     }),
     '401': failure('The secret is missing or wrong.', 'invalid_secret'),
-    '403': failure('The webhook is inactive, or its whitelist lacks the IP address.', 'ip_not_allowed'),
+    '403': failure('The webhook is inactive, or the IP address is not on its whitelist.', 'ip_not_allowed'),
     '404': failure('The webhook does not exist.', 'not_found'),
     '405': failure('Webhooks accept POST only.', 'method_not_allowed'),
     '413': failure('The body is too large.', 'payload_too_large'),

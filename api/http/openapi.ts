@@ -128,12 +128,12 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
   }
 }
 
-/** The statuses that the interface declares for every operation, and those of its properties. */
+/** The error statuses of every operation, and those that follow from the properties of this one. */
 function errorsOf(route: Route | AppRoute): number[] {
   const statuses = [400, 401, 403, 404, 422, 429, 431, 500, 503]
   const writes = route.method !== 'GET'
   if (writes) statuses.push(409, 413, 415)
-  // The file may not be complete yet.
+  // 409 while the file is not complete.
   else if ('file' in route.response) statuses.push(409)
   if (route.ifMatch) statuses.push(412)
   return statuses.sort()

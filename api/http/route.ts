@@ -40,11 +40,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** An example body, shown in the reference. */
   example?: unknown
   /**
-   * Whether the operation accepts an Idempotency-Key; default: every method except GET. False if the answer has a
-   * secret, because answers are stored in plain text.
+   * Whether the operation accepts an Idempotency-Key; default: every method except GET. False if the response has
+   * a secret, because responses are stored in plain text.
    */
   idempotent?: boolean
-  /** The answer has the version as ETag. */
+  /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
   ifMatch?: true
@@ -52,7 +52,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
   /**
-   * Further issues of an invalid request that need the database, so that one answer lists all issues. Query and body
+   * Further issues of an invalid request that need the database, so that one response lists all issues. Query and body
    * are unvalidated.
    */
   otherIssues?: (
@@ -80,7 +80,7 @@ export interface FileAnswer {
   content: AsyncIterable<Buffer | string>
 }
 
-/** The validated request that a handler gets. The handler returns the body of the answer, or throws AppError. */
+/** The validated request that a handler gets. The handler returns the body of the response, or throws AppError. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   params: Params
   query: Query
@@ -93,7 +93,7 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   requestId: string
   log: Logger
   deps: AppDeps
-  /** Aborted if the client disconnects, except for a keyed request: its retry needs the answer. */
+  /** Aborted if the client disconnects, except for a keyed request: its retry needs the response. */
   signal: AbortSignal
   /** Runs `work` in a transaction of the caller's organization, with the caller as actor. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
@@ -107,7 +107,7 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void
-  /** Excludes this answer (a preview) from storage under the Idempotency-Key. */
+  /** Excludes this response (a preview) from storage under the Idempotency-Key. */
   doNotStore(): void
 }
 

@@ -9,7 +9,7 @@ export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void 
 /** Gives every request an id, the error envelope and one log line. */
 export function serve(log: Logger, dispatch: Dispatch): Koa {
   const app = new Koa()
-  app.on('error', (error) => log.debug({ reason: String(error) }, 'connection broke'))
+  app.on('error', (error) => log.debug({ reason: String(error) }, 'connection error'))
   app.use(async (ctx) => {
     const started = performance.now()
     const id = requestId(ctx.req.headers['x-request-id'])

@@ -41,7 +41,7 @@ export async function staticAnswer(
   }
 }
 
-/** Browsers accept both, but list gzip first. */
+/** Brotli before gzip: browsers accept both, but list gzip first. */
 const PREFERENCE = ['br', 'gzip', 'identity'] as const
 
 /**

@@ -31,7 +31,7 @@ export function openUpload(request: IncomingMessage, type: string, limit: number
 async function* bytesOf(request: IncomingMessage, limit: number): AsyncGenerator<Buffer, void, void> {
   let size = 0
   try {
-    // After an early stop the connection is still needed for the answer.
+    // If reading stops early, the connection is still needed for the response.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += chunk.length
       if (size > limit) throw tooLarge(limit)

@@ -4,8 +4,8 @@ import { redactText } from '../../db/log.ts'
 import { isSecretName } from '../../workflows/secret-names.ts'
 
 const MAX_INPUT = 200
-/** The unpaired surrogate that truncation can leave. */
-const HALF_A_PAIR = /[\ud800-\udbff]$/
+/** The lone surrogate that truncation can leave. */
+const SURROGATE = /[\ud800-\udbff]$/
 
 /** The schema with unknown keys refused. A schema that declares its own handling of them is unchanged. */
 export function strict(schema: z.ZodType): z.ZodType {
@@ -63,6 +63,6 @@ function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
   if (input === undefined || typeof input === 'object' || loc.some((step) => isSecretName(String(step))))
     return {}
   return {
-    input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT).replace(HALF_A_PAIR, '') : input,
+    input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT).replace(SURROGATE, '') : input,
   }
 }

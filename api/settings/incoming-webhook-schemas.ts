@@ -51,7 +51,7 @@ const values = {
     .int()
     .min(0)
     .max(100_000)
-    .meta({ description: 'Additional requests in a minute that follows a quieter one.' }),
+    .meta({ description: 'Additional requests per minute, except those that the previous minute used.' }),
   block: z
     .strictObject({ after: z.number().int().min(1).max(1_000), minutes: z.number().int().min(1).max(1_440) })
     .meta({

@@ -15,7 +15,7 @@ const values = {
     .transform((scopes) => [...new Set(scopes)])
     .meta({
       description:
-        'The scopes of the key. Caution: with `workflows:author` or `workflows:run` a key reaches all records, because a workflow acts for the organization, not for the key that starts it.',
+        'The scopes of the key. Caution: with `workflows:author` or `workflows:run` a key can access all records, because a workflow acts for the organization, not for the key that starts it.',
     }),
   expires_at: z.iso
     .datetime({ offset: true })

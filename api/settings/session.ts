@@ -44,7 +44,7 @@ export const sessionRoutes: AppRoute[] = [
       const email = body.email.toLowerCase()
       await limitAttempts(deps, `address ${address}`, 30)
       await limitAttempts(deps, `email ${email} from ${address}`, 10)
-      // The limit of all addresses is so high that locking the owner out takes a botnet.
+      // The limit over all addresses is high, so that only a botnet can lock the owner out.
       await limitAttempts(deps, `email ${email}`, 300)
       const signedIn = await signIn(deps.db.system, body.email, body.password)
       const session = signedIn && (await findSession(deps.db.system, signedIn.token))

@@ -30,7 +30,7 @@ const required = z
 const unique = z
   .boolean()
   .describe(
-    `Whether no two records share a value. Text is compared without regard to case; deleted records are ignored until they are restored. Types: ${UNIQUE_TYPES.join(', ')}.`,
+    `Whether no two records share a value. Text comparison is case-insensitive; deleted records are ignored until they are restored. Types: ${UNIQUE_TYPES.join(', ')}.`,
   )
 const options = z
   .array(
@@ -48,7 +48,7 @@ const options = z
     'has a duplicate option',
   )
   .nullable()
-  .describe('The values of select and multi_select. A value is accepted in any case and stored in this form.')
+  .describe('The values of select and multi_select. Input is case-insensitive and stored in this form.')
 const fallback = storable.describe('The value of new records without one. Not for unique fields.')
 
 const parts = {

@@ -86,7 +86,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Upload the file of an import',
     description:
-      'Accepts CSV with a header, at most 1,048,575 rows and 32 MiB, in UTF-8, UTF-16 or Windows-1252, delimited by commas, semicolons, tabs or bars. The response has the detected format and the proposed field of each column. A repeated upload replaces the file while no row of it is written.',
+      'Accepts CSV with a header, at most 1,048,575 rows and 32 MiB, in UTF-8, UTF-16 or Windows-1252, delimited by commas, semicolons, tabs or vertical bars. The response has the detected format and the proposed field of each column. Until a row is imported, another upload replaces the file.',
     params,
     accepts: 'text/csv',
     bodyLimit: MAX_FILE,

@@ -31,7 +31,7 @@ const preview = z.object({
       .optional()
       .meta({
         description:
-          'The planned calls in words, up to the first call whose result the node needs, without possibly secret values. Absent if the config is invalid or the inputs lack a value of a placeholder.',
+          'Descriptions of the planned calls, up to the first call whose result the node needs, without values that may be secret. Absent if the config is invalid or the inputs lack a value of a placeholder.',
         examples: [['POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes']],
       }),
   }),
@@ -52,7 +52,7 @@ const tested = z
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
-      .meta({ description: 'The requests, records and events of the node, without possibly secret values.' }),
+      .meta({ description: 'The requests, records and events of the node, without their values.' }),
     error: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'NodeTest' })

@@ -50,7 +50,7 @@ export function selectFields(records: AgxRecord[], { fields }: RecordQuery): obj
   return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
 }
 
-/** Sets the ETag of the answer. @returns the record. */
+/** Sets the ETag of the response. @returns the record. */
 export function withETag<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
   setHeader('ETag', `"${record.version}"`)
   return record

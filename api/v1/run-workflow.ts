@@ -54,8 +54,8 @@ const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
 
 const description = `Without \`confirm: true\` nothing runs: the response is a preview, with the version as ETag. Send it as
-\`If-Match\` with the confirmed request to run exactly this version. A confirmed request is answered as soon as the run is
-durably accepted; with \`Prefer: wait=N\` (at most 30 seconds) when the run has ended. A failed run is a 200 with
+\`If-Match\` with the confirmed request to run exactly this version. The response to a confirmed request is sent as soon
+as the run is stored; with \`Prefer: wait=N\` (at most 30 seconds) when the run has ended. A failed run is a 200 with
 \`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
 
 export const runWorkflowRoutes: Route[] = [

@@ -242,7 +242,7 @@ describe('the gateway', () => {
       const cut = await post({ name: 'ok', size: `${'y'.repeat(199)}😀` })
       assert.equal(cut.body.detail[0].input, 'y'.repeat(199))
     })
-    it('refuses NUL, unpaired surrogates and prototype keys', async () => {
+    it('refuses NUL, lone surrogates and prototype keys', async () => {
       for (const bad of [
         '{"name":"a\\u0000b"}',
         '{"name":"a\\ud800b"}',
