@@ -25,8 +25,8 @@ export interface AdvanceDeps {
 }
 
 /**
- * Runs one segment of a run in one transaction: applies what happened, runs every light node that is ready, and commits
- * node rows, records, events and the answer together. A repeated call returns the recorded answer.
+ * Runs one segment of a run in one transaction: applies the outcomes in `happened`, runs every light node that is
+ * ready, and commits node rows, records, events and the answer together. A repeated call returns the recorded answer.
  */
 export function createAdvance(deps: AdvanceDeps) {
   return async function advance(input: SegmentInput): Promise<SegmentAnswer> {
@@ -101,7 +101,7 @@ async function load(
     const again = await lockRun(tx, run_id, undefined)
     return again ?? endedAs('lost', 'The run no longer exists.')
   }
-  if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
+  if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run has already ended.')
   return state
 }
 

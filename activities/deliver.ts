@@ -83,7 +83,7 @@ async function attempt(
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
 }
 
-/** Locks the endpoint before its deliveries, as all code does: this may turn it off, which holds its deliveries. */
+/** Locks the endpoint before its deliveries, as all code does: it may become Inactive, which holds its deliveries. */
 async function record(
   tx: Tenant,
   id: string,
@@ -92,7 +92,7 @@ async function record(
   result: AttemptResult,
   next: Date | null,
 ) {
-  // The health of an endpoint that stays healthy does not change.
+  // A success of a healthy endpoint changes nothing.
   if (!job.test && (job.failing || !result.succeeded)) await noteEndpointHealth(tx, job.webhook_id, result)
   tx.last()
   return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)

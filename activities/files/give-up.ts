@@ -9,7 +9,7 @@ const MAX_ATTEMPTS = 4
 type Work = (input: FileInput) => Promise<FileAnswer>
 
 /**
- * Fails the file, and frees its slot, after several failures of a turn that a retry cannot mend: a fault of the code, or
+ * Fails the file, and frees its slot, after several failures of a turn that a retry cannot fix: a fault of the code, or
  * an error of PostgreSQL. An unavailable database is retried without limit.
  */
 export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work): Work {
@@ -28,7 +28,7 @@ export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work):
   }
 }
 
-/** A fault of the code, or an error of PostgreSQL that a retry would meet again. */
+/** A fault of the code, or an error of PostgreSQL that a retry would cause again. */
 const isPermanent = (error: unknown): error is Error & { code?: string } =>
   error instanceof TypeError ||
   error instanceof RangeError ||

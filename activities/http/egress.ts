@@ -16,8 +16,8 @@ export interface EgressOptions {
 }
 
 /**
- * undici's connector, which checks the addresses that the socket's own look-up returns: no second look-up can return
- * others. The socket does not look literals up, so they are checked first.
+ * undici's connector, which checks the addresses that the socket's own lookup returns: no second lookup can return
+ * others. The socket does not resolve IP literals, so they are checked first.
  */
 export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
   const policy = new EgressPolicy(options.allow)

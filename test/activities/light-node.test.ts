@@ -49,7 +49,7 @@ describe('a light node', () => {
     })
   const namesOf = async () => (await db.system('companies').orderBy('name')).map(({ name }) => name)
 
-  it('that PostgreSQL refuses is undone alone: the transaction continues', async () => {
+  it('is rolled back alone if PostgreSQL refuses its data: the transaction continues', async () => {
     const outcomes = await db.tenant(organization, testActor, async (tx) => {
       const kept = await run(tx, 'crm_manager', create('Kept'))
       const refused = await run(tx, 'crm_manager', create('Undone'), {

@@ -62,7 +62,7 @@ describe('one attempt of a node', () => {
     assert.equal(outcome.status === 'failed' && outcome.error.code, 'run_too_large')
   })
 
-  it('fails a node whose data exceed a mebibyte, with a code', async () => {
+  it('fails a node whose output is larger than 1 MiB, with an error code', async () => {
     const half = 'x'.repeat(600_000)
     const fits = await run({ fields: { a: '{{ inputs.half }}' } }, { half })
     assert.equal(fits.status, 'completed')

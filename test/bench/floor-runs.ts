@@ -8,7 +8,7 @@ import { recording, replay, type Statement } from './recording.ts'
 
 /**
  * The floor of the run bench, in a process of its own: a hand-written workflow with one local activity that sends the
- * SQL of one run by name, from the look-up of the workflow to the end of the run; neither authentication nor the queue.
+ * SQL of one run by name, from the lookup of the workflow to the end of the run; neither authentication nor the queue.
  * Arguments: database, Temporal, organization, workflow, contact.
  */
 const [url, address, organizationId, workflowId, contactId] = process.argv.slice(2) as string[]

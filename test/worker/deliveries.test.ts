@@ -131,7 +131,7 @@ describe('deliveries on Temporal', function () {
     assert.match(delivery.error, /egress_refused/)
   })
 
-  it('give up on a slow receiver after the time-out', async () => {
+  it('give up on a slow receiver after the timeout', async () => {
     receiver.behave('hang')
     const delivery = await ended(await raise(await createWebhook({ timeout_ms: 500, retry_schedule: [] })))
     assert.match(delivery.error, /^timeout: .*500 ms/)

@@ -20,7 +20,7 @@ export function checkDataDir(folder: string): void {
     rmSync(probe)
   } catch (error) {
     throw new ConfigError(
-      `DATA_DIR ${folder} cannot be written (${code(error)}): set DATA_DIR to another folder`,
+      `DATA_DIR ${folder} is not writable (${code(error)}): set DATA_DIR to another folder`,
     )
   }
 }
@@ -49,7 +49,7 @@ export async function checkPort(setting: string, port: number, host: string): Pr
         `${setting} ${port} is not permitted for this user: set ${setting} to a port above 1023`,
       )
     throw new ConfigError(
-      `HOST ${host} cannot be listened on (${code(error)}): set HOST to an address of this machine`,
+      `HOST ${host} cannot be bound (${code(error)}): set HOST to an address of this machine`,
     )
   } finally {
     server.close()

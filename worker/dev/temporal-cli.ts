@@ -18,7 +18,7 @@ import { ConfigError } from '../../db/config.ts'
 /** The newest release that `go build` can build from published modules; see temporal-cli/go.mod. */
 const VERSION = '1.5.1'
 const EXE = process.platform === 'win32' ? 'temporal.exe' : 'temporal'
-/** Short, so that a machine without internet soon tries the next way. */
+/** Short, so that a machine without internet access quickly tries the next source. */
 const CONNECT_TIMEOUT = 5_000
 const STALL_TIMEOUT = 30_000
 

@@ -16,8 +16,8 @@ const DEFAULT_MAX_INTERVAL_MS = 60_000
 const DEFAULT_TIMEOUT_MS = 30_000
 
 /**
- * Compiles a valid definition into all that a run needs. Throws on what would fail every workflow task of a run for
- * ever, such as a retry policy that Temporal refuses.
+ * Compiles a valid definition into all that a run needs. Throws for a definition that would fail every
+ * workflow task of a run, for example by a retry policy that Temporal rejects.
  */
 export function compile(definition: Definition): Program {
   const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))

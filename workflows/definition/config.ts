@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { hasPlaceholder } from '../expressions/template.ts'
 
-/** One way in which a value does not fit its schema. */
+/** An issue of a value that does not match its schema. */
 export interface ConfigIssue {
   path: PropertyKey[]
   message: string
@@ -19,7 +19,7 @@ export function checkConfig(schema: z.ZodType, value: unknown): ConfigIssue[] {
   return parsed.success ? [] : real(parsed.error.issues, value, hasPlaceholder)
 }
 
-/** Checks a value that will not be rendered (any more): a placeholder is plain text in it. */
+/** Checks a value that is already rendered or never rendered: a placeholder is plain text in it. */
 export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
   const parsed = schema.safeParse(value)
   return parsed.success ? [] : real(parsed.error.issues, value, () => false)

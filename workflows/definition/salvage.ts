@@ -3,17 +3,17 @@ import { checkShape } from './config.ts'
 import { didYouMean, type Problem, pointer } from './errors.ts'
 import { rawEdge, rawNode, specNode } from './schema.ts'
 
-/** Stand-in for a missing node type, which is reported as missing. */
+/** Placeholder for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
 
-/** The problems of the spec around the configs. */
+/** The problems of the spec except those inside node configs. */
 export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
   if (!isObject(value))
     return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
   return [...issuesOf(schema, value), ...standIns(value)]
 }
 
-/** Refuses the stand-in as an authored type. */
+/** Refuses this placeholder as an authored type. */
 function standIns(value: Record<string, unknown>): Problem[] {
   if (!isObject(value.nodes)) return []
   return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>

@@ -26,7 +26,7 @@ export async function dryRun(
 ): Promise<string[] | undefined> {
   const rendered = renderConfig(type, config, scope)
   if (!rendered) return undefined
-  // It has nothing to call.
+  // A node without effects makes no calls.
   if (type.effects.length === 0) return []
 
   const log = new NodeLog()
@@ -36,7 +36,7 @@ export async function dryRun(
     reported = resolve
   })
   const report = (line: string) => {
-    if (log.lines.length === MAX_CALLS) throw new NodeError('too_many_calls', 'The preview is long enough.')
+    if (log.lines.length === MAX_CALLS) throw new NodeError('too_many_calls', 'The preview is too long.')
     log.add(line)
     reported()
   }

@@ -31,8 +31,8 @@ type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
- * Runs one segment: applies what happened, then runs every light node that is ready until the run must wait, has ended,
- * or has reached a limit of the segment. Works in memory, except for the effects of the nodes.
+ * Runs one segment: applies the outcomes in `happened`, then runs every light node that is ready until the run must
+ * wait, has ended, or has reached a limit of the segment. Works in memory, except for the effects of the nodes.
  */
 export async function runSegment(
   program: Program,
@@ -110,7 +110,7 @@ class Segment {
     if (one.type === 'cancelled')
       this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
     else if (one.type === 'timeout')
-      this.finish('failed', { code: 'timeout', message: 'The run took longer than its workflow allows.' })
+      this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
       const row = this.rows.get(one.node)
       const node = this.program.nodes[one.node]
@@ -163,7 +163,7 @@ class Segment {
 
   private stop(row: RunNode, end: { status: 'completed' | 'failed'; message?: string }): void {
     this.settle(row, 'completed', null)
-    const message = end.message ?? 'The workflow stopped itself as failed.'
+    const message = end.message ?? 'A stop node ended the run as failed.'
     if (end.status === 'completed') this.complete()
     else this.finish('failed', { code: 'stopped', message, node_id: row.node_id })
   }

@@ -28,11 +28,11 @@ function charactersWithin(value: unknown, budget: number): number {
   return left
 }
 
-/** Throws NodeError `run_too_large` if the outputs of a run's nodes, by id, leave no room for another. */
+/** Throws NodeError `run_too_large` if the outputs of a run's nodes, by id, leave no room for one more. */
 export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 'runBytes'>): void {
   if (typeof nodes !== 'object' || nodes === null) return
   const outputs = Object.values(nodes)
-  // Each is within its own limit: this few cannot exceed the total.
+  // Each is within its own limit: so few of them cannot exceed the total.
   if (outputs.length * limits.valueBytes <= limits.runBytes) return
   let left = limits.runBytes
   for (const output of outputs) left -= JSON.stringify(output).length

@@ -11,7 +11,7 @@ export const sortItems = defineNode({
   category: 'data',
   title: 'Sort items',
   description:
-    'Sorts a list by one or more fields of its items, each in its own direction. Numbers come before times, times before text. Text sorts without regard to case; numbers and times written as text sort by their value. Items whose field is missing or empty come last in both directions. Equal items keep their order.',
+    'Sorts a list by one or more fields of its items, each in its own direction. Numbers come before times, times before text. Text sorts case-insensitively; numbers and times written as text sort by their value. Items whose field is missing or empty come last in both directions. Equal items keep their order.',
   effect: 'pure',
   config: z.strictObject({
     items: z

@@ -7,7 +7,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 
-describe('the records of nodes', () => {
+describe('record effects of nodes', () => {
   let db: TestDatabase
   let organization: string
   before(async () => {
@@ -16,7 +16,7 @@ describe('the records of nodes', () => {
   })
   after(() => db?.drop())
 
-  it('are searched with at most the values of one statement; more fail the node permanently', async () => {
+  it('search with at most the values of one statement; more fail the node permanently', async () => {
     const search = (filters: Record<string, unknown>) =>
       db.tenant(organization, testActor, (tx) => recordsIn(tx).search('contacts', { filters }))
     const emails = (count: number) => Array.from({ length: count }, (_, i) => `n${i}@example.com`)

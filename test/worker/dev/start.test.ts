@@ -132,11 +132,11 @@ describe('npm start reports an invalid setting in one line', function () {
   it('an address of another machine', async () =>
     refused(
       { ...(await otherPorts()), HOST: 'nowhere.invalid' },
-      /^HOST nowhere.invalid cannot be listened on \(ENOTFOUND\)/,
+      /^HOST nowhere.invalid cannot be bound \(ENOTFOUND\)/,
     ))
 
-  it('a data folder that cannot be written', () =>
-    refused({ DATA_DIR: '/dev/null/agx' }, /^DATA_DIR \/dev\/null\/agx cannot be written \(ENOTDIR\)/))
+  it('a data folder that is not writable', () =>
+    refused({ DATA_DIR: '/dev/null/agx' }, /^DATA_DIR \/dev\/null\/agx is not writable \(ENOTDIR\)/))
 
   it('a database that does not answer', async () =>
     refused(
