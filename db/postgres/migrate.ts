@@ -21,15 +21,9 @@ const migrationSource = {
 const QUIET = { warn() {}, error() {} }
 
 /**
-<<<<<<< HEAD
  * Migrates the database at `url` to the newest schema. Needs a role that owns the database and, the first time, may
  * create roles. Safe to run concurrently: an advisory lock serializes the runs.
- * @returns the names of the applied migrations.
-=======
- * Brings the database at `url` to the newest schema. Needs a role that owns the database, and that may create roles
- * the first time. Safe to run from several machines at once: an advisory lock makes them take turns.
- * @returns the names of the migrations that were applied. Throws ConfigError as `requireKnownSchema` does.
->>>>>>> f9a9c22 (Squash the migrations into one for each area)
+ * @returns the names of the applied migrations. Throws ConfigError as `requireKnownSchema` does.
  */
 export async function migrate(url: string): Promise<string[]> {
   const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 }, log: QUIET })
