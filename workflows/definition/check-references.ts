@@ -96,12 +96,12 @@ export function checkReferences(
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
     // In a circle, and for what is never reached, before and after mean nothing; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
-    if (!graph.upstream(reader.id).has(name))
+    if (!graph.mayPrecede(name, reader.id))
       return {
         code: 'not_upstream' as const,
         message: `${name} does not come before ${reader.id}, so that its result is never there`,
       }
-    if (reference.optional || graph.certain(reader.id).has(name)) return undefined
+    if (reference.optional || graph.surelyPrecedes(name, reader.id)) return undefined
     return {
       code: 'maybe_not_upstream' as const,
       message: `${name} does not come before ${reader.id} on every path`,
