@@ -1,9 +1,9 @@
 import { AppError } from '../../db/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/definition/compile.ts'
-import { MAX_SPEC_BYTES } from '../../workflows/definition/parse.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
 import { validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { SPEC } from '../../workflows/limits.ts'
 import { catalogue } from './catalogue.ts'
 
 /** What a version is saved from: one of the two. */
@@ -14,8 +14,8 @@ export interface Source {
 
 /** What will be stored. Throws `payload_too_large`, or `workflow_invalid` with the whole result. */
 export function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
-  if (spec !== undefined && Buffer.byteLength(spec) > MAX_SPEC_BYTES)
-    throw new AppError('payload_too_large', `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`)
+  if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
+    throw new AppError('payload_too_large', `a spec may have ${SPEC.bytes / 1024} KiB at most`)
   const validated =
     spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
   if (!validated.definition) {

@@ -39,8 +39,10 @@ export type WarningCode =
   | 'not_applicable'
 
 /** A finding before it is known where in the text it is. */
-export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source'> {
+export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
   code: ErrorCode | WarningCode
+  /** A function where the text takes time to find: it is called for findings that are reported. */
+  hint?: string | (() => string | undefined)
   /** Points at the key rather than at its value. */
   atKey?: boolean
 }
@@ -59,7 +61,8 @@ export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
 /**
- * The name closest to what was written, where it is close enough to be a slip: `within` so many letters, of three one.
+ * The name closest to what was written, within the edit-distance limit: default a third of its letters.
+ * Takes time in proportion to the letters of names of about the same length.
  */
 export function nearest(
   written: string,
@@ -67,14 +70,21 @@ export function nearest(
   within = Math.round(written.length / 3),
 ): string | undefined {
   if (written.length > 100) return undefined
+  const lower = written.toLowerCase()
   let best: string | undefined
   let least = within + 1
   for (const name of names) {
-    const away = distance(written.toLowerCase(), name.toLowerCase())
+    if (Math.abs(name.length - written.length) >= least) continue
+    const away = distance(lower, name.toLowerCase(), least)
     if (away < least) [best, least] = [name, away]
   }
   return best
 }
+
+/** The same for a problem, found when it is reported: names can be thousands, and problems too. */
+export const nearestName = (written: string, names: readonly string[]) => ({
+  hint: () => didYouMean(written, names).hint,
+})
 
 /** A hint where there is a nearest name: spread it into a problem. */
 export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
@@ -82,17 +92,21 @@ export function didYouMean(written: string, names: Iterable<string>): { hint?: s
   return name === undefined ? {} : { hint: `did you mean ${name}?` }
 }
 
-/** Levenshtein's, with two letters that changed places as one. */
-function distance(a: string, b: string): number {
+/** Levenshtein's, with a transposition of two letters as one edit; Infinity as soon as it is `limit` or more. */
+function distance(a: string, b: string, limit: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   let before: number[] = []
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
+    let least = i
     for (let j = 1; j <= b.length; j++) {
       const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
       next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped))
+      least = Math.min(least, next[j]!)
     }
+    // A transposition reaches one row further back.
+    if (least >= limit && Math.min(...row) >= limit) return Infinity
     before = row
     row = next
   }

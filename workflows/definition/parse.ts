@@ -9,14 +9,10 @@ import {
   type ParsedNode,
   parseDocument,
 } from 'yaml'
+import { SPEC } from '../limits.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
 
-/** Of a YAML spec, in UTF-8. */
-export const MAX_SPEC_BYTES = 262_144
-/** `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
-const MAX_DEPTH = 100
-const MAX_ENTRIES = 10_000
 /** Lines and commas: what takes longer to parse than any real spec is refused before. */
 const MAX_SEPARATORS = 12_000
 /** `yaml` takes time by the square of the tags or anchors of one node: 87,000 of them would be a minute. */
@@ -63,9 +59,9 @@ export function parseYaml(text: string): ParsedYaml {
   }))
   const reading: Reading = { places: new Map(), problems: [], entries: 0 }
   const value = document.contents && syntax.length === 0 ? read(document.contents, '', reading) : undefined
-  if (reading.entries > MAX_ENTRIES)
+  if (reading.entries > SPEC.values)
     reading.problems = [
-      { code: 'yaml_limit', message: `a spec may have ${MAX_ENTRIES} values at most`, path: '' },
+      { code: 'yaml_limit', message: `a spec may have ${SPEC.values} values at most`, path: '' },
     ]
 
   const at = (offset: number): Position => {
@@ -93,7 +89,7 @@ interface Reading {
 
 function read(node: ParsedNode | null, path: string, reading: Reading, key?: number): unknown {
   reading.entries += 1
-  if (reading.entries > MAX_ENTRIES) return null
+  if (reading.entries > SPEC.values) return null
   const own = node?.range[0] ?? key ?? 0
   // A mapping starts on the line after its key: the key is where a reader looks for it.
   const value = isMap(node) || isSeq(node) ? (key ?? own) : own
@@ -166,12 +162,12 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
 }
 
 function beyondLimits(text: string): string | undefined {
-  if (Buffer.byteLength(text) > MAX_SPEC_BYTES) return `a spec may have ${MAX_SPEC_BYTES / 1024} KiB at most`
+  if (Buffer.byteLength(text) > SPEC.bytes) return `a spec may have ${SPEC.bytes / 1024} KiB at most`
   if (count(text, /[\n\r,]/g) > MAX_SEPARATORS || count(text, /:\s/g) > MAX_SEPARATORS)
-    return `a spec may have ${MAX_ENTRIES} values at most`
+    return `a spec may have ${SPEC.values} values at most`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
     return 'tags, anchors and aliases are not available'
-  return depthOf(text) > MAX_DEPTH ? `a spec may be nested ${MAX_DEPTH} levels deep at most` : undefined
+  return depthOf(text) > SPEC.depth ? `a spec may be nested ${SPEC.depth} levels deep at most` : undefined
 }
 
 function count(text: string, pattern: RegExp): number {

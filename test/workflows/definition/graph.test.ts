@@ -47,7 +47,7 @@ const graphs = fc.array(node, { minLength: 1, maxLength: 12 }).chain((made) => {
     .chain(([from, to]) => handle(from).map((name): Edge => ({ from: id(from), handle: name, to: id(to) })))
   const back = fc.tuple(at, at).map(([from, to]): Edge => ({ from: id(from), handle: 'success', to: id(to) }))
   const lost = at.map((from): Edge => ({ from: id(from), handle: 'success', to: 'nowhere' }))
-  const edges = nodes.length < 2 ? fc.constant([]) : fc.array(edge, { maxLength: 30 })
+  const edges = nodes.length < 2 ? fc.constant<Edge[]>([]) : fc.array(edge, { maxLength: 30 })
   return fc
     .tuple(edges, fc.option(fc.oneof(back, lost), { nil: undefined, freq: 5 }))
     .map(([some, more]) => ({ nodes, edges: more ? [...some, more] : some }))
@@ -79,7 +79,7 @@ describe('the analysis of a graph', () => {
     assert.ok(certain > 1_000 && doubtful > 1_000, `${certain} certain, ${doubtful} doubtful`)
   })
 
-  it('takes 2,000 nodes and 20,000 edges in less than 500 ms', () => {
+  it('takes 2,000 nodes and 20,000 edges in less than 500 ms of processor time', () => {
     const nodes = Array.from({ length: 2_000 }, (_, at) => ({
       id: id(at),
       type: 'switch',
@@ -90,8 +90,9 @@ describe('the analysis of a graph', () => {
         .filter((to) => to < nodes.length)
         .map((to, step) => ({ from: id(at), handle: HANDLES[step % HANDLES.length]!, to: id(to) })),
     )
-    const started = performance.now()
+    const before = process.cpuUsage()
     graphOf({ nodes, edges }, typeOf)
-    assert.ok(performance.now() - started < 500, `${performance.now() - started} ms`)
+    const { user } = process.cpuUsage(before)
+    assert.ok(user < 500_000, `${user / 1_000} ms`)
   })
 })
