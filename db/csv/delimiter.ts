@@ -24,6 +24,7 @@ export function findDelimiter(beginning: Buffer): { delimiter: string; skip: num
 
 /** Rows that agree with the header, then the number of columns. */
 function score(text: string, delimiter: string): number {
+  if (!text.includes(delimiter)) return 0
   const rows: string[][] = []
   try {
     parse(text, {

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Options, parse } from 'csv-parse'
-import { parse as parseAll } from 'csv-parse/sync'
+import { CSV } from '../../workflows/limits.ts'
 import { AppError } from '../errors.ts'
 import { countLines } from './encoding.ts'
 
@@ -20,9 +21,6 @@ export interface CsvRow {
 
 export const START: Place = { byte: 0, line: 1 }
 
-/** A field of text may take 65,536 characters; what is longer than several of them has mostly lost a quote. */
-const MAX_ROW_BYTES = 1024 * 1024
-
 /** What is not an error: other systems write rows of unequal length, and inches in unquoted cells. */
 const LENIENT = {
   relax_column_count: true,
@@ -42,9 +40,13 @@ export async function* readRows(
 ): AsyncGenerator<CsvRow, void, void> {
   const reader = new RowReader(delimiter, from)
   for await (const piece of pieces) {
-    const failure = await reader.write(piece)
-    yield* reader.take()
-    if (failure) throw failure
+    for (let at = 0; at < piece.length; at += CSV.turn) {
+      const failure = await reader.write(piece.subarray(at, at + CSV.turn))
+      yield* reader.take()
+      if (failure) throw failure
+      // What a tenant uploads is parsed for as long as it lasts: others have their turn in between.
+      await setImmediate()
+    }
   }
   const failure = await reader.end()
   yield* reader.take()
@@ -60,6 +62,8 @@ class RowReader {
   /** The bytes from `place` on. */
   private window: Buffer = Buffer.alloc(0)
   private rows: CsvRow[] = []
+  /** The line of the first row with too many cells. */
+  private tooWide: number | undefined
   private failed: Error | undefined
 
   constructor(delimiter: string, from: Place) {
@@ -68,7 +72,7 @@ class RowReader {
     this.place = from
     this.parser = parse({
       ...LENIENT,
-      max_record_size: MAX_ROW_BYTES,
+      max_record_size: CSV.rowBytes,
       delimiter,
       on_record: (cells: string[], { bytes }) => {
         this.add(cells, bytes)
@@ -84,13 +88,13 @@ class RowReader {
     this.passEmptyLines()
     this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
     return new Promise((resolve) => {
-      this.parser.write(piece, (error) => resolve(error ? this.failure(error) : undefined))
+      this.parser.write(piece, (error) => resolve(error ? this.failure(error) : this.refused()))
     })
   }
 
   end(): Promise<AppError | undefined> {
     return new Promise((resolve) => {
-      this.parser.once('close', () => resolve(this.failed && this.failure(this.failed)))
+      this.parser.once('close', () => resolve(this.failed ? this.failure(this.failed) : this.refused()))
       this.parser.resume()
       this.parser.end()
     })
@@ -115,35 +119,63 @@ class RowReader {
     this.window = this.window.subarray(length)
     const line = this.place.line + countLines(written.subarray(0, emptyLines(written)))
     this.place = { byte: this.place.byte + length, line: this.place.line + countLines(written) }
-    this.rows.push({ cells, line, end: this.place })
+    if (cells.length > CSV.cells) this.tooWide ??= line
+    if (this.tooWide === undefined) this.rows.push({ cells, line, end: this.place })
+  }
+
+  /** What csv-parse accepts: it counts the text of a row, not its delimiters. */
+  private refused(): AppError | undefined {
+    if (this.tooWide !== undefined)
+      return new AppError(
+        'invalid_request',
+        `the row on line ${this.tooWide} has more than ${CSV.cells} cells`,
+        {
+          hint: 'remove the empty cells behind the last column',
+        },
+      )
+    return this.window.length - emptyLines(this.window) > CSV.rowBytes ? this.tooLong() : undefined
   }
 
   private failure({ code, message }: NodeJS.ErrnoException): AppError {
     const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
-    const close = `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`
     if (code === 'CSV_QUOTE_NOT_CLOSED')
       return new AppError('invalid_request', `the row on line ${line} has a quote that is never closed`, {
-        hint: close,
+        hint: closing(line),
       })
-    const tooLong = `the row on line ${line} is longer than 1 MiB`
-    if (code === 'CSV_MAX_RECORD_SIZE')
-      return this.isQuoteOpen()
-        ? new AppError('invalid_request', `${tooLong}, and a quote in it is not closed by then`, {
-            hint: `${close}. If it is closed further on, shorten the cell`,
-          })
-        : new AppError('invalid_request', tooLong, { hint: 'shorten its cells, or leave some of them out' })
+    if (code === 'CSV_MAX_RECORD_SIZE') return this.tooLong()
     return new AppError('invalid_request', `the row on line ${line} cannot be read: ${message}`)
   }
 
-  /** Whether the row that is too long is in a quoted cell where it becomes so: the parser does not tell. */
-  private isQuoteOpen(): boolean {
-    const beginning = this.window.subarray(0, MAX_ROW_BYTES)
-    try {
-      parseAll(beginning, { ...LENIENT, delimiter: this.delimiter })
-      return false
-    } catch {
-      return true
+  private tooLong(): AppError {
+    const row = this.window.subarray(emptyLines(this.window))
+    const line = this.place.line + countLines(this.window.subarray(0, this.window.length - row.length))
+    const message = `the row on line ${line} is longer than 1 MiB`
+    return endsInQuotes(row.subarray(0, CSV.rowBytes), Buffer.from(this.delimiter))
+      ? new AppError('invalid_request', `${message}, and a quote in it is not closed by then`, {
+          hint: `${closing(line)}. If it is closed further on, shorten the cell`,
+        })
+      : new AppError('invalid_request', message, { hint: 'shorten its cells, or leave some of them out' })
+  }
+}
+
+const closing = (line: number) =>
+  `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`
+
+const QUOTE = 34
+
+/** Whether the beginning of a row ends in a quoted cell: the parser does not tell. */
+function endsInQuotes(row: Buffer, delimiter: Buffer): boolean {
+  for (let start = 0; ; ) {
+    let end = start
+    if (row[start] === QUOTE) {
+      // A doubled quote belongs to the cell.
+      for (end = row.indexOf(QUOTE, start + 1); end >= 0 && row[end + 1] === QUOTE; )
+        end = row.indexOf(QUOTE, end + 2)
+      if (end < 0) return true
     }
+    const next = row.indexOf(delimiter, end)
+    if (next < 0) return false
+    start = next + delimiter.length
   }
 }
 

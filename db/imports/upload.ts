@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { CSV } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
@@ -18,7 +19,6 @@ import { targetsFor } from './targets.ts'
 /** Pieces that are stored with one statement. */
 const TOGETHER = 4
 const SAMPLES = 3
-export const MAX_COLUMNS = 1_000
 /** As many as a sheet of a spreadsheet has below its header. */
 export const MAX_ROWS = 1_048_575
 
@@ -119,7 +119,7 @@ async function readFile(
 
 /** Columns without a name get one; trailing ones that spreadsheets leave behind, too. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
-  if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
+  if (cells.length > CSV.columns) throw invalid([issue(`the file has more than ${CSV.columns} columns`)])
   const header = cells.map((cell, index) => {
     const name = undefused(cell.trim())
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
