@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { activityInfo } from '@temporalio/activity'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/events/outbox.ts'
@@ -59,10 +60,16 @@ async function oneSegment(
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
+  let turn = performance.now()
   const { answer, nodes, end } = await runSegment(plan, state, input, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {
+      // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+      if (performance.now() - turn > TURN_MS) {
+        await setImmediate()
+        turn = performance.now()
+      }
       const attempt = { node, state, scope, now, signal: NEVER }
       const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
       events.push(...raised)
@@ -81,6 +88,9 @@ async function oneSegment(
   })
   return answer
 }
+
+/** Milliseconds of a segment's nodes after which other work of the process has its turn. */
+const TURN_MS = 10
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal

@@ -1,24 +1,20 @@
 import { AppError } from '../../db/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
-import { validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { SPEC } from '../../workflows/limits.ts'
-import { catalogue } from './catalogue.ts'
-
-/** What a version is saved from: one of the two. */
-export interface Source {
-  spec?: string | undefined
-  definition?: Record<string, unknown> | undefined
-}
+import type { Compute } from '../compute/compute.ts'
+import type { Source } from '../compute/tasks.ts'
 
 /** What will be stored. Throws `payload_too_large`, or `workflow_invalid` with the whole result. */
-export function checked({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
+export async function checked(
+  compute: Compute,
+  organizationId: string,
+  { spec, definition }: Source,
+): Promise<{ content: VersionContent; warnings: Finding[] }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
     throw new AppError('payload_too_large', `a spec may have ${SPEC.bytes / 1024} KiB at most`)
-  const validated =
-    spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
-  if (!validated.definition) {
+  const validated = await compute.validate(organizationId, { spec, definition })
+  if (!validated.definition || !validated.plan) {
     const { errors } = validated.result
     throw new AppError(
       'workflow_invalid',
@@ -29,7 +25,7 @@ export function checked({ spec, definition }: Source): { content: VersionContent
   const content = {
     spec: spec ?? null,
     definition: validated.definition,
-    plan: compile(validated.definition),
+    plan: validated.plan,
   }
   return { content, warnings: validated.result.warnings }
 }

@@ -52,8 +52,8 @@ export function boundedFilter(name: string, filter: FilterImplOptions): FilterIm
     for (const argument of values)
       if (typeof argument === 'string' && argument.length > EXPRESSION.argument)
         throw new Error(`an argument of ${name} may have ${EXPRESSION.argument} characters at most`)
-    memoryLimit.use(costOf(name, value, values, EXPRESSION.work))
     if (name === 'date') checkFormat(values[0])
+    memoryLimit.use(costOf(name, value, values, EXPRESSION.work))
     const result = handler.call(this, value, ...given)
     if (typeof result === 'string') memoryLimit.use(result.length)
     return result

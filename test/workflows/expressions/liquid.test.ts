@@ -95,9 +95,9 @@ describe('placeholders', () => {
       ['{{ inputs.deep | join: "" }}', /too expensive/],
       [`{{ inputs.text ${'| upcase '.repeat(20)}}}`, /too expensive/],
       [`{{ inputs.text ${'| upcase '.repeat(51)}}}`, /50 filters at most/],
-      ['{{ inputs.text contains "b" }}'.repeat(2_000), /too expensive/],
-      ['{{ inputs.path }} {{ inputs.text }}'.repeat(500), /too large|too expensive/],
-      ['{{ "now" | date: "%c%c%c%c%c%c%c%c%c%c%c%c" }}'.repeat(1_000), /too expensive/],
+      ['{{ inputs.text contains "b" }}'.repeat(20), /too expensive/],
+      ['{{ inputs.path }} {{ inputs.text }}'.repeat(20), /too large|too expensive/],
+      ['{{ "now" | date: "%c%c%c%c%c%c%c%c%c%c%c%c" }}'.repeat(200), /too expensive/],
     ]
     for (const [text, message] of cases) {
       const before = process.cpuUsage()
