@@ -163,20 +163,32 @@ const closing = (line: number) =>
 
 const QUOTE = 34
 
-/** Whether the beginning of a row ends in a quoted cell: the parser does not tell. */
+/**
+ * Whether the beginning of a row ends in a quoted cell: the parser does not tell. Byte by byte, for a row may have a
+ * million cells.
+ */
 function endsInQuotes(row: Buffer, delimiter: Buffer): boolean {
-  for (let start = 0; ; ) {
-    let end = start
-    if (row[start] === QUOTE) {
+  let quoted = false
+  let cellStart = true
+  for (let at = 0; at < row.length; at++) {
+    const byte = row[at]
+    if (quoted) {
+      if (byte !== QUOTE) continue
       // A doubled quote belongs to the cell.
-      for (end = row.indexOf(QUOTE, start + 1); end >= 0 && row[end + 1] === QUOTE; )
-        end = row.indexOf(QUOTE, end + 2)
-      if (end < 0) return true
+      if (row[at + 1] === QUOTE) at++
+      else quoted = false
+    } else if (byte === QUOTE && cellStart) quoted = true
+    else if (
+      byte === delimiter[0] &&
+      (delimiter.length === 1 || row.subarray(at, at + delimiter.length).equals(delimiter))
+    ) {
+      at += delimiter.length - 1
+      cellStart = true
+      continue
     }
-    const next = row.indexOf(delimiter, end)
-    if (next < 0) return false
-    start = next + delimiter.length
+    cellStart = false
   }
+  return quoted
 }
 
 /** How many bytes of empty lines are in front. */

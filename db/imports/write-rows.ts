@@ -117,12 +117,14 @@ async function nameAllFaults(tx: Tenant, job: Job, lines: Line[]): Promise<void>
       ...(line.patch instanceof AppError ? line.patch.details.issues! : []),
       ...readFields(rules, line.read.fields.custom_fields).issues,
     ]
-    for (const { column, message } of rowIssues(job.columns, issues)) {
-      const isNamed = line.issues.some((one) =>
-        column === null ? one.message === message : one.column === column,
-      )
-      if (!isNamed) line.issues = [...line.issues, { column, message }]
-    }
+    const nameOf = ({ column, message }: RowIssue) => (column === null ? ` ${message}` : `:${column}`)
+    const named = new Set(line.issues.flatMap((one) => [nameOf(one), nameOf({ ...one, column: null })]))
+    const others = rowIssues(job.columns, issues).filter((one) => {
+      const isNamed = named.has(nameOf(one))
+      named.add(nameOf(one)).add(nameOf({ ...one, column: null }))
+      return !isNamed
+    })
+    line.issues = [...line.issues, ...others]
   }
 }
 

@@ -113,7 +113,7 @@ export const ATTACKS: Attack[] = [
       const { status, body } = await v1(
         'POST',
         `/workflows/${made.body.workflow_id}/run`,
-        { inputs: { text: 'a<b& '.repeat(20_000) }, confirm: true },
+        { inputs: { text: 'a<b& '.repeat(6_000) }, confirm: true },
         { prefer: 'wait=60' },
       )
       assert.equal(status, 200, JSON.stringify(body).slice(0, 300))
@@ -186,7 +186,7 @@ export const ATTACKS: Attack[] = [
       )
       assert.equal(status, 200, JSON.stringify(body).slice(0, 300))
       const started = await v1('POST', `/imports/${made.body.id}/start`, {})
-      assert.equal(started.status, 202, JSON.stringify(started.body).slice(0, 300))
+      assert.equal(started.status, 200, JSON.stringify(started.body).slice(0, 300))
       for (let answer = started; ['queued', 'running'].includes(String(answer.body.status)); ) {
         await sleep(100)
         answer = await v1('GET', `/imports/${made.body.id}`)

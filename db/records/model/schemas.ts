@@ -166,12 +166,15 @@ export function refuseOthers(
       continue
     }
     if (unknown++ === MAX_UNKNOWN) return
-    refuse(name, 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
+    const hint = unknown <= MAX_HINTS ? didYouMean(name, names) : {}
+    refuse(name, 'unknown field', { type: 'unrecognized_key', ...hint })
   }
 }
 
 /** So many are named, which nobody gets by a slip: a body can have a hundred thousand. */
 const MAX_UNKNOWN = 100
+/** Of so many the nearest name is looked for: a batch has two hundred bodies. */
+const MAX_HINTS = 10
 
 /** Of what may be written: a part of an address. What is deeper has been refused. */
 const MAX_DEPTH = 2
