@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { activityInfo } from '@temporalio/activity'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/events/outbox.ts'
@@ -9,6 +8,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { recordSegment, reopenRun } from '../db/runs/moves.ts'
 import { lockRun } from '../db/runs/state.ts'
+import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
@@ -60,16 +60,13 @@ async function oneSegment(
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
-  let turn = performance.now()
+  const turn = createTurns()
   const { answer, nodes, end } = await runSegment(plan, state, input, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {
       // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
-      if (performance.now() - turn > TURN_MS) {
-        await setImmediate()
-        turn = performance.now()
-      }
+      await turn()
       const attempt = { node, state, scope, now, signal: NEVER }
       const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
       events.push(...raised)
@@ -88,9 +85,6 @@ async function oneSegment(
   })
   return answer
 }
-
-/** Milliseconds of a segment's nodes after which other work of the process has its turn. */
-const TURN_MS = 10
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal

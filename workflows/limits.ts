@@ -78,5 +78,5 @@ export const CSV = {
   /** Cells of a row, empty ones too: far more than columns, for what spreadsheets leave behind. Takes some 10 ms. */
   cells: 131_072,
   /** Bytes that are parsed before other work has its turn. */
-  turn: 16_384,
+  turn: 4_096,
 } as const

@@ -77,7 +77,8 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
     else {
       // In place: to copy it for each of a thousand columns would take time by their square.
       fields[outer] ??= {}
-      Object.assign(fields[outer] as object, { [inner]: value })
+      const members = fields[outer] as Record<string, unknown>
+      members[inner] = value
     }
   }
 }

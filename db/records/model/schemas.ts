@@ -171,9 +171,9 @@ export function refuseOthers(
   }
 }
 
-/** So many are named, which nobody gets by a slip: a body can have a hundred thousand. */
-const MAX_UNKNOWN = 100
-/** Of so many the nearest name is looked for: a batch has two hundred bodies. */
+/** So many are named, which nobody gets by a slip: a body can have a hundred thousand, and a batch has 200 bodies. */
+const MAX_UNKNOWN = 30
+/** Of so many the nearest name is looked for. */
 const MAX_HINTS = 10
 
 /** Of what may be written: a part of an address. What is deeper has been refused. */
