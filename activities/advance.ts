@@ -16,18 +16,18 @@ import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { runLightNode } from './light-node.ts'
-import type { Plans } from './plans.ts'
+import type { Programs } from './programs.ts'
 
 export interface AdvanceDeps {
   db: Database
   log: Logger
-  plans: Plans
+  programs: Programs
   effects: EffectFactories
 }
 
 /**
- * One segment of a run, as one transaction: what happened is applied, every light node that is ready runs, and node
- * rows, records, events and the answer are committed together. Done again, it answers what it answered.
+ * Runs one segment of a run in one transaction: applies what happened, runs every light node that is ready, and commits
+ * node rows, records, events and the answer together. A repeated call returns the recorded answer.
  */
 export function createAdvance(deps: AdvanceDeps) {
   return async function advance(input: SegmentInput): Promise<SegmentAnswer> {
@@ -38,7 +38,7 @@ export function createAdvance(deps: AdvanceDeps) {
     try {
       return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
     } catch (error) {
-      // What PostgreSQL refuses, it refuses every time: the run ends with a reduced record instead.
+      // PostgreSQL would refuse the same data again: end the run with a reduced record.
       if (!isRefusal(error)) throw error
       log.error({ err: error }, 'a segment could not be recorded')
       return await transact((tx) => endReduced(tx, input, temporalRunId))
@@ -48,20 +48,20 @@ export function createAdvance(deps: AdvanceDeps) {
 
 async function oneSegment(
   tx: Tenant,
-  { plans, effects, log }: AdvanceDeps,
+  { programs, effects, log }: AdvanceDeps,
   input: SegmentInput,
   temporalRunId: string,
 ): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
   const { run } = state
-  const plan = await plans.get(tx, run.workflow_id!, run.workflow_version!)
-  // Its id is made now, so that it comes before what the nodes raise.
+  const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
+  // Its id is generated first, so that it sorts before the events of the nodes.
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
   const turn = createTurns()
-  const { answer, nodes, end } = await runSegment(plan, state, input, {
+  const { answer, nodes, end } = await runSegment(program, state, input, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {
@@ -89,21 +89,21 @@ async function oneSegment(
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
 
-/** The run's state; or an answer, where there is nothing to do. */
+/** The state of the run, or an answer if there is nothing to do. */
 async function load(
   tx: Tenant,
   { run_id, segment }: SegmentInput,
   temporalRunId: string,
 ): Promise<RunState | SegmentAnswer> {
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return endedAs('lost', 'The run is not on record any more.')
+  if (!state) return endedAs('lost', 'The run no longer exists.')
   if (state.answer) return state.answer
   const { status, temporal_run_id: owner } = state.run
   if (owner !== null && owner !== temporalRunId) {
     if (!(await reopenRun(tx, run_id, temporalRunId, segment)))
-      return endedAs('terminated', 'Another Temporal run of this run has taken over.')
+      return endedAs('terminated', 'Another Temporal execution has taken over this run.')
     const again = await lockRun(tx, run_id, undefined)
-    return again ?? endedAs('lost', 'The run is not on record any more.')
+    return again ?? endedAs('lost', 'The run no longer exists.')
   }
   if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
   return state
@@ -115,8 +115,8 @@ const endedAs = (status: EndStatus, details: string) =>
 async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
-  const answer = endedAs('failed', 'The run failed: what it did could not be recorded.')
-  const error = { code: 'not_recordable', message: 'The database refused what the run did.' }
+  const answer = endedAs('failed', 'The run failed: its results could not be recorded.')
+  const error = { code: 'not_recordable', message: 'The database refused the results of the run.' }
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,

@@ -19,7 +19,7 @@ const MAX_RETRY_AFTER = 86_400
 const HEARTBEAT_MS = 1_000
 const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
 
-/** `deliverOnce` makes the first attempt and reports; `deliverUntilDone` retries itself, each time when it is due. */
+/** `deliverOnce` makes the first attempt; `deliverUntilDone` makes the retries, each when it is due. */
 export function createDeliver(deps: DeliverDeps) {
   return {
     deliverOnce: (input: DeliverInput) => attempt(deps, input, { first: true }),
@@ -32,7 +32,7 @@ export function createDeliver(deps: DeliverDeps) {
           message: answer.error ?? 'not due yet',
           type: 'delivery_failed',
           nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
-          // No fault of the worker, which would log it.
+          // So that the worker does not log it as its own failure.
           category: ApplicationFailureCategory.BENIGN,
         })
       } finally {
@@ -57,10 +57,11 @@ async function attempt(
     const later = first ? undefined : await takeRetrySlot(tx, delivery_id)
     if (later !== undefined) return { done: { ...NO_SLOT, retry_in_ms: later } }
     const job = await loadDelivery(tx, delivery_id)
-    const done = job ? standing(job, release) : ({ status: 'failed', error: 'the delivery is gone' } as const)
+    const gone = { status: 'failed', error: 'the delivery no longer exists' } as const
+    const done = job ? answerUnlessDue(job, release) : gone
     if (done) return { done }
     if (job!.attempts > scheduleOf(job!).length) {
-      await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report back')
+      await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report a result')
       return { done: { status: 'failed' as const } }
     }
     tx.last()
@@ -82,7 +83,7 @@ async function attempt(
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
 }
 
-/** The endpoint is locked before its deliveries, as everywhere: it may be turned off here, which holds all of them. */
+/** Locks the endpoint before its deliveries, as all code does: this may turn it off, which holds its deliveries. */
 async function record(
   tx: Tenant,
   id: string,
@@ -91,16 +92,16 @@ async function record(
   result: AttemptResult,
   next: Date | null,
 ) {
-  // Nothing to note of an endpoint that goes on being well.
+  // The health of an endpoint that stays healthy does not change.
   if (!job.test && (job.failing || !result.succeeded)) await noteEndpointHealth(tx, job.webhook_id, result)
   tx.last()
   return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
 }
 
-/** Where the delivery stands, unless it is to be sent now by the workflow of this release. */
-function standing(job: DeliveryJob, release: number): DeliverAnswer | undefined {
+/** The answer without an attempt; undefined if the workflow of this release must send the delivery now. */
+function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | undefined {
   if (job.status !== 'queued' && job.status !== 'delivering') return { status: job.status }
-  // It was held and released meanwhile: another workflow has it.
+  // It was held and released in the meantime: another workflow delivers it.
   if (job.releases !== release) return { status: 'held' }
   const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
   return early > 0 ? { status: 'waiting', retry_in_ms: early } : undefined
@@ -165,15 +166,15 @@ async function send(
   }
 }
 
-/** A test is sent once. */
+/** A test delivery has no retries. */
 const scheduleOf = (job: DeliveryJob) => (job.test ? [] : (job.retry_schedule ?? SCHEDULE))
 
-/** Of Retry-After: seconds, or a date; at most a day. */
+/** The delay of Retry-After, which is in seconds or a date; at most a day. */
 function secondsOf(after: string | undefined): number {
   if (!after) return 0
   const seconds = /^\d+$/.test(after) ? Number(after) : (Date.parse(after) - Date.now()) / 1_000
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER) : 0
 }
 
-/** Up to a fifth later, so that a receiver that comes back is not met by all at once. */
+/** Adds up to 20 %, so that a recovered receiver does not get all deliveries at once. */
 const jittered = (seconds: number) => seconds * (1 + Math.random() / 5)

@@ -16,9 +16,9 @@ export const REFUSED: Failure = {
 }
 
 /**
- * The failure of a node that threw something else than a NodeError. An error of PostgreSQL that may pass (a deadlock, a
- * lost connection) is thrown again: the transaction must be repeated. What is unexpected is logged, unless `signal` is
- * aborted: a call that was cancelled throws whatever its library throws then.
+ * The failure of a node that did not throw a NodeError. Rethrows transient errors of PostgreSQL (deadlock, lost
+ * connection), because the transaction must be repeated. Logs unexpected errors, unless `signal` is aborted: a cancelled
+ * call may throw any error of its library.
  */
 export function explainError(
   error: unknown,
@@ -31,7 +31,7 @@ export function explainError(
   return UNEXPECTED
 }
 
-/** Where it was thrown; without its message, which may hold values of the run. */
+/** The stack without the message, which may hold values of the run. */
 function causeOf(error: unknown) {
   if (!(error instanceof Error)) return { thrown: typeof error }
   const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))

@@ -3,20 +3,20 @@ import type { Database } from '../db/postgres/connect.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { Plans } from './plans.ts'
+import { Programs } from './programs.ts'
 import { createRunNode } from './run-node.ts'
 import { createTestNode } from './test-node.ts'
 
 export interface ActivityDeps {
   db: Database
   log: Logger
-  /** What nodes can do: `createEffects`. */
+  /** From `createEffects`. */
   effects: EffectFactories
 }
 
-/** All activities of runs by name: `advance`, the test of a node, and each node type, for its config may make it external. */
+/** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */
 export function createActivities(dependencies: ActivityDeps) {
-  const deps = { ...dependencies, plans: new Plans() }
+  const deps = { ...dependencies, programs: new Programs() }
   const runNode = createRunNode(deps)
   return {
     ...Object.fromEntries(Object.keys(nodeTypes).map((type) => [type, runNode])),

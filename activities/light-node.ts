@@ -6,15 +6,15 @@ import { UNEXPECTED } from './explain.ts'
 import { type Attempt, failed, type Performed, performNode } from './perform-node.ts'
 
 /**
- * Runs a pure, read or write node in a transaction. One that reads or writes runs in a savepoint: when it fails, what it
- * wrote is undone, and a statement that PostgreSQL refused does not break the transaction.
+ * Runs a pure, read or write node in a transaction. A read or write node runs in a savepoint: its failure undoes its
+ * writes, and a refused statement does not abort the transaction.
  */
 export async function runLightNode(
   deps: { effects: EffectFactories; log: Logger },
   tx: Tenant,
   attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs'>,
 ): Promise<Performed> {
-  // Nothing in a transaction is retried or has a time limit of its own.
+  // A node in a transaction has no retries and no timeout of its own.
   const perform = (tx: Tenant | undefined) =>
     performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity })
   if (attempt.node.effect === 'pure') return perform(undefined)
@@ -25,7 +25,7 @@ export async function runLightNode(
   }).catch((error: unknown) => {
     if (error instanceof Undo) return
     if (sqlState(error) !== IN_FAILED_TRANSACTION) throw error
-    // The node went on after a refused statement, so that its later ones and the savepoint's release failed.
+    // The node continued after a refused statement, so its later ones and the release of the savepoint failed.
     deps.log.error(
       { run_id: attempt.state.run.id, node: attempt.node.id },
       'a node ignored a refused statement',
@@ -37,5 +37,5 @@ export async function runLightNode(
 
 const IN_FAILED_TRANSACTION = '25P02'
 
-/** Makes the savepoint undo what a failed node wrote. */
+/** Rolls the savepoint of a failed node back. */
 class Undo extends Error {}

@@ -2,7 +2,7 @@ import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { EffectClass } from '../workflows/definition/types.ts'
 import { ports } from '../workflows/effects/index.ts'
-import { narrated, type Say } from '../workflows/effects/narrate.ts'
+import { narrated, type Report } from '../workflows/effects/narrate.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
@@ -21,26 +21,26 @@ export interface Attempt extends Omit<EffectHost, 'raise'> {
   scope: Scope
   /** The time of the segment. */
   now: Date
-  /** Takes what the effects do, line by line; for node tests. */
-  say?: Say
+  /** Receives a line about each call of an effect; for node tests. */
+  report?: Report
 }
 
 export interface Performed {
   outcome: Outcome
-  /** The events to write with the node's row; none where it failed. */
+  /** The events to write with the node's row; none if it failed. */
   raised: NewEvent[]
 }
 
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, attempt, state, scope, now, say, ...host }: Attempt,
+  { node, attempt, state, scope, now, report, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const type = findNodeType(node.type)
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({ ...host, raise: (event) => raised.push(event) })
-    return say ? narrated(ports[name], effect, say) : effect
+    return report ? narrated(ports[name], effect, report) : effect
   })
   const context = contextOf({
     ...{ run: state.run, organization: state.organization, now },
@@ -56,7 +56,7 @@ export async function performNode(
   return { outcome, raised: outcome.status === 'failed' ? [] : raised }
 }
 
-/** An attempt that failed without the node's doing. */
+/** An attempt that failed outside of the node. */
 export const failed = (failure: Failure, input: unknown = null): Performed => ({
   outcome: { status: 'failed', input, ...failure },
   raised: [],

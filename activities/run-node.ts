@@ -4,34 +4,34 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
-import type { PlanNode } from '../workflows/definition/types.ts'
+import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { UNEXPECTED } from './explain.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
-import type { Plans } from './plans.ts'
+import type { Programs } from './programs.ts'
 
 const HEARTBEAT_MS = 3_000
 
 export interface RunNodeDeps {
   db: Database
   log: Logger
-  plans: Plans
+  programs: Programs
   effects: EffectFactories
 }
 
 /**
- * One attempt of an external node: rendered, run and recorded here; the workflow only learns that it settled. An
- * attempt that a dying worker took with it is repeated with the same idempotency key and does not count.
+ * Renders, runs and records one attempt of an external node; the workflow only learns that it settled. An attempt lost
+ * with a dying worker is repeated with the same idempotency key and does not count.
  */
 export function createRunNode(deps: RunNodeDeps) {
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
 
-    const begun = await transact((tx) => begin(tx, deps.plans, input))
+    const begun = await transact((tx) => begin(tx, deps.programs, input))
     if (begun === 'settled') return { status: 'completed' }
     const { state, node, attempt } = begun
     const { outcome, raised } = await withHeartbeat((signal) =>
@@ -68,21 +68,21 @@ export function createRunNode(deps: RunNodeDeps) {
 
 interface Begun {
   state: RunState
-  node: PlanNode
+  node: ProgramNode
   attempt: number
 }
 
-async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun | 'settled'> {
+async function begin(tx: Tenant, programs: Programs, input: NodeInput): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
-    // After a reset of a run that had ended: the Temporal run that takes over opens it again in a moment.
+    // After a reset of an ended run, the new Temporal execution reopens the run shortly.
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
   const row = state.nodes.find(({ node_id }) => node_id === input.node)
-  const plan = await plans.get(tx, state.run.workflow_id!, state.run.workflow_version!)
-  const node = plan.nodes[input.node]
-  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no such node.' }, true)
+  const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
+  const node = program.nodes[input.node]
+  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   return { state, node, attempt: row.attempt }
@@ -91,7 +91,7 @@ async function begin(tx: Tenant, plans: Plans, input: NodeInput): Promise<Begun 
 async function attemptNode(
   deps: RunNodeDeps,
   state: RunState,
-  node: PlanNode,
+  node: ProgramNode,
   attempt: number,
   cancelled: AbortSignal,
 ): Promise<Performed> {
@@ -108,7 +108,7 @@ async function attemptNode(
   })
   if (cancelled.aborted) throw new CancelledFailure('the run has ended')
   if (performed && !(timeout.aborted && performed.outcome.status === 'failed')) return performed
-  const message = `It took longer than ${node.timeout_ms} ms.`
+  const message = `The node exceeded its timeout of ${node.timeout_ms} ms.`
   return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
 }
 
@@ -116,7 +116,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
 }
 
-/** Heartbeats bring cancellations, and tell Temporal soon when this worker has died. */
+/** Heartbeats deliver cancellations, and let Temporal detect a dead worker early. */
 async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()
   const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS)
@@ -129,7 +129,7 @@ async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
 
-/** The message is in the history: errors of nodes hold no secrets. */
+/** The history stores the message: errors of nodes hold no secrets. */
 const failure = (error: RunError, last: boolean) =>
   ApplicationFailure.create({
     type: error.code,

@@ -28,8 +28,8 @@ export interface TestNodeDeps {
 }
 
 /**
- * Runs one node on sample inputs, in one transaction where it is a light one, and records how it ended; the outputs of
- * the test are its log.
+ * Runs one node on sample inputs, a light one in one transaction, and records its outcome. The outputs of the test hold
+ * its log.
  */
 export function createTestNode(deps: TestNodeDeps) {
   return async function testOneNode({ organization_id, test_id }: NodeTestInput): Promise<EndStatus> {
@@ -75,11 +75,11 @@ async function performTest(
     run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
     org: organization,
   })
-  // A new one for each attempt: a transaction that met a deadlock is repeated.
+  // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
   const perform = (tx: Tenant | undefined): Promise<Performed> => {
     log = new NodeLog()
-    const attempt = { node, state, scope, now, signal, say: (line: string) => log.add(line) }
+    const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
     if (tx) return runLightNode(deps, tx, attempt)
     return performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: TIMEOUT_MS })
   }
@@ -100,7 +100,7 @@ async function performTest(
   try {
     return await host.transact(async (tx) => record(tx, await perform(tx)))
   } catch (error) {
-    // A constraint that PostgreSQL checks at the end of the transaction.
+    // PostgreSQL checks deferred constraints at the end of the transaction.
     if (!isRefusal(error)) throw error
     return host.transact((tx) => record(tx, failed(REFUSED)))
   }

@@ -11,7 +11,7 @@ import { appRoutes } from './settings/route-table.ts'
 import { v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
-/** The HTTP application: dispatches by the beginning of the path. */
+/** The HTTP application: dispatches by path prefix. */
 export function createApp(deps: AppDeps): Koa {
   const v1 = createGateway(deps, v1Realm(deps))
   const settings = createGateway(deps, appRealm(deps))
@@ -34,10 +34,10 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
-    if (!page) throw new AppError('not_found', 'there is no such path', { hint: 'see /docs' })
+    if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.set('Allow', 'GET')
-      throw new AppError('method_not_allowed', `${ctx.method} is not possible here`)
+      throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`)
     }
     ctx.state.route = path
     return page(ctx)

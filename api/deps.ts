@@ -4,14 +4,14 @@ import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
 
-/** What the API is made of: built by `main.ts`, handed to `createApp` and from there to every handler. */
+/** The dependencies of the API: `main.ts` builds them, `createApp` passes them to every handler. */
 export interface AppDeps {
   config: ApiConfig
   db: Database
   log: Logger
   /** Seals and opens secrets at rest. 32 bytes. */
   secretsKey: Buffer
-  /** Tells when a run that someone waits for has ended. */
+  /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
   /** Computes what a tenant chooses without holding up others. */
   compute: Compute

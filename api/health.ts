@@ -16,24 +16,24 @@ const CACHED_MS = 2_000
 const TIMEOUT_MS = 2_000
 
 /**
- * Tells whether this process can do its work: the database answers and is migrated, and Temporal can be reached.
- * Cheap to ask as often as one likes: the answer may be two seconds old.
+ * Readiness: the database answers and is migrated, and Temporal is reachable. The result is cached for two seconds, so
+ * frequent probes are cheap.
  */
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
   let last: { at: number; readiness: Promise<Readiness> } | undefined
   return () => {
-    if (!last || Date.now() - last.at > CACHED_MS) last = { at: Date.now(), readiness: look(deps) }
+    if (!last || Date.now() - last.at > CACHED_MS) last = { at: Date.now(), readiness: checkReadiness(deps) }
     return last.readiness
   }
 }
 
-async function look({ db, log }: AppDeps): Promise<Readiness> {
+async function checkReadiness({ db, log }: AppDeps): Promise<Readiness> {
   const outcome = async (name: string, check: PromiseLike<unknown>): Promise<Outcome> => {
     try {
-      await Promise.race([check, late()])
+      await Promise.race([check, timeout()])
       return 'ok'
     } catch (error) {
-      // Why is for the log, not for whoever asks.
+      // The endpoint is public: the reason goes to the log only.
       log.warn({ check: name, reason: String(error) }, 'not ready')
       return 'failed'
     }
@@ -52,14 +52,14 @@ async function requireMigrated(system: System): Promise<void> {
   if (!(await isMigrated(system))) throw new Error('migrations are pending: npm run migrate')
 }
 
-/** Connecting asks the server for its capabilities, so a connection made is a server that answers. */
+/** `connect` requests the server's capabilities, so success means that the server answers. */
 async function reachTemporal(): Promise<void> {
   const { connectionOptions } = loadClientConnectConfig()
   const connection = await Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT_MS })
   await connection.close()
 }
 
-const late = () =>
+const timeout = () =>
   new Promise<never>((_, reject) =>
     setTimeout(() => reject(new Error('no answer in time')), TIMEOUT_MS).unref(),
   )

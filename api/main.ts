@@ -9,7 +9,7 @@ import { type ApiConfig, readConfig } from './config.ts'
 import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
 
-/** The API process: reads its settings, builds what it needs, serves until it is told to stop. */
+/** The API process: reads the config, builds the dependencies, serves until SIGTERM or SIGINT. */
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = createLogger('api', config.LOG_LEVEL)
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
 
   const stop = async (signal: string) => {
     log.info({ signal }, 'stopping')
-    // A second signal does not wait for requests.
+    // A second signal exits without waiting for requests.
     process.once(signal, () => process.exit(1))
     await close(server)
     await compute.close()
@@ -57,7 +57,7 @@ function listen(server: Server, { HOST, PORT }: ApiConfig): Promise<void> {
   })
 }
 
-/** Requests under way are finished; connections that idle are ended. */
+/** Completes open requests and closes idle connections. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -6,15 +6,15 @@ import { isCidr } from './egress.ts'
 
 const HIGHEST_PORT = 65_535
 
-/** A port of ours; 0 is any free one. */
+/** A port to listen on; 0 selects any free port. */
 export const port = (lowest: 0 | 1 = 0) => whole(lowest, HIGHEST_PORT, 'must be a port number, 1 to 65535')
 
 const flag = z.stringbool({ error: 'must be true or false' })
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as https://agx.example.com' })
 
 /**
- * The settings that both processes share. `api/config.ts` and `worker/config.ts` add their own; `npm start`, which
- * starts both, reads all of them.
+ * The settings shared by both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
+ * processes and reads all settings.
  */
 export const sharedSettings = z.object({
   NODE_ENV: oneOf(['development', 'production', 'test']).default('development'),
@@ -47,25 +47,25 @@ export const sharedSettings = z.object({
         if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
     }),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** Where both listen. */
+  /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),
 })
 
-/** Of the API alone. */
+/** The settings of the API only. */
 export const apiSettings = z.object({
   PORT: port().default(8080),
-  /** How many proxies in front of us append to X-Forwarded-For. */
+  /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
 })
 
-/** Of the worker alone. */
+/** The settings of the worker only. */
 export const workerSettings = z.object({
-  /** Of the worker's own /healthz and /readyz. */
+  /** The port of the worker's /healthz and /readyz. */
   WORKER_PORT: port().default(8081),
   TEMPORAL_TASK_QUEUE: z
     .string()
     .max(200, 'must have at most 200 characters')
-    .regex(/^[\w.:/-]+$/, 'must be of letters, digits and . _ - : /')
+    .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
     .default('agx'),
 })
 
@@ -87,7 +87,7 @@ function oneOf<const Names extends readonly string[]>(names: Names) {
   return z.enum(names, { error: `must be one of ${names.join(', ')}` })
 }
 
-/** A setting that cannot be used; its message names each variable and what is wrong with it. */
+/** Invalid settings; the message names each variable and its problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -102,26 +102,24 @@ export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.Pro
     )
   const values = parsed.data as z.output<typeof sharedSettings>
   if (values.NODE_ENV === 'production') {
-    if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: in production it has no default')
+    if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: production has no default')
     if (values.ALLOW_INSECURE_WEBHOOKS)
-      throw new ConfigError(
-        'ALLOW_INSECURE_WEBHOOKS must not be set in production: webhooks need https there',
-      )
+      throw new ConfigError('ALLOW_INSECURE_WEBHOOKS must not be set in production: webhooks require https')
   }
   return parsed.data
 }
 
 /**
- * The key that seals secrets at rest: `SECRETS_KEY`, or outside production one that is made on first use and kept
- * in the data folder. 32 bytes.
+ * The key that encrypts secrets at rest, 32 bytes: `SECRETS_KEY`; outside production the default is a key that is
+ * generated on first use and kept in the data folder.
  */
 export function secretsKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
   if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
   const file = join(settings.DATA_DIR, 'secrets.key')
   mkdirSync(settings.DATA_DIR, { recursive: true })
   try {
-    const made = crypto.getRandomValues(Buffer.alloc(32)).toString('base64')
-    writeFileSync(file, made, { mode: 0o600, flag: 'wx' })
+    const generated = crypto.getRandomValues(Buffer.alloc(32)).toString('base64')
+    writeFileSync(file, generated, { mode: 0o600, flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = [Address, number]
 
-/** Everything that is not a plain public address: private, local, documentation, multicast, and tunnels to those. */
+/** Addresses that are not public: private, local, documentation, multicast, and tunnels to these. */
 const REFUSED: Range[] = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -39,7 +39,7 @@ const REFUSED: Range[] = [
 
 export const isCidr = (range: string): boolean => ipaddr.isValidCIDR(range)
 
-/** Which addresses may be called. `allow` are CIDRs; throws for one that is none. */
+/** Decides which addresses may be called. `allow`: additional CIDR ranges; throws for an invalid range. */
 export class EgressPolicy {
   private readonly allowed: Range[]
 
@@ -47,7 +47,7 @@ export class EgressPolicy {
     this.allowed = allow.map((range) => ipaddr.parseCIDR(range))
   }
 
-  /** @param address an IPv4 or IPv6 address in standard spelling; anything else may not be called. */
+  /** @param address an IPv4 or IPv6 address in standard notation; any other text is refused. */
   allows(address: string): boolean {
     const bare = address.replace(/%.*$/, '')
     if (isIP(bare) === 0) return false

@@ -1,8 +1,8 @@
 import { toStorable } from '../workflows/storable-text.ts'
 
 /**
- * What can go wrong, as one closed union. Every room throws `AppError`; `api/http/errors.ts` is the one place
- * that turns it into a status and the error envelope.
+ * All error types, as a closed union. All code throws `AppError`; only `api/http/errors.ts` turns it into a status and
+ * the error envelope.
  */
 export type ErrorType =
   | 'unauthorized'
@@ -25,24 +25,24 @@ export type ErrorType =
   | 'internal_error'
   | 'unavailable'
 
-/** One thing wrong with the input. `loc` starts with the part of the request: `["body", "email"]`. */
+/** A problem with the input. `loc` starts with the part of the request: `["body", "email"]`. */
 export interface Issue {
   loc: (string | number)[]
   msg: string
   type: string
   input?: unknown
-  /** What to do about it; the first one is the `hint` of the error, too. */
+  /** How to fix it; the first hint is also the `hint` of the error. */
   hint?: string
 }
 
-/** Of each place the first that was found. */
-export function eachOnce<T extends Pick<Issue, 'loc'>>(issues: T[]): T[] {
-  const byPlace = new Map<string, T>()
+/** Keeps only the first issue of each `loc`. */
+export function firstOfEachLoc<T extends Pick<Issue, 'loc'>>(issues: T[]): T[] {
+  const byLoc = new Map<string, T>()
   for (const issue of issues) {
-    const place = JSON.stringify(issue.loc)
-    if (!byPlace.has(place)) byPlace.set(place, issue)
+    const key = JSON.stringify(issue.loc)
+    if (!byLoc.has(key)) byLoc.set(key, issue)
   }
-  return [...byPlace.values()]
+  return [...byLoc.values()]
 }
 
 /** The optional members of the error envelope, named as they appear on the wire. */
@@ -75,7 +75,7 @@ export const notFound = (what: string, hint?: string) =>
 
 const MAX_NAMED = 10
 
-/** A `validation_error`, whose message names the fields: many read nothing else. */
+/** A `validation_error`. Its message names the fields, since many clients show only the message. */
 export function invalid(issues: Issue[]): AppError {
   const [first] = issues
   const names = [...new Set(issues.map(({ loc }) => nameOf(loc)))]
@@ -87,8 +87,8 @@ export function invalid(issues: Issue[]): AppError {
 }
 
 /**
- * `custom_fields.tier`; the part of the request where it is about all of it. Names may be the client's: a message is
- * also kept in places that hold no NUL.
+ * `custom_fields.tier`, or the part of the request for an issue of the whole part. A client may choose the name, and
+ * messages are also stored as text without NUL.
  */
 const nameOf = ([part, ...path]: Issue['loc']): string =>
   toStorable(path.length > 0 ? path.join('.') : String(part)).slice(0, 100)

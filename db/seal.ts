@@ -7,7 +7,7 @@ const TAG_BYTES = 16
 /**
  * Encrypts a secret for the database (AES-256-GCM).
  * @param key 32 bytes.
- * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts seal differently.
+ * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts give different results.
  */
 export function seal(key: Buffer, plaintext: string): string {
   const header = `${VERSION}.${keyId(key)}`
@@ -19,9 +19,9 @@ export function seal(key: Buffer, plaintext: string): string {
 }
 
 /**
- * Decrypts what `seal` made.
- * @param keys the key, or several during a rotation of SECRETS_KEY: the envelope names the one that it needs.
- * Throws when none of them fits, or when the envelope was altered.
+ * Decrypts the output of `seal`.
+ * @param keys the key, or several during a rotation of SECRETS_KEY: the envelope names its key.
+ * Throws if none of them matches, or if the envelope was altered.
  */
 export function open(keys: Buffer | readonly Buffer[], sealed: string): string {
   const [version, id, payload] = sealed.split('.')
@@ -38,6 +38,6 @@ export function open(keys: Buffer | readonly Buffer[], sealed: string): string {
   return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
 
-/** Tells keys apart and gives nothing of them away. */
+/** Identifies a key without revealing it. */
 const keyId = (key: Buffer) =>
   createHash('sha256').update('agx seal key id').update(key).digest('hex').slice(0, 8)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type Journey, type Outside, prepareJourney, startOutside, until } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 
-/** A form provider's real payload, with the lead's address in place of the one it came with. */
+/** A form provider's real payload, with the lead's address. */
 const formPayload = (email: string): string =>
   readFileSync(new URL('./fixtures/webhooks/typeform.json', import.meta.url), 'utf8').replaceAll(
     'ada@example.com',
@@ -77,7 +77,7 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
     const mine = () =>
       outside.hooks.filter(({ data: about }) => about.id === contact.id || about.id === run.run_id)
     await until('the deliveries', () => (mine().length >= 3 ? true : undefined), 60)
-    // One that was sent just before a kill may be sent again: a receiver tells it by its webhook-id.
+    // A delivery sent just before a kill may be repeated: a receiver recognizes it by its webhook-id.
     const distinct = new Map(mine().map((hook) => [hook.id, hook.event]))
     assert.deepEqual([...distinct.values()].sort(), [
       'contact.created',
@@ -87,7 +87,7 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
     assert.deepEqual(outside.forged, [])
   }
 
-  it('travels the full way', async () => {
+  it('passes through all steps', async () => {
     const answer = await post('ada@example.com')
     assert.equal(answer.status, 200)
     const body = (await answer.json()) as Record<string, unknown>
@@ -98,27 +98,27 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
     await arrives('ada@example.com')
   })
 
-  it('loses and doubles nothing when the worker is killed in the middle', async () => {
+  it('loses and duplicates nothing if the worker is killed during the run', async () => {
     assert.equal((await post('worker@example.com')).status, 200)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     stack.kill('worker')
     await arrives('worker@example.com')
   })
 
-  it('loses and doubles nothing when the api is killed right after its 200', async () => {
+  it('loses and duplicates nothing if the api is killed right after its 200', async () => {
     assert.equal((await post('api@example.com')).status, 200)
     stack.kill('api')
     await arrives('api@example.com')
   })
 
-  it('loses and doubles nothing when Temporal is killed in the middle', async () => {
+  it('loses and duplicates nothing if Temporal is killed during the run', async () => {
     assert.equal((await post('temporal@example.com')).status, 200)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     stack.kill('temporal')
     await arrives('temporal@example.com')
   })
 
-  it('loses and doubles nothing when everything is killed at once and started again', async () => {
+  it('loses and duplicates nothing if all processes are killed at once and restarted', async () => {
     assert.equal((await post('all@example.com')).status, 200)
     for (const name of ['supervisor', 'worker', 'api', 'temporal', 'postgres'] as const) stack.kill(name)
     await stack.exited

@@ -6,15 +6,15 @@ import { connect, type Database } from '../db/postgres/connect.ts'
 import { until } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 
-/** `MIXED_LOAD_SECONDS=60 npx mocha …` for longer than the suite has time for. */
+/** Set `MIXED_LOAD_SECONDS=60 npx mocha …` for a longer test. */
 const SECONDS = Number(process.env.MIXED_LOAD_SECONDS ?? 8)
 const CLIENTS = 20
-/** Between two kills, of one api and the other in turn. */
+/** Between two kills, which alternate between the two api processes. */
 const KILL_EVERY_MS = 2_500
 
 type Answer = { status: number; body: { id: string; object: string; data: { id: string }[] } }
 
-describe('two api processes under a mixed load, killed again and again', function () {
+describe('two api processes under a mixed load, killed repeatedly', function () {
   this.timeout(SECONDS * 1_000 + 180_000)
   let one: TestStack
   let two: TestStack
@@ -32,7 +32,7 @@ describe('two api processes under a mixed load, killed again and again', functio
     await one?.stop()
   })
 
-  /** As a careful client does it: the same request with the same key, to whichever api answers, until one did. */
+  /** Repeats the same request with the same idempotency key, on either api, until one answers. */
   async function request(method: string, path: string, body?: object): Promise<Answer> {
     const headers = {
       authorization: `Bearer ${one.key}`,
@@ -48,7 +48,7 @@ describe('two api processes under a mixed load, killed again and again', functio
           ...(body && { body: JSON.stringify(body) }),
         })
         const read = { status: answer.status, body: (await answer.json()) as Answer['body'] }
-        // 409: the request that lost its connection is still under way there.
+        // 409: the request that lost its connection is still in progress.
         if (answer.status < 500 && answer.status !== 409 && answer.status !== 429) return read
       } catch {}
       await sleep(50)
@@ -61,7 +61,7 @@ describe('two api processes under a mixed load, killed again and again', functio
       () => false,
     )
 
-  /** One client: creates, changes, links, deletes and restores records of its own, one after the other. */
+  /** One client: creates, updates, links, deletes and restores its own records, one after the other. */
   async function client(end: number, made: Map<string, string>): Promise<void> {
     while (Date.now() < end) {
       const marker = uuidv7()
@@ -98,7 +98,7 @@ describe('two api processes under a mixed load, killed again and again', functio
     }
   }
 
-  it('lose no change, double none, and keep history and events whole', async () => {
+  it('lose and duplicate no change, and keep history and events complete', async () => {
     const end = Date.now() + SECONDS * 1_000
     const made = new Map<string, string>()
     const clients = Array.from({ length: CLIENTS }, () => client(end, made))
@@ -107,7 +107,7 @@ describe('two api processes under a mixed load, killed again and again', functio
       for (let turn = 0; Date.now() + 1_000 < end; turn++) {
         await sleep(KILL_EVERY_MS)
         const victim = turn % 2 === 0 ? one : two
-        // One that is killed often is started again more slowly each time.
+        // The supervisor restarts a process more slowly after each kill.
         if (!(await isReady(victim))) continue
         victim.kill('api')
         kills++
@@ -157,7 +157,7 @@ describe('two api processes under a mixed load, killed again and again', functio
     }
   })
 
-  it('answer the same', async () => {
+  it('give the same answers', async () => {
     for (const stack of [one, two])
       await until('the api to be back', async () => (await isReady(stack)) || undefined, 60)
     for (const path of [

@@ -9,7 +9,7 @@ import { startStack, type TestStack } from './support/stack.ts'
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
 describe('the settings table of the README', () => {
-  it('names every setting that is read, and no other', () => {
+  it('lists exactly the settings that the code reads', () => {
     const configs = ['db/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
     const settings = configs.flatMap((path) => [...read(path).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)])
     const section = read('README.md').split('## Settings')[1]!.split('\n## ')[0]!
@@ -34,7 +34,7 @@ describe('the tour of the README', function () {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('does what it says when pasted', async () => {
+  it('works as documented when pasted', async () => {
     const tour = read('README.md').split('## Five minutes')[1]!.split('\n## ')[0]!
     const blocks = [...tour.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
     const script = blocks.join('\n').replaceAll('http://localhost:8080', stack.apiUrl)

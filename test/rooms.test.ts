@@ -7,7 +7,7 @@ import { nodeTypes } from '../workflows/nodes/index.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** Who may import whom. The worker alone hosts activities; the API reaches them only through Postgres and Temporal. */
+/** The allowed imports. The worker alone hosts activities; the API reaches them only through Postgres and Temporal. */
 const MAY_IMPORT: Record<string, string[]> = {
   workflows: [],
   db: ['workflows'],
@@ -33,8 +33,8 @@ const TOP_LEVEL = [
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(?\s*['"]([^'"]+)['"]/g
 
-describe('the rooms of the house', () => {
-  it('are the only folders at the top', () => {
+describe('the rooms', () => {
+  it('are the only top-level folders', () => {
     const ignored = ['node_modules', 'coverage']
     const entries = readdirSync(ROOT).filter((name) => !name.startsWith('.') && !ignored.includes(name))
     assert.deepEqual(
@@ -44,7 +44,7 @@ describe('the rooms of the house', () => {
   })
 
   for (const [room, allowed] of Object.entries(MAY_IMPORT))
-    it(`${room} imports of ours only ${allowed.join(', ') || 'itself'}`, () => {
+    it(`${room} imports from this project only ${allowed.join(', ') || 'itself'}`, () => {
       const strangers = filesOf(room).flatMap((file) =>
         importsOf(file)
           .filter((path) => path.startsWith('.'))
@@ -89,7 +89,7 @@ describe('the rooms of the house', () => {
     assert.ok(filesOf(model).length > 10)
   })
 
-  it('have files to look at', () => {
+  it('contain files', () => {
     for (const room of Object.keys(MAY_IMPORT)) assert.ok(filesOf(room).length > 0, room)
     assert.deepEqual(importsOf(fileURLToPath(import.meta.url)).slice(0, 2), ['node:assert/strict', 'node:fs'])
   })
@@ -123,7 +123,7 @@ describe('SQL', () => {
   }))
     it(`is found: ${what}`, () => assert.equal(sqlIn(source).length > 0, true))
 
-  it('is not found in prose, in comments, and where the handle is only passed on', () => {
+  it('is not found in prose, in comments, or if the handle is only passed on', () => {
     const source = [
       '// tx.trx is a Knex',
       '/** Sends `select 1`, and knex.raw() beside it. */',
@@ -137,7 +137,7 @@ describe('SQL', () => {
 describe('the workflow bundle', function () {
   this.timeout(60_000)
 
-  it('holds the Temporal SDK and a few files of ours, and neither zod nor yaml nor a Node built-in', async () => {
+  it('holds the Temporal SDK and a few files of this project, but no zod, yaml or Node built-in', async () => {
     const { code } = await bundleWorkflowCode({
       workflowsPath: join(ROOT, 'workflows/index.ts'),
       logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
@@ -157,16 +157,16 @@ describe('the workflow bundle', function () {
   })
 })
 
-/** Whether a text names a node type: anywhere where it is two words, as the value of a `type` where it is a plain word. */
+/** Whether a text names a node type: anywhere if the name is two words, as the value of a `type` if it is one. */
 const namesType = (text: string, type: string): boolean =>
   type.includes('_')
     ? new RegExp(`\\b${type}\\b`).test(text)
     : new RegExp(`type['"]?\\s*(?:[=!]==|:)\\s*['"]?${type}\\b`).test(text)
 
-/** What @temporalio/workflow brings with it. */
+/** The packages of @temporalio/workflow. */
 const SDK = ['@temporalio/workflow', '@temporalio/common', 'long', 'ms', 'nexus-rpc']
 
-/** What only code of db/ may hold: the driver, its handles, the builder's methods, the text of a statement. */
+/** Allowed in db/ only: the driver, its handles, the builder's methods, the text of a statement. */
 const SQL = [
   /\b[Kk]nex\b/,
   /from 'pg'|import\('pg'\)/,

@@ -10,8 +10,8 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 const SOURCES = fileURLToPath(new URL('../workflows/', import.meta.url))
 
 /**
- * The path of the workflows' bundle, built when their sources or the SDK have changed. A child process builds it,
- * for webpack would keep some 100 MB of the worker's memory.
+ * The path of the workflow bundle; built if the sources or the SDK have changed. A child process builds it, because
+ * webpack would keep some 100 MB of the worker's memory.
  */
 export async function workflowBundle(dataDir: string): Promise<string> {
   const folder = join(dataDir, 'bundles')
@@ -22,7 +22,7 @@ export async function workflowBundle(dataDir: string): Promise<string> {
   return path
 }
 
-/** Of the files that can be in the bundle. */
+/** Hashes the SDK version and every file that the bundle can contain. */
 async function fingerprint(): Promise<string> {
   const require = createRequire(import.meta.url)
   const hash = createHash('sha256').update(require('@temporalio/workflow/package.json').version)
@@ -38,12 +38,12 @@ const exists = (path: string) =>
     () => false,
   )
 
-/** The child's part: written beside and renamed, so that a half-written bundle is never found. */
+/** Runs in the child process. Writes to a temporary file and renames it: a partial bundle is never visible. */
 async function build(path: string): Promise<void> {
   const { code } = await bundleWorkflowCode({ workflowsPath: join(SOURCES, 'index.ts') })
-  const beside = `${path}.${process.pid}`
-  await writeFile(beside, code)
-  await rename(beside, path)
+  const temporary = `${path}.${process.pid}`
+  await writeFile(temporary, code)
+  await rename(temporary, path)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await build(process.argv[2]!)

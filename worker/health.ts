@@ -6,9 +6,9 @@ import { type Database, ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 
 const TIMEOUT_MS = 2_000
-const CACHED_MS = 2_000
-/** A poll takes a minute at most. */
-const POLLED_MS = 120_000
+const CACHE_MS = 2_000
+/** A long poll takes a minute at most. */
+const POLL_MAX_AGE_MS = 120_000
 /** temporal.api.enums.v1.TaskQueueType. */
 const WORKFLOW_QUEUE = 1
 const ACTIVITY_QUEUE = 2
@@ -19,14 +19,14 @@ interface Watched {
 }
 
 export interface Health {
-  /** What /readyz looks at; undefined while there is no connection to Temporal. */
+  /** Sets what /readyz checks; undefined while there is no connection to Temporal. */
   watch(watched: Watched | undefined): void
   close(): Promise<void>
 }
 
 /**
  * `/healthz`: the process is alive. `/readyz`: the database answers and is migrated, Temporal answers, and every
- * worker polls. Throws ConfigError when the port cannot be used.
+ * worker polls. Throws ConfigError if the port cannot be used.
  */
 export async function serveHealth(options: {
   db: Database
@@ -36,8 +36,8 @@ export async function serveHealth(options: {
 }): Promise<Health> {
   let watched: Watched | undefined
   let last: { at: number; checks: Promise<Record<string, string>> } | undefined
-  const look = () => {
-    if (!last || Date.now() - last.at > CACHED_MS)
+  const cachedChecks = () => {
+    if (!last || Date.now() - last.at > CACHE_MS)
       last = { at: Date.now(), checks: check(options.db, options.log, watched) }
     return last.checks
   }
@@ -47,13 +47,13 @@ export async function serveHealth(options: {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (path === '/healthz') return answer(200, { status: 'alive' })
     if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
-    const checks = await look()
+    const checks = await cachedChecks()
     const ready = Object.values(checks).every((outcome) => outcome === 'ok')
     return answer(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', checks })
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new ConfigError(`WORKER_PORT ${options.port} cannot be used (${error.code}): set another`)),
+      reject(new ConfigError(`WORKER_PORT ${options.port} cannot be used (${error.code}): set another port`)),
     )
     server.listen(options.port, options.host, resolve)
   })
@@ -77,7 +77,7 @@ async function check(
 ): Promise<Record<string, string>> {
   const outcome = async (name: string, work: () => Promise<boolean>): Promise<[string, string]> => {
     try {
-      return [name, (await Promise.race([work(), late()])) ? 'ok' : 'failed']
+      return [name, (await Promise.race([work(), timeout()])) ? 'ok' : 'failed']
     } catch (error) {
       log.warn({ check: name, reason: String(error) }, 'not ready')
       return [name, 'failed']
@@ -93,7 +93,7 @@ async function check(
   )
 }
 
-/** Whether Temporal has heard of late from every worker of this process, on its task queue. */
+/** True if every worker of this process has recently polled its task queue, as Temporal sees it. */
 async function isPolling({ connection, workers }: Watched): Promise<boolean> {
   const polling = workers.map(async (worker) => {
     const { namespace, taskQueue, identity, workflowBundle } = worker.options
@@ -105,12 +105,12 @@ async function isPolling({ connection, workers }: Watched): Promise<boolean> {
     })
     return pollers.some((poller) => {
       const at = Number(poller.lastAccessTime?.seconds ?? 0) * 1_000
-      return poller.identity === identity && Date.now() - at < POLLED_MS
+      return poller.identity === identity && Date.now() - at < POLL_MAX_AGE_MS
     })
   })
   return (await Promise.all(polling)).every(Boolean)
 }
 
-function late(): Promise<never> {
+function timeout(): Promise<never> {
   return new Promise((_, reject) => setTimeout(reject, TIMEOUT_MS, new Error('no answer')).unref())
 }

@@ -17,14 +17,14 @@ import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { createWorkers } from './workers.ts'
 
-/** The worker process: carries out workflows and activities, and is the only one that starts runs and deliveries. */
+/** The worker process: runs workflows and activities. Only workers start runs and deliveries. */
 async function main(): Promise<void> {
   process.env.TZ = 'UTC'
   const config = readConfig(process.env)
   const log = createLogger('worker', config.LOG_LEVEL)
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]](meta ?? {}, message)),
-    // Signals are ours: the relay stops before the workers do.
+    // We handle signals ourselves: the relay stops before the workers.
     shutdownSignals: [],
   })
   const db = connect({
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       log.info({ signal }, 'stopping')
-      // A second signal does not wait for anything.
+      // A second signal exits immediately.
       process.once(signal, () => process.exit(1))
       stopping.abort()
     })
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   const namespace = config.TEMPORAL_NAMESPACE
   const { connectionOptions } = loadClientConnectConfig()
 
-  // Temporal may be late, or go away for a while: the process stays, says so on /readyz, and connects again.
+  // While Temporal is unreachable the process keeps running, is not ready on /readyz, and reconnects with backoff.
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
     try {
       const connection = await NativeConnection.connect(connectionOptions)
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
         await connection.close()
       }
     } catch (error) {
-      log.error({ err: error, delay }, 'Temporal cannot be used (TEMPORAL_ADDRESS); trying again')
+      log.error({ err: error, delay }, 'Temporal is unavailable (TEMPORAL_ADDRESS); retrying')
       await pause(delay, stopping.signal)
     }
   }

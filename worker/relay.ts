@@ -6,43 +6,43 @@ import { Listener } from '../db/postgres/notify.ts'
 import type { Channel, System } from '../db/postgres/tenancy.ts'
 
 /**
- * A queue of rows that are their own outbox: a row is born `queued`, and the relay alone starts its workflow. A queue
- * holds no SQL and no loop: it names the queries of `db/` and the workflow. To add one:
- * 1. in `db/<subject>/`, a claim (`queue.ts`) and the moves of its status (`moves.ts`: a line in the table, a statement);
- * 2. a file in `worker/queues/` with the four functions below, and a line in `worker/queues/index.ts`;
- * 3. where a new channel is to wake it, a line in `Channel` (`db/postgres/tenancy.ts`), and `tx.wake()` where rows are made.
+ * A queue of rows that are their own outbox: a row is inserted as `queued`, and only the relay starts its workflow. A
+ * queue contains no SQL and no loop: it names the queries of `db/` and the workflow. To add a queue:
+ * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves.ts`: a line in the table, a statement);
+ * 2. add a file in `worker/queues/` with the four functions below, and list it in `worker/queues/index.ts`;
+ * 3. for a new channel, extend `Channel` (`db/postgres/tenancy.ts`) and call `tx.wake()` where rows are inserted.
  */
 export interface Queue<Row> {
   name: string
-  /** The channel that wakes it. Without a notification it looks once a second. */
+  /** The notification channel. The queue is also polled once a second. */
   channel: Channel
   /**
    * Leases up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
-   * started nor refused can be claimed again when its lease ends.
+   * started nor refused can be claimed again when its lease expires.
    */
   claim(system: System, limit: number): Promise<Row[]>
-  /** Starts the row's workflow. "Already started" is success. Throws what Temporal threw. */
+  /** Starts the row's workflow. "Already started" counts as success. Throws Temporal's errors. */
   start(client: Client, row: Row): Promise<void>
-  /** Notes that these rows were started: those that are still queued are running from now on. */
+  /** Records that these rows were started: `queued` becomes `running`. */
   started(system: System, rows: Row[]): Promise<unknown>
-  /** Notes that Temporal will never accept this row: it fails with the reason. */
+  /** Records that Temporal rejected this row permanently: it fails with the reason. */
   refused(db: Database, row: Row, reason: string): Promise<unknown>
 }
 
-/** Starts of one queue that may be in flight. */
-const IN_FLIGHT = 100
+/** Limit of concurrent starts per queue. */
+const MAX_IN_FLIGHT = 100
 const POLL_MS = 1_000
 /**
- * Milliseconds between the beginnings of two claims, so that rows that come in between are claimed together: at least
- * `least`, and so many that claiming takes no more than `share` of the time. The busier the queue, the larger its claims.
+ * Minimum interval in milliseconds between the starts of two claims, so that rows are claimed in batches: between `min`
+ * and `max`, and long enough that claiming takes at most `share` of the time. A busy queue claims larger batches.
  */
-const PACE = { least: 5, share: 1 / 5, most: 100 }
-/** After an error of the database or of Temporal. */
+const PACE = { min: 5, share: 1 / 5, max: 100 }
+/** After a failed claim. */
 const PAUSE_MS = 500
-/** From a start to the note of it; far shorter than any lease. */
-const NOTE_MS = 250
+/** Delay from a start until it is recorded; far shorter than any lease. */
+const RECORD_DELAY_MS = 250
 
-/** Runs its queues until closed: claims rows, starts them in parallel, notes the starts in batches. */
+/** Runs its queues until closed: claims rows, starts them in parallel, records the starts in batches. */
 export class Relay {
   private readonly loops: QueueLoop<unknown>[]
   private readonly listener: Listener
@@ -61,7 +61,7 @@ export class Relay {
     for (const loop of this.loops) loop.run()
   }
 
-  /** Stops claiming; resolves when the starts in flight are noted. */
+  /** Stops claiming; resolves when the starts in flight are recorded. */
   async close(): Promise<void> {
     await this.listener.close()
     await Promise.all(this.loops.map((loop) => loop.close()))
@@ -72,19 +72,18 @@ export class Relay {
   }
 }
 
-/** The loop of one queue. */
 class QueueLoop<Row> {
   readonly queue: Queue<Row>
   private readonly db: Database
   private readonly client: Client
   private readonly log: Logger
   private readonly starting = new Set<Promise<void>>()
-  private readonly toNote: Row[] = []
-  private noting: Promise<void> | undefined
+  private readonly unrecorded: Row[] = []
+  private recording: Promise<void> | undefined
   private readonly closing = new AbortController()
   private woken = false
   private closed = false
-  private rouse = () => {}
+  private endSleep = () => {}
   private loop: Promise<void> | undefined
 
   constructor(deps: { db: Database; client: Client; log: Logger }, queue: Queue<Row>) {
@@ -100,36 +99,36 @@ class QueueLoop<Row> {
 
   wake(): void {
     this.woken = true
-    this.rouse()
+    this.endSleep()
   }
 
   async close(): Promise<void> {
     this.closed = true
-    this.rouse()
+    this.endSleep()
     await this.loop
     await Promise.all(this.starting)
     this.closing.abort()
-    await this.noting
+    await this.recording
   }
 
   private async work(): Promise<void> {
     while (!this.closed) {
       this.woken = false
-      const looked = performance.now()
-      const limit = IN_FLIGHT - this.starting.size
+      const claimedAt = performance.now()
+      const limit = MAX_IN_FLIGHT - this.starting.size
       const rows = limit > 0 ? await this.claim(limit) : []
-      const pace = Math.min(Math.max(PACE.least, (performance.now() - looked) / PACE.share), PACE.most)
+      const pace = Math.min(Math.max(PACE.min, (performance.now() - claimedAt) / PACE.share), PACE.max)
       for (const row of rows) {
         const start = this.start(row).finally(() => {
           this.starting.delete(start)
-          if (this.starting.size === IN_FLIGHT - 1) this.wake()
+          if (this.starting.size === MAX_IN_FLIGHT - 1) this.wake()
         })
         this.starting.add(start)
       }
       if (rows.length === limit && limit > 0) continue
       await this.sleep(POLL_MS)
-      const early = pace - (performance.now() - looked)
-      if (early > 0) await setTimeout(early)
+      const remaining = pace - (performance.now() - claimedAt)
+      if (remaining > 0) await setTimeout(remaining)
     }
   }
 
@@ -137,7 +136,7 @@ class QueueLoop<Row> {
     try {
       return await this.queue.claim(this.db.system, limit)
     } catch (error) {
-      this.log.error({ err: error }, 'the relay could not claim')
+      this.log.error({ err: error }, 'claiming rows failed')
       await this.pause()
       return []
     }
@@ -149,39 +148,41 @@ class QueueLoop<Row> {
     } catch (error) {
       const reason = refusal(error)
       if (reason === undefined) {
-        this.log.warn({ err: error }, 'a start failed; it is tried again when its lease ends')
+        this.log.warn({ err: error }, 'starting a workflow failed; it is retried when its lease expires')
         return
       }
-      this.log.error({ reason }, 'Temporal refused a start')
+      this.log.error({ reason }, 'Temporal rejected a start')
       await this.queue
         .refused(this.db, row, reason)
-        .catch((err) => this.log.error({ err }, 'a refusal was not noted'))
+        .catch((err) => this.log.error({ err }, 'a rejected start was not recorded'))
       return
     }
-    this.toNote.push(row)
-    this.noting ??= this.note()
+    this.unrecorded.push(row)
+    this.recording ??= this.recordStarts()
   }
 
   /**
-   * One statement at a time, and not at once: by then the first step of most workflows has moved its row out of `queued`,
-   * and another write would only delay that step. Until the note the lease holds a row's slot.
+   * One statement at a time, after a delay: by then the first step of most workflows has moved its row out of `queued`,
+   * and an earlier write would only slow that step down. Until the write the lease occupies the row's slot.
    */
-  private async note(): Promise<void> {
-    while (this.toNote.length > 0) {
-      await setTimeout(NOTE_MS, undefined, { signal: this.closing.signal }).catch(() => {})
-      const rows = this.toNote.splice(0)
+  private async recordStarts(): Promise<void> {
+    while (this.unrecorded.length > 0) {
+      await setTimeout(RECORD_DELAY_MS, undefined, { signal: this.closing.signal }).catch(() => {})
+      const rows = this.unrecorded.splice(0)
       await this.queue
         .started(this.db.system, rows)
-        .catch((error) => this.log.error({ err: error }, 'started rows were not noted; their lease will end'))
+        .catch((error) =>
+          this.log.error({ err: error }, 'started rows were not recorded; their lease will expire'),
+        )
     }
-    this.noting = undefined
+    this.recording = undefined
   }
 
   private sleep(milliseconds: number): Promise<void> {
     if (this.woken || this.closed) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = globalThis.setTimeout(resolve, milliseconds)
-      this.rouse = () => {
+      this.endSleep = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -195,7 +196,7 @@ class QueueLoop<Row> {
 
 const INVALID_ARGUMENT = 3
 
-/** Why Temporal will never accept a start; undefined for errors that may pass. */
+/** Temporal's reason for rejecting a start permanently; undefined for transient errors. */
 export function refusal(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ((cause as { code?: unknown }).code === INVALID_ARGUMENT) {

@@ -2,13 +2,13 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 
 const keyword = (name: string) => defineSearchAttributeKey(name, SearchAttributeType.KEYWORD)
 
-/** What runs, deliveries and files are found by in the Temporal UI. No personal data: everybody there sees it. */
+/** Search attributes of runs, deliveries and files in the Temporal UI. No personal data: every user there sees them. */
 export const searchAttributes = {
   organization: keyword('AgxOrganization'),
   workflow: keyword('AgxWorkflow'),
   record: keyword('AgxRecord'),
   endpoint: keyword('AgxEndpoint'),
   trigger: keyword('AgxTrigger'),
-  /** Of runs that wait for a person. */
+  /** Set on runs that wait for a person. */
   state: keyword('AgxState'),
 }

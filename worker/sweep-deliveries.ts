@@ -17,8 +17,8 @@ interface Deps {
 }
 
 /**
- * The sweep's part for deliveries: ends those whose workflow ended without recording it (an operator terminated it),
- * and releases those that are held without a reason. `idle` is a PostgreSQL interval.
+ * Sweeps deliveries: ends those whose workflow ended without recording it (an operator terminated it), and releases
+ * those that are held without a reason. `idle` is a PostgreSQL interval.
  */
 export async function sweepDeliveries(deps: Deps, idle: string): Promise<void> {
   await endUnrecorded(deps, idle)
@@ -48,6 +48,6 @@ async function endOf(client: Client, release: Release) {
     return { status: stopped ? ('cancelled' as const) : ('failed' as const), error }
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
-    return { status: 'failed' as const, error: 'Temporal does not know the delivery any more.' }
+    return { status: 'failed' as const, error: "Temporal no longer has the delivery's workflow." }
   }
 }

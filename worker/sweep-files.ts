@@ -8,8 +8,8 @@ import { FILE_SORTS, type FileSort, fileWorkflowId } from './queues/files.ts'
 const BATCH = 200
 
 /**
- * The sweep's part for imports and exports: ends those whose workflow ended without recording it (an operator terminated
- * it), which frees their slot. An import can be resumed then. `idle` is a PostgreSQL interval.
+ * Sweeps imports and exports: ends those whose workflow ended without recording it (an operator terminated it), which
+ * frees their slot. Such an import can be resumed. `idle` is a PostgreSQL interval.
  */
 export async function sweepFiles(
   { db, client, log }: { db: Database; client: Client; log: Logger },
@@ -32,6 +32,6 @@ async function endOf(client: Client, sort: FileSort, start: FileStart): Promise<
     return `The ${sort.noun}'s workflow was ${status.name.toLowerCase()} in Temporal.`
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
-    return `Temporal does not know the ${sort.noun} any more.`
+    return `Temporal no longer has the ${sort.noun}'s workflow.`
   }
 }

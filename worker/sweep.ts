@@ -19,18 +19,18 @@ import { sweepDeliveries } from './sweep-deliveries.ts'
 import { sweepFiles } from './sweep-files.ts'
 
 const EVERY_MS = 60_000
-/** A run that no segment has touched for so long is looked up in Temporal; the longest untouched first. */
+/** A run without a write for this long is looked up in Temporal, the longest idle first. */
 const IDLE = '30 seconds'
 const BATCH = 200
-/** A pending attempt past this one is stuck. */
+/** A pending task with more attempts is stuck. */
 const MAX_ATTEMPTS = 3
 
 type UnrecordedEnd = Exclude<EndStatus, 'completed'>
 
 /**
- * Once a minute, in one of the workers: records the end of workflows that ended without recording it (an operator
- * terminated them, or they timed out), notes why a run is stuck, marks a run that Temporal has forgotten as lost; and
- * deletes rows that have passed their retention.
+ * Runs once a minute in one of the workers. Records the end of workflows that ended without recording it (an operator
+ * terminated them, or they timed out), records why a run is stuck, marks runs unknown to Temporal as lost, and deletes
+ * rows past their retention.
  */
 export class Sweep {
   private readonly db: Database
@@ -60,7 +60,7 @@ export class Sweep {
     await this.sweeping
   }
 
-  /** One sweep, unless another worker is sweeping. `idle` is for tests. */
+  /** Sweeps once, unless another worker is sweeping. `idle` is for tests. */
   async once(idle = IDLE): Promise<void> {
     await runAlone(this.db.system, 'agx sweep', async (system) => {
       await this.reconcile(idle)
@@ -72,24 +72,24 @@ export class Sweep {
 
   private async reconcile(idle: string): Promise<void> {
     for (const run of await listIdleRuns(this.db.system, idle, BATCH)) {
-      const found = await this.look(run)
+      const found = await this.inspect(run)
       if (found.end) await this.end(run, found.end, found.reason)
       else await markRunChecked(this.db.system, run, found.reason ?? null)
     }
   }
 
-  private async look(row: IdleRun): Promise<{ end?: UnrecordedEnd; reason?: string }> {
+  private async inspect(row: IdleRun): Promise<{ end?: UnrecordedEnd; reason?: string }> {
     try {
       const description = await this.client.workflow.getHandle(workflowIdOf(row)).describe()
       const end = ENDS[description.status.name]
       if (!end) {
-        const reason = stuck(description)
+        const reason = stuckReason(description)
         return reason ? { reason } : {}
       }
       return { end, reason: `The workflow was ${description.status.name.toLowerCase()} in Temporal.` }
     } catch (error) {
       if (error instanceof WorkflowNotFoundError)
-        return { end: 'lost', reason: 'Temporal does not know the run any more.' }
+        return { end: 'lost', reason: "Temporal no longer has the run's workflow." }
       throw error
     }
   }
@@ -100,11 +100,11 @@ export class Sweep {
     const ended = await this.db.tenant(organization_id, SYSTEM, (tx) =>
       endUnrecordedRun(tx, id, temporal_run_id, status, error),
     )
-    if (ended) this.log.warn({ organization_id, run_id: id, status }, 'a run had ended unrecorded')
+    if (ended) this.log.warn({ organization_id, run_id: id, status }, 'recorded the end of a run')
   }
 }
 
-/** What a running row becomes, by the status of its workflow in Temporal. */
+/** The end status of a running row, by the status of its workflow in Temporal. */
 const ENDS: Record<string, UnrecordedEnd | undefined> = {
   COMPLETED: 'lost',
   FAILED: 'failed',
@@ -113,7 +113,7 @@ const ENDS: Record<string, UnrecordedEnd | undefined> = {
   TIMED_OUT: 'failed',
 }
 
-function stuck({ raw }: WorkflowExecutionDescription): string | undefined {
+function stuckReason({ raw }: WorkflowExecutionDescription): string | undefined {
   const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
   if (activity)
     return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
@@ -122,7 +122,6 @@ function stuck({ raw }: WorkflowExecutionDescription): string | undefined {
   return undefined
 }
 
-/** Deletes rows that have passed their retention. */
 async function cleanUp(system: System): Promise<void> {
   await purgeIdempotencyKeys(system)
   await purgeLimitWindows(system)

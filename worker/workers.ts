@@ -8,7 +8,7 @@ export interface WorkersOptions {
   connection: NativeConnection
   namespace: string
   taskQueue: string
-  /** Path of the workflows' bundle. */
+  /** Path of the workflow bundle. */
   bundle: string
   activities: ReturnType<typeof createActivities>
   deliveries: ReturnType<typeof createDeliver>
@@ -19,12 +19,12 @@ export interface WorkersOptions {
 const CACHED_WORKFLOWS = 1_000
 
 /**
- * More than what the pollers (up to 100, each of which holds a slot) and the relay's starts hold at once: a start that
- * finds no slot free is not eager, and its first task was seen to come a second later.
+ * More slots than the pollers (up to 100, one slot each) and the relay's starts occupy together: a start without a free
+ * slot is not eager, and its first task was measured to arrive a second later.
  */
 const WORKFLOW_TASKS = 400
 
-/** Deliveries have a task queue and slots of their own: slow receivers hold no run up. */
+/** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
 
 const FILES_AT_ONCE = 4
@@ -58,7 +58,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,
     }),
-    // Activities only: the workflows of files run beside those of runs, and a thread for them would cost 30 MB.
+    // Activities only: the first worker runs the workflows of files, because another workflow thread costs 30 MB.
     Worker.create({
       connection,
       namespace,

@@ -9,20 +9,20 @@ import {
   setHandler,
 } from '@temporalio/workflow'
 
-/** In stored histories: it may grow, and what is there keeps its meaning. */
+/** Stored in Temporal histories: members may be added; existing ones keep their meaning. */
 export interface DeliverInput {
   organization_id: string
   delivery_id: string
   /** The endpoint, for the timeline of the Temporal UI. */
   summary: string
-  /** How often the delivery had been released from being held; this workflow serves that release. */
+  /** The number of releases from hold so far; this workflow serves the last of them. */
   release?: number
-  /** The endpoint has been failing: it may take its time, which a workflow task should not wait for. */
+  /** The endpoint has been failing: it may be slow, so no workflow task waits for its answer. */
   failing?: boolean
 }
 
 export interface DeliverAnswer {
-  /** `held`: this workflow ends, and another one goes on when the delivery is released. */
+  /** `held`: this workflow ends; a release of the delivery starts another one. */
   status: 'succeeded' | 'failed' | 'cancelled' | 'held' | 'waiting'
   error?: string
   retry_in_ms?: number
@@ -33,12 +33,12 @@ interface Deliveries {
   deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer>
 }
 
-/** Someone changed the row (cancelled or held it, made it due at once): look at it again. */
+/** The row has changed (cancelled, held or made due at once): read it again. */
 export const changed = defineSignal('changed')
 
 /**
- * One event on its way to one endpoint. The first attempt is a local activity, so that what succeeds at once costs
- * one workflow task; after it one activity retries itself, at the times that it says.
+ * Delivers one event to one endpoint. The first attempt is a local activity, so that a delivery that succeeds at once
+ * costs one workflow task. Then one activity makes the retries and sets the delay of each.
  */
 export async function deliver(input: DeliverInput): Promise<{ status: DeliverAnswer['status'] }> {
   let changes = 0
@@ -58,13 +58,13 @@ export async function deliver(input: DeliverInput): Promise<{ status: DeliverAns
     try {
       return end(await sending.run(() => untilDone(input)))
     } catch (error) {
-      // Told while it was at work, the activity ends with what it found, be that a failure.
+      // Signalled mid-attempt: the cancelled activity may fail, which is not final.
       if (changes === seen) throw error
     }
   }
 }
 
-/** Whatever goes wrong (a lost database, a time-out), the activity after it finds out where the delivery stands. */
+/** Any failure (lost database, timeout) counts as `waiting`: the next activity reads the status of the delivery. */
 function once(input: DeliverInput): Promise<DeliverAnswer> {
   const { deliverOnce } = proxyLocalActivities<Deliveries>({
     startToCloseTimeout: '25 seconds',
@@ -82,7 +82,7 @@ function untilDone(input: DeliverInput): Promise<DeliverAnswer> {
     startToCloseTimeout: '45 seconds',
     heartbeatTimeout: '10 seconds',
     retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
-    // An attempt that was under way may have arrived: its answer counts.
+    // A request in flight may have reached the endpoint: its answer counts.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary: input.summary,
   })

@@ -5,11 +5,11 @@ import { capitalized, type ObjectName, objectNames, withArticle } from './record
 export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` is: a record of this kind, a run, or whatever the node that raises it gives. */
+  /** What `data` holds: a record of this kind, a run, or any object that the raising node sets. */
   subject: ObjectName | 'run' | 'any'
 }
 
-/** What happens to every kind of record. */
+/** The actions of every record kind, with their words in titles. */
 const ACTIONS = {
   created: 'created',
   updated: 'updated',
@@ -18,7 +18,7 @@ const ACTIONS = {
   merged: 'merged with another',
 }
 
-/** What the service itself raises. To add one: a line below, and the code that inserts it. */
+/** The events that the service itself raises. To add one: a line below, and the code that inserts it. */
 const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   ...objectNames.flatMap((kind) =>
     Object.entries(ACTIONS).map(([action, done]) => ({
@@ -37,11 +37,11 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },
 ]
 
-/** The catalogue. A node can raise any other `<entity>.<action>`; the two about invoices are listed as examples of that. */
+/** The catalogue. A node can raise any other `<entity>.<action>`; the two invoice events are examples. */
 export const EVENTS: readonly CatalogueEvent[] = [
   ...SERVICE_EVENTS,
-  { name: 'invoice.created', title: 'An invoice was created, as a workflow tells', subject: 'any' },
-  { name: 'invoice.paid', title: 'An invoice was paid, as a workflow tells', subject: 'any' },
+  { name: 'invoice.created', title: 'An invoice was created (raised by a workflow)', subject: 'any' },
+  { name: 'invoice.paid', title: 'An invoice was paid (raised by a workflow)', subject: 'any' },
 ]
 
 /** `<entity>.<action>`, such as `invoice.paid`. */
@@ -49,22 +49,22 @@ export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/
 
 const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
 
-/** What an endpoint can ask for beside single events: all of an entity, `contact.*`, or all, `*`. */
+/** Whether an endpoint's pattern selects all events of an entity, `contact.*`, or all events, `*`. */
 export const isWildcard = (name: string) => name === '*' || ENTITY_EVENTS.test(name)
 
 const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => [name, `${name.split('.')[0]}.*`]))]
 
 /**
- * What a name that the catalogue does not have was meant to be, as far as that is certain enough to refuse it: one
- * letter off, or two that changed places. Anything else may be an event that a node raises.
+ * The catalogue name that a misspelt name most likely means: the one at edit distance 1. Any other unknown name may be
+ * an event that a node raises.
  */
 export const misspelt = (name: string): string | undefined =>
   PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)
 
-/** The nearest name of the catalogue, for what is no name of an event at all. */
+/** The nearest name of the catalogue, for a hint on an invalid name. */
 export const nearestEvent = (name: string): string | undefined => nearest(name, PATTERNS)
 
-/** An event that fits a pattern, for an example. */
+/** An event that matches a pattern, for examples. */
 export function exampleEvent(pattern: string): string {
   const entity = pattern === '*' ? 'contact' : pattern.split('.')[0]
   if (!isWildcard(pattern)) return pattern
@@ -72,5 +72,5 @@ export function exampleEvent(pattern: string): string {
   return known?.name ?? `${entity}.created`
 }
 
-/** Whether the service raises it, so that nobody else may. */
+/** Whether the service itself raises the event: nodes may not. */
 export const isServiceEvent = (name: string) => SERVICE_EVENTS.some((event) => event.name === name)

@@ -1,18 +1,18 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow'
 import { filesTaskQueue } from './protocol.ts'
 
-/** In stored histories: it may grow, and what is there keeps its meaning. Rows of files never travel here. */
+/** Stored in Temporal histories: members may be added; existing ones keep their meaning. Holds no rows of files. */
 export interface FileInput {
   organization_id: string
-  /** Of the import or export. */
+  /** The id of the import or export. */
   id: string
-  /** How often it had been started, this time included; this workflow serves that start. */
+  /** The number of starts so far, this one included; this workflow serves that start. */
   start: number
-  /** What is being done, for the timeline of the Temporal UI. */
+  /** The label in the timeline of the Temporal UI. */
   summary: string
 }
 
-/** Where an import or export stands. */
+/** The progress of an import or export. */
 export interface FileAnswer {
   /** `running`: there is more to do. */
   status: 'running' | 'stopped' | 'completed' | 'failed'
@@ -28,18 +28,18 @@ interface Files {
 /** Several seconds each: a history of a few thousand events. */
 const MAX_TURNS = 500
 
-/** Rows of a file become records. */
+/** Imports the rows of a file as records. */
 export const importRecords = (input: FileInput): Promise<{ status: string }> =>
   untilDone(input, 'importRows', () => continueAsNew<typeof importRecords>(input))
 
-/** Records become rows of a file. */
+/** Exports records as the rows of a file. */
 export const exportRecords = (input: FileInput): Promise<{ status: string }> =>
   untilDone(input, 'exportRows', () => continueAsNew<typeof exportRecords>(input))
 
 /**
- * Each turn is an activity that works for some seconds, one transaction after the other, and says how far it came. The
- * row keeps the place, so a turn that is done again goes on where the one before got to; a stop is a change of the row,
- * which the turn sees before its next transaction.
+ * Each turn is an activity that works for some seconds, transaction by transaction, and reports its progress. The row
+ * stores the position, so a repeated turn continues from there. A stop changes the row; the turn reads it before its
+ * next transaction.
  */
 async function untilDone(
   input: FileInput,
@@ -50,7 +50,7 @@ async function untilDone(
     taskQueue: filesTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '10 seconds',
-    // A database that is away holds the file up, and never fails it.
+    // An unavailable database delays the file but never fails it.
     retry: { initialInterval: '500 ms', backoffCoefficient: 2, maximumInterval: '30 seconds' },
     summary: input.summary,
   })

@@ -1,4 +1,4 @@
-/** The workflow types: all that the bundler sees, so nothing here may reach zod, yaml, LiquidJS or Node. */
+/** The workflow types: the entry of the bundle, which may not import zod, yaml, LiquidJS or Node modules. */
 export { deliver } from './deliver.ts'
 export { exportRecords, importRecords } from './files.ts'
 export { run } from './run.ts'

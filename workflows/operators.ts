@@ -1,11 +1,11 @@
 /**
- * The operators that values are compared by, in filters of lists and in conditions of nodes. In both, text compares
- * without regard to case, and the negation of an operator holds exactly where the operator does not: also of null.
+ * The comparison operators of list filters and node conditions. In both, text comparison ignores case, and a negation
+ * holds exactly if its operator does not, for null too.
  */
 interface Meaning {
-  /** What it compares a value with. */
+  /** Its operands. */
   takes: 'nothing' | 'one' | 'two' | 'list' | 'boolean'
-  /** The operator that this one is the negation of. */
+  /** The operator that it negates. */
   negates?: string
 }
 
@@ -24,7 +24,7 @@ const OPERATORS = {
   not_contains: { takes: 'one', negates: 'contains' },
   starts_with: { takes: 'one' },
   ends_with: { takes: 'one' },
-  /** Of a list: one of its items equals the value. */
+  /** One item of the list equals the value. */
   has: { takes: 'one' },
   /** `true`: it has no value; `false`: it has one. */
   is_null: { takes: 'boolean' },
@@ -39,19 +39,19 @@ type Negation = {
   [Name in OperatorName]: (typeof OPERATORS)[Name] extends { negates: string } ? Name : never
 }[OperatorName]
 
-/** Names on the wire that differ from the operator's own: `not_in` is `nin` in filters of lists. */
+/** Wire names that differ from the operator's own: list filters write `not_in` as `nin`. */
 const ALIASES = { nin: 'not_in' } as const satisfies Record<string, OperatorName>
 
 type Operator = OperatorName | keyof typeof ALIASES
 
-/** In filters of lists, as stored with exports and accepted on the wire. */
+/** The operators of list filters, on the wire and in stored exports. */
 export const FILTER_OPERATORS = [
   ...(['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between', 'in', 'nin', 'contains'] as const),
   ...(['starts_with', 'is_null', 'has'] as const),
 ] as const satisfies Operator[]
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
-/** In conditions of nodes. */
+/** The operators of node conditions. */
 export const CONDITION_OPERATORS = [
   ...([
     'eq',
@@ -75,7 +75,7 @@ const meaningOf = (operator: Operator): Meaning =>
 
 export const operandsOf = (operator: Operator): Meaning['takes'] => meaningOf(operator).takes
 
-/** The operator that this one negates; undefined where it is no negation. */
+/** The operator that this one negates; undefined if it is not a negation. */
 export const negatedBy = (operator: ConditionOperator): ConditionOperator | undefined =>
   meaningOf(operator).negates as ConditionOperator | undefined
 

@@ -2,11 +2,11 @@ import type { RetryPolicy } from './definition/types.ts'
 import type { EndStatus } from './interpret/statuses.ts'
 
 /**
- * What workflows and activities say to one another. These shapes are in stored histories: they may grow, and what
- * is there keeps its meaning. No values of nodes travel here, those stay in the database.
+ * The messages between workflows and activities. Temporal histories store them: members may be added; existing ones
+ * keep their meaning. They hold no values of nodes, which stay in the database.
  */
 
-/** What the relay starts a run with. `engine` is the version of this protocol. */
+/** The input of a run, from the relay. `engine` is the version of this protocol. */
 export interface RunInput {
   engine: 1
   organization_id: string
@@ -15,16 +15,16 @@ export interface RunInput {
   starts_with: string
 }
 
-/** Something that a segment waited for. */
+/** Something that the run waited for. */
 export type Happened =
-  /** The time that a node waited for has come. */
+  /** The timer of a waiting node has fired. */
   | { type: 'timer'; node: string }
   /** The activity of an external node has written its row. */
   | { type: 'settled'; node: string }
-  /** The activity failed for good; where it could not write its row, this is why. */
+  /** The activity failed for good; `code` and `message` count if it could not write its row. */
   | { type: 'failed'; node: string; code: string; message: string }
   | { type: 'cancelled' }
-  /** The run has taken longer than its workflow allows. */
+  /** The run has exceeded the timeout of its workflow. */
   | { type: 'timeout' }
 
 export interface SegmentInput {
@@ -45,21 +45,21 @@ export type Command =
       timeout_ms: number
       retry: RetryPolicy
     }
-  /** The segment was long enough; nodes are still ready. */
+  /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
   | { type: 'end'; status: EndStatus }
 
 export interface SegmentAnswer {
   commands: Command[]
-  /** What ran, as `node: status`, for whoever reads the marker in the Temporal UI. */
+  /** The nodes that ran, as `node: status`, for the marker in the Temporal UI. */
   nodes: string[]
   /** For setCurrentDetails. */
   details: string
-  /** Milliseconds until the run must have ended; in the first answer, of workflows that have a timeout. */
+  /** The timeout of the run; only in the first answer, and only if the workflow has one. */
   timeout_ms?: number
 }
 
-/** What the activity of an external node is given. */
+/** The input of an external node's activity. */
 export interface NodeInput {
   organization_id: string
   run_id: string
@@ -71,5 +71,5 @@ export interface NodeTestInput {
   test_id: string
 }
 
-/** Of the activities on files: they have slots of their own, so that a long file holds no run up. */
+/** The task queue of the file activities: slots of their own, so that a long file does not delay runs. */
 export const filesTaskQueue = (taskQueue: string): string => `${taskQueue}-files`

@@ -1,6 +1,6 @@
 /**
- * The kinds of records: by the plural, which is their path, table and scope, the singular, which is their `object` on the
- * wire and the first half of their events. To add one: a line here, then what does not compile any more.
+ * The record kinds. The plural is the path, table and scope; the singular is `object` on the wire and the first half of
+ * event names. To add one: a line here, then fix what no longer compiles.
  */
 export const RECORD_KINDS = {
   contacts: 'contact',

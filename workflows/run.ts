@@ -14,9 +14,9 @@ import type { Command, Happened, NodeInput, RunInput, SegmentAnswer, SegmentInpu
 import { summaryOf } from './summary.ts'
 
 /**
- * A run: a small durable loop. Each turn is one segment, one transaction of the local activity `advance`, which runs
- * every light node that is ready and answers with what to wait for. Nothing here throws but the cancellation at the
- * end: a branch that fails settles into what happened, and the end is recorded whatever was cancelled.
+ * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`,
+ * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only a
+ * cancelled run throws, after its end is recorded.
  */
 export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
@@ -26,7 +26,7 @@ export function run(input: RunInput): Promise<{ status: EndStatus }> {
 
 async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndStatus }> {
   const { organization_id, run_id } = input
-  // Made when something is waited for: each scope costs promises, whose stacks the SDK records.
+  // Created on first use: each scope creates promises, whose stacks the SDK records.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, string>()
@@ -68,7 +68,7 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndSt
   }
 }
 
-/** Waits beside the loop; however it ends, something happened, unless the run ended first. */
+/** Waits in parallel to the loop, then puts the outcome into the inbox, unless the run has ended. */
 function launch(
   branches: CancellationScope,
   inbox: Happened[],
@@ -92,8 +92,8 @@ function failure(then: Happened, error: unknown): Happened {
 }
 
 /**
- * Retried for as long as it takes: a database that is away holds the run up, and never fails it. So it has no
- * schedule-to-close timeout and no last attempt; what can never succeed, `advance` itself turns into an end.
+ * Retried without limit: an unavailable database delays the run but never fails it. So it has no schedule-to-close
+ * timeout and no maximum of attempts; `advance` itself ends a run that can never succeed.
  */
 function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
@@ -105,13 +105,13 @@ function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   return advance(input)
 }
 
-/** Attempts that a dying worker may cost without counting as attempts of the node. */
+/** Temporal attempts in addition to those of the node: an attempt lost with a dying worker does not count. */
 const SPARE_ATTEMPTS = 5
 
 function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
   const { retry } = command
   const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
-    // The activity ends its attempts itself, and says why; this is for one that hangs.
+    // The activity enforces the node's timeout itself; this one ends an activity that hangs.
     startToCloseTimeout: command.timeout_ms + 10_000,
     heartbeatTimeout: '10 seconds',
     retry: {

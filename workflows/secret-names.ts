@@ -1,13 +1,13 @@
-/** The names of headers, fields and parameters whose values are secrets: they are stored and shown nowhere. */
+/** Names of headers, fields and parameters whose values are secrets: never stored, never shown. */
 const SECRET_NAME =
   /secret|signature|token|authorization|cookie|passw(or)?d|credential|hmac|(api|access|private|signing)[-_. ]?key|(^|(?<!idempotency)[-_. ])key$|^database_?url$/i
 
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
 
-/** What stands in place of a secret. */
+/** Replaces a secret. */
 export const MASK = '[masked]'
 
-/** The value with each member of a secret name masked, in objects and lists, `depth` levels deep. */
+/** Masks each member that has a secret name, in objects and lists, `depth` levels deep. */
 export function maskSecrets(value: unknown, depth = Number.POSITIVE_INFINITY): unknown {
   if (depth <= 0) return value
   if (Array.isArray(value)) return value.map((item) => maskSecrets(item, depth - 1))
@@ -20,7 +20,7 @@ export function maskSecrets(value: unknown, depth = Number.POSITIVE_INFINITY): u
   )
 }
 
-/** Not an Error, a Date or a Buffer: these stay what they are. */
+/** False for an Error, a Date or a Buffer, which stay unchanged. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)

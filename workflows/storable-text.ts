@@ -1,8 +1,8 @@
-/** Text that PostgreSQL cannot hold (NUL), or that is no text (half a surrogate pair). */
+/** Characters that PostgreSQL cannot store: NUL and lone surrogates. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 const EACH_UNSTORABLE = /[\0\p{Surrogate}]/gu
 
 export const isStorable = (text: string): boolean => !UNSTORABLE.test(text)
 
-/** The text with U+FFFD, the replacement character, for what cannot be stored. */
+/** Replaces each of these with U+FFFD, the replacement character. */
 export const toStorable = (text: string): string => text.replace(EACH_UNSTORABLE, '\uFFFD')

@@ -1,7 +1,7 @@
-/** Temporal's limit is 400 (`limit.userMetadataSummarySize`); a server that insists refuses what the summary is of. */
+/** Temporal's limit is 400 (`limit.userMetadataSummarySize`); a server may refuse a command with a longer summary. */
 const MAX_BYTES = 390
 
-/** A text as the summary of something in the Temporal UI: cut between characters where its UTF-8 is too long. */
+/** Cuts a text, between characters, to the size of a summary in the Temporal UI. */
 export function summaryOf(text: string): string {
   let bytes = 0
   let summary = ''

@@ -2,7 +2,7 @@ import { proxyActivities } from '@temporalio/workflow'
 import type { EndStatus } from './interpret/statuses.ts'
 import type { NodeTestInput } from './protocol.ts'
 
-/** The test of one node, outside of any workflow. The activity records whatever comes of it; it is tried once. */
+/** Tests one node outside of any workflow. The activity records the outcome; it has one attempt. */
 export async function testNode(input: NodeTestInput): Promise<{ status: EndStatus }> {
   const { testOneNode } = proxyActivities<{ testOneNode(input: NodeTestInput): Promise<EndStatus> }>({
     startToCloseTimeout: '2 minutes',

@@ -2,14 +2,14 @@ import type { NewEvent } from '../../db/events/outbox.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 
-/** What the activity that runs a node gives to the effects of this one attempt. */
+/** What an activity provides to the effects for one attempt of a node. */
 export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number
-  /** Takes an event of the node; it is written in the transaction that records the node as completed. */
+  /** Buffers an event of the node until the transaction that records the node as completed. */
   raise(event: NewEvent): void
 }
 

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Events } from '../../workflows/effects/events.ts'
 import type { EffectHost } from './define.ts'
 
-/** Events wait in memory until the node has succeeded: one that fails raises none. */
+/** Buffers events until the node has succeeded: a failed node raises none. */
 export const eventsOf = ({ raise }: EffectHost): Events => ({
   async emit(name, data) {
     const id = uuidv7()

@@ -2,7 +2,7 @@ import type { Http } from '../../workflows/effects/http.ts'
 import type { HttpClient } from '../http/client.ts'
 import type { EffectHost } from './define.ts'
 
-/** Calls within the time that the attempt has left at most. */
+/** Calls with the cancellation and the timeout of the attempt. */
 export const httpOf = (call: HttpClient['call'], { signal, timeoutMs }: EffectHost): Http => ({
   request: (request) => call(request, { signal, timeoutMs }),
 })

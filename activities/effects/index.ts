@@ -4,7 +4,7 @@ import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
 import { recordsIn } from './records.ts'
 
-/** What the process gives to the effects. */
+/** What the process provides to the effects. */
 export interface EffectDeps {
   /** Calls URLs through the egress guard. */
   http: HttpClient['call']

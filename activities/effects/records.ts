@@ -43,8 +43,8 @@ export function recordsIn(tx: Tenant): Records {
     async upsert(name, by, fields) {
       const entity = entityOf(name)
       if (!upsertKeys(entity).includes(by))
-        throw new NodeError('invalid_request', `${entity} are found by ${upsertKeys(entity).join(', ')}.`)
-      // An update changes only what was given, hence without the defaults of a create.
+        throw new NodeError('invalid_request', `${entity} are upserted by ${upsertKeys(entity).join(', ')}.`)
+      // An update changes only the given fields, so it does not set the defaults of a create.
       return upsertRecord(
         tx,
         entity,
@@ -74,7 +74,7 @@ export function recordsIn(tx: Tenant): Records {
 
 function entityOf(name: string): EntityName {
   if (isEntity(name)) return name
-  throw new NodeError('unknown_entity', `There is no entity ${name}; there are ${entityNames.join(', ')}.`)
+  throw new NodeError('unknown_entity', `There is no entity ${name}: use ${entityNames.join(', ')}.`)
 }
 
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {

@@ -5,15 +5,15 @@ import type { ExportRow } from '../../db/exports/exports.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
-import { givingUp } from './give-up.ts'
+import { failingAfterRetries } from './give-up.ts'
 
-/** A turn of the workflow; well under a worker's grace on shutting down. */
+/** The duration of a turn; well below the shutdown grace period of a worker. */
 const TURN_MS = 5_000
 
 /** Exports the next records for some seconds, a transaction for each piece of the file. */
 export function createExportRows(deps: FilesDeps) {
   const { db } = deps
-  return givingUp(deps, exportRows, fail)
+  return failingAfterRetries(deps, exportRows, fail)
 
   async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
     const until = Date.now() + TURN_MS

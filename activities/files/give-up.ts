@@ -9,27 +9,27 @@ const MAX_ATTEMPTS = 4
 type Work = (input: FileInput) => Promise<FileAnswer>
 
 /**
- * Fails the file, and frees its slot, when a turn has failed several times for a reason that more attempts do not
- * change: a fault of the code, or an error of PostgreSQL. An unavailable database is retried without end.
+ * Fails the file, and frees its slot, after several failures of a turn that a retry cannot mend: a fault of the code, or
+ * an error of PostgreSQL. An unavailable database is retried without limit.
  */
-export function givingUp({ log }: FilesDeps, work: Work, fail: Work): Work {
+export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work): Work {
   return async (input) => {
     try {
       return await work(input)
     } catch (error) {
-      if (!isMistake(error) || Context.current().info.attempt < MAX_ATTEMPTS) throw error
+      if (!isPermanent(error) || Context.current().info.attempt < MAX_ATTEMPTS) throw error
       const { message, code } = error
       log.error(
         { organization_id: input.organization_id, id: input.id, code, reason: message },
-        'a file failed',
+        'an import or export failed',
       )
       return fail(input)
     }
   }
 }
 
-/** A fault of the code, or an error of PostgreSQL that a retry meets again. */
-const isMistake = (error: unknown): error is Error & { code?: string } =>
+/** A fault of the code, or an error of PostgreSQL that a retry would meet again. */
+const isPermanent = (error: unknown): error is Error & { code?: string } =>
   error instanceof TypeError ||
   error instanceof RangeError ||
   error instanceof z.ZodError ||

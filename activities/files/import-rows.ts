@@ -9,24 +9,24 @@ import { isRefusal } from '../../db/postgres/sql-state.ts'
 import { SYSTEM, type Tenant } from '../../db/postgres/tenancy.ts'
 import type { FileAnswer, FileInput } from '../../workflows/files.ts'
 import type { FilesDeps } from './deps.ts'
-import { givingUp } from './give-up.ts'
+import { failingAfterRetries } from './give-up.ts'
 
-/** Of one transaction: as many as a batch may have, and no more when they are so large together. */
+/** The limits of one transaction: the rows of a batch, and their size in total. */
 const ROWS = 200
 const BYTES = 1024 * 1024
-/** A turn of the workflow; well under a worker's grace on shutting down. */
+/** The duration of a turn; well below the shutdown grace period of a worker. */
 const TURN_MS = 5_000
 
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
 export function createImportRows(deps: FilesDeps) {
   const { db, log } = deps
-  return givingUp(deps, importRows, fail)
+  return failingAfterRetries(deps, importRows, fail)
 
   async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }
     const asSystem = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
     let row = await asSystem((tx) => beginImport(tx, of))
-    if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
+    if (!row) return answerToStart(await asSystem((tx) => getImport(tx, id)), start)
     const actor = row.actor ?? SYSTEM
     const file = readRows(readPieces(asSystem, row.upload_id!, row.next_byte), row.file!.delimiter, {
       byte: row.next_byte,
@@ -44,7 +44,7 @@ export function createImportRows(deps: FilesDeps) {
             if (!isRefusal(error)) throw error
             log.warn(
               { organization_id, import_id: id, code: (error as { code: string }).code },
-              'rows go one by one',
+              'PostgreSQL refused a batch: writing its rows one by one',
             )
             return advance(writeEachRow)
           })
@@ -52,7 +52,7 @@ export function createImportRows(deps: FilesDeps) {
             if (!(error instanceof AppError)) throw error
             return asSystem((tx) => failImport(tx, of, error))
           })
-        if (!row) return elsewhere(await asSystem((tx) => getImport(tx, id)), start)
+        if (!row) return answerToStart(await asSystem((tx) => getImport(tx, id)), start)
         Context.current().heartbeat()
       }
     } finally {
@@ -69,11 +69,11 @@ export function createImportRows(deps: FilesDeps) {
       await failImport(tx, { id, start }, failure)
       return getImport(tx, id)
     })
-    return elsewhere(row, start)
+    return answerToStart(row, start)
   }
 }
 
-/** The next rows, up to the one that reaches this byte, and what comes behind them. */
+/** The next rows, up to the one that reaches this byte, and whether more follow. */
 async function next(file: AsyncGenerator<CsvRow, void, void>, until: number): Promise<Read> {
   const rows: CsvRow[] = []
   try {
@@ -89,9 +89,9 @@ async function next(file: AsyncGenerator<CsvRow, void, void>, until: number): Pr
   }
 }
 
-/** Stopped, or taken over by another start, or by another attempt of this turn: then it is for the next one to go on. */
-const elsewhere = (row: ImportRow, start: number): FileAnswer =>
-  row.starts === start ? answerOf(row) : { status: 'stopped', details: 'It was started anew.' }
+/** The answer if the row does not belong to this turn (any more): stopped, or advanced by another start or attempt. */
+const answerToStart = (row: ImportRow, start: number): FileAnswer =>
+  row.starts === start ? answerOf(row) : { status: 'stopped', details: 'A later start replaced this one.' }
 
 function answerOf(row: ImportRow): FileAnswer {
   const { status, rows_read, file, rows_created, rows_updated, rows_skipped, rows_failed, dry_run, error } =

@@ -4,7 +4,7 @@ import { NodeError } from '../../workflows/nodes/define.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
 
 export interface HttpOptions extends EgressOptions {
-  /** Of a response to `call`; default 1 MiB. */
+  /** The maximum of a response to `call`; default 1 MiB. */
   maxBodyBytes?: number
   /** Default 10 s. */
   connectTimeoutMs?: number
@@ -19,7 +19,7 @@ export interface Exchange {
   signal: AbortSignal
   /** For the whole exchange, body included. */
   timeoutMs: number
-  /** What is kept of the body; the rest is dropped. */
+  /** How much of the body to keep; the remainder is dropped. */
   keepBytes: number
 }
 
@@ -32,18 +32,18 @@ export interface ExchangeResult {
   durationMs: number
 }
 
-/** Calls the outside world; nothing gets to a private address unless `allow` has it. */
+/** Sends requests to external URLs. Refuses private addresses that `allow` does not list. */
 export interface HttpClient {
   /** For nodes. Throws NodeError. */
   call(request: HttpRequest, options: { signal: AbortSignal; timeoutMs: number }): Promise<HttpResponse>
-  /** For deliveries: a redirect is an answer like any other. Throws NodeError. */
+  /** For deliveries: does not follow redirects. Throws NodeError. */
   exchange(exchange: Exchange): Promise<ExchangeResult>
   close(): Promise<void>
 }
 
 const MAX_REDIRECTS = 5
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
-/** Sent on to another origin; any other header may be a credential. */
+/** Kept on a redirect to another origin; any other header may be a credential. */
 const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
 export function createHttp(options: HttpOptions): HttpClient {
@@ -75,7 +75,7 @@ export function createHttp(options: HttpOptions): HttpClient {
         const location = isRedirect(result.status) ? result.headers.location : undefined
         if (location === undefined || request.follow_redirects === false) {
           if (result.truncated)
-            throw new NodeError('response_too_large', `the answer is larger than ${maxBodyBytes} bytes`)
+            throw new NodeError('response_too_large', `the response is larger than ${maxBodyBytes} bytes`)
           return {
             status: result.status,
             headers: result.headers,
@@ -112,7 +112,7 @@ export function checkUrl(text: string, base?: string): URL {
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new NodeError('invalid_url', 'only http and https URLs can be called')
   if (url.username || url.password)
-    throw new NodeError('invalid_url', 'a URL must not hold credentials: send a header')
+    throw new NodeError('invalid_url', 'a URL must not contain credentials: send them in a header')
   return url
 }
 
@@ -151,7 +151,7 @@ async function send(agent: Agent, one: Exchange): Promise<ExchangeResult> {
 async function readUpTo(stream: AsyncIterable<Buffer>, limit: number) {
   const chunks: Buffer[] = []
   let size = 0
-  // Leaving the loop destroys the stream, and with it the connection: no endless answer is read to its end.
+  // Leaving the loop destroys the stream and its connection, so an endless response is not read on.
   for await (const chunk of stream) {
     chunks.push(chunk)
     size += chunk.length
@@ -171,7 +171,7 @@ function explain(error: unknown, one: Exchange, timeout: AbortSignal): unknown {
 }
 
 const timedOut = (ms: number) =>
-  new NodeError('timeout', `no complete answer within ${Math.round(ms)} ms`, { retryable: true })
+  new NodeError('timeout', `no complete response within ${Math.round(ms)} ms`, { retryable: true })
 
 function prepare(request: HttpRequest) {
   const headers = { ...request.headers }

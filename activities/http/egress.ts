@@ -3,21 +3,21 @@ import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import { EgressPolicy } from '../../db/egress.ts'
 
-/** What a guarded connection fails with when its address may not be called. */
+/** The failure of a guarded connection to an address that is not allowed. */
 export class EgressRefused extends Error {
   readonly code = 'EGRESS_REFUSED'
 }
 
 export interface EgressOptions {
-  /** CIDRs that may be called although they are private. */
+  /** Private networks, as CIDRs, that are allowed. */
   allow: readonly string[]
-  /** How names are resolved; default: the system's resolver. */
+  /** Resolves names; default: the system's resolver. */
   resolve?: (host: string) => Promise<LookupAddress[]>
 }
 
 /**
- * undici's connector with the check where no second look-up can come between: on the very addresses that the socket
- * may connect to. The socket does not look literals up, so they are checked before.
+ * undici's connector, which checks the addresses that the socket's own look-up returns: no second look-up can return
+ * others. The socket does not look literals up, so they are checked first.
  */
 export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
   const policy = new EgressPolicy(options.allow)
@@ -26,7 +26,7 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
     resolve(host).then(
       (found) => {
         const fitting = found.filter((one) => !family || one.family === familyOf(family))
-        // One private address among public ones is an attempt to get through: refuse all.
+        // One private address among public ones is a DNS rebinding attempt: refuse all.
         const bad = fitting.find((one) => !policy.allows(one.address))
         if (bad) callback(refused(host), '', 0)
         else if (fitting.length === 0) callback(notFound(host), '', 0)

@@ -1,7 +1,7 @@
 import { AppError, type ErrorDetails, type ErrorType } from '../../db/errors.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import { compile } from '../../workflows/definition/compile.ts'
-import type { Plan } from '../../workflows/definition/types.ts'
+import type { Program } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { mapPayload } from '../incoming/mapping/map.ts'
 import type { Mapped } from '../incoming/mapping/types.ts'
@@ -17,10 +17,10 @@ export interface Source {
 }
 
 /** Checks a spec, or else a raw definition, and compiles it where it is valid. */
-function validate({ spec, definition }: Source): Validated & { plan?: Plan } {
+function validate({ spec, definition }: Source): Validated & { program?: Program } {
   const validated =
     spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
-  return validated.definition ? { ...validated, plan: compile(validated.definition) } : validated
+  return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
 }
 
 export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>

@@ -8,7 +8,7 @@ import { clientIp, ipMatches } from './client-ip.ts'
 import type { KeyLookups } from './key-lookups.ts'
 import type { Caller, Scope } from './scopes.ts'
 
-/** A caller by key, with what its organization and plan allow. */
+/** A caller with an API key, and the limits of its organization. */
 export interface KeyCaller extends Caller {
   type: 'key'
   limits: KeyHolder['limits']
@@ -16,7 +16,7 @@ export interface KeyCaller extends Caller {
 
 const BEARER = /^Bearer +(agx_[0-9A-Za-z]+) *$/i
 
-/** Who calls /v1: looked up at every request. Throws unauthorized; the reason is nobody's business. */
+/** The caller of a /v1 request, looked up for each request. Throws unauthorized without a reason. */
 export async function authenticateKey(
   request: IncomingMessage,
   deps: AppDeps,
@@ -27,7 +27,7 @@ export async function authenticateKey(
   if (!holder || !isAllowedFrom(request, holder, deps))
     throw new AppError('unauthorized', 'missing or invalid API key')
   if (holder.note_use) {
-    // Others may hold the same one.
+    // Concurrent requests can share this object.
     holder.note_use = false
     void noteUse(deps.db.system, holder)
   }
@@ -54,5 +54,5 @@ function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDep
   )
 }
 
-/** Not awaited by the request: a use that is not recorded does no harm. */
+/** The request does not await this: a lost `last_used_at` does no harm. */
 const noteUse = (system: System, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})

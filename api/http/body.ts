@@ -7,7 +7,7 @@ import { jsonErrorIndex } from './json-position.ts'
 export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64
 
-/** The bytes of a request's body. Throws payload_too_large past `limit` bytes, without reading on. */
+/** The bytes of a request body. Throws payload_too_large above `limit` bytes and stops reading. */
 export async function readBody(request: IncomingMessage, limit = MAX_BODY): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []
@@ -30,7 +30,7 @@ export async function readBody(request: IncomingMessage, limit = MAX_BODY): Prom
   })
 }
 
-/** Throws unsupported_media_type unless a body that is there is declared as JSON in UTF-8. */
+/** Throws unsupported_media_type unless Content-Type is JSON in UTF-8. */
 export function requireJson(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? ''
   const [essence = '', ...parameters] = type.toLowerCase().split(';')
@@ -49,7 +49,7 @@ export function refuseCompressed(request: IncomingMessage): void {
     throw new AppError('unsupported_media_type', 'compressed bodies are not accepted')
 }
 
-/** Throws invalid_request with the position of what is wrong; also for nesting deeper than 64. */
+/** Throws invalid_request with the position of the syntax error, or if the nesting is deeper than 64. */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
   const text = bytes.toString('utf8')
@@ -71,7 +71,7 @@ function depthExceeds(value: unknown, left: number): boolean {
   return false
 }
 
-/** Looking for the place costs more than parsing did: not worth it in what no person wrote. */
+/** Characters. Locating an error costs more than parsing, so larger bodies get no position. */
 const MAX_LOCATED = 100_000
 
 function position(text: string): string {
@@ -80,15 +80,13 @@ function position(text: string): string {
   return ` at line ${before.length}, column ${before.at(-1)!.length + 1}`
 }
 
-/** What JSON text must contain for its value to hold text that cannot be stored, or a key that reaches for a prototype. */
+/** Occurs in any JSON text whose value has text that PostgreSQL cannot store, or a `__proto__` key. */
 const SUSPECT = /\\u(0000|d[89a-f])|__proto__|\\u005f/i
 
-/** Issues of text and keys that no schema should have to think of; `part` is `body` or `query`. */
+/** Issues of text that cannot be stored and of forbidden keys, so that schemas need not check them. */
 export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   if (typeof value === 'string')
-    return isStorable(value)
-      ? []
-      : [{ loc, msg: 'contains NUL or half a surrogate pair', type: 'invalid_text' }]
+    return isStorable(value) ? [] : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>
     key === '__proto__' || !isStorable(key)
@@ -97,7 +95,7 @@ export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   )
 }
 
-/** Whether the bytes of a body are worth a walk with `unsafeText`. */
+/** Whether the body needs a check with `unsafeText`. */
 export const isSuspect = (bytes: Buffer) => SUSPECT.test(bytes.toString('latin1'))
 
 export const tooLarge = (limit: number) =>

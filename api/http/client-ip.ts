@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
 
 /**
- * The address a request comes from: the socket's, or, behind `trustedProxies` proxies, the entry of X-Forwarded-For
- * that the outermost of them wrote. Counted from the right, for everything further left is the client's own invention.
- * IPv4 in IPv6 is given as IPv4.
+ * The client address of a request: the socket address, or behind `trustedProxies` proxies the X-Forwarded-For entry
+ * that the outermost proxy added. Entries are counted from the right: the client can forge all entries further left. An
+ * IPv4-mapped IPv6 address is returned as IPv4.
  */
 export function clientIp(request: IncomingMessage, trustedProxies: number): string {
   const socket = request.socket.remoteAddress ?? ''
@@ -17,14 +17,14 @@ export function clientIp(request: IncomingMessage, trustedProxies: number): stri
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address
 }
 
-/** What one client has for its own: an IPv4 address, and of IPv6 a /64, in which it can choose any address. */
+/** The unit for limits per client: an IPv4 address, or an IPv6 /64, in which a client can choose any address. */
 export function subnetOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address
   const parts = ipaddr.IPv6.parse(address).parts.slice(0, 4)
   return `${parts.map((part) => part.toString(16)).join(':')}::/64`
 }
 
-/** Whether `address` is one of `list`: single addresses and CIDR ranges. */
+/** Whether `address` matches an entry of `list`: an address or a CIDR range. */
 export function ipMatches(address: string, list: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false
   const ip = ipaddr.process(address)

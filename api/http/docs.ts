@@ -3,15 +3,15 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /**
- * The reference page: Scalar's API reference, which reads /openapi.json. Its bundle is served from the package that
- * Scalar makes for Fastify, because that has the bundle alone: 9 packages instead of the 299 of `@scalar/api-reference`.
+ * The bundle of the reference page: Scalar's API reference, which reads /openapi.json. It comes from Scalar's package
+ * for Fastify because that installs 9 packages instead of the 299 of `@scalar/api-reference`.
  */
 export function readBundle(): Promise<Buffer> {
   const main = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference')
   return readFile(join(dirname(main), 'js/standalone.js'))
 }
 
-/** Turns off what would contact the vendor: fonts, telemetry, AI, the hosted client. */
+/** Disables the features that contact the vendor: fonts, telemetry, AI, the hosted client. */
 const CONFIGURATION = {
   telemetry: false,
   withDefaultFonts: false,
@@ -45,8 +45,8 @@ export const docsPage = (title: string, bundle: string) => `<!doctype html>
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 
 /**
- * Scripts and requests of this origin only; `api` is the address that requests are sent to. The bundle writes its
- * styles into the page, so inline styles are allowed; inline scripts are not.
+ * The Content-Security-Policy: scripts and requests of this origin only, and requests to `api`. Inline styles are
+ * allowed because the bundle inserts its styles into the page; inline scripts are not.
  */
 export const docsPolicy = (api: string | undefined) =>
   [

@@ -3,7 +3,7 @@ import { AppError, type ErrorType } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import { isDatabaseUnavailable, isStatementTimeout } from '../../db/postgres/sql-state.ts'
 
-/** The one place that turns an error into a status. */
+/** The HTTP status of each error type. */
 export const STATUS: Record<ErrorType, number> = {
   unauthorized: 401,
   insufficient_scope: 403,
@@ -26,7 +26,7 @@ export const STATUS: Record<ErrorType, number> = {
   unavailable: 503,
 }
 
-/** The error envelope, and beside it the framework validation shape of a 422. */
+/** The error envelope; for a 422 also `detail`, the framework validation shape. */
 export function errorBody(error: AppError, requestId: string): object {
   const { issues, retry_after: _, ...details } = error.details
   const shown = { type: error.type, message: error.message, request_id: requestId }
@@ -38,31 +38,31 @@ export function errorBody(error: AppError, requestId: string): object {
   }
 }
 
-/** Answers with an error. What is not an AppError is logged whole, and told to nobody. */
+/** Answers with an error. An unexpected error is logged in full and not shown to the client. */
 export function answerError(ctx: Koa.Context, error: unknown, requestId: string, log: Logger): void {
   const known = toAppError(error)
   if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')
   if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
   if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
-  // What is left of a body that was refused unread would be read for nothing: the connection ends instead.
+  // Closing the connection saves reading the remainder of a refused body.
   if (known.type === 'payload_too_large') ctx.set('Connection', 'close')
   ctx.status = STATUS[known.type]
   ctx.body = errorBody(known, requestId)
 }
 
-/** What a log may say of an error: PostgreSQL's other members (detail, where) hold values of the row. */
+/** The loggable members of an error. PostgreSQL's other members (detail, where) contain values of the row. */
 export function forLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack } = error
   return { name, message, stack, code: (error as NodeJS.ErrnoException).code }
 }
 
-/** Turns any error into one that has an answer: one that is no AppError becomes `unavailable` or `internal_error`. */
+/** Converts any error to an AppError: an unknown error becomes `unavailable` or `internal_error`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (isStatementTimeout(error))
-    return new AppError('unavailable', 'this took too long and was stopped', {
-      hint: 'ask for less at once: more filters, fewer records, count=none, or a sort by created_at',
+    return new AppError('unavailable', 'the request exceeded the time limit of the database', {
+      hint: 'add filters, request fewer records, set count=none or sort by created_at',
       retry_after: 1,
     })
   if (isDatabaseUnavailable(error))

@@ -7,41 +7,41 @@ import type { RouteRequest } from './route.ts'
 import type { Caller } from './scopes.ts'
 import type { Upload } from './upload.ts'
 
-/** One request on its way through the gateway: what the handler gets to see of it, and what it asked for. */
+/** One request in the gateway: the request that the handler gets, and the state that the handler sets. */
 export class Exchange implements RouteRequest {
   query: unknown
   body: unknown
   readonly params: unknown
   readonly deps: AppDeps
-  /** A transaction that the whole request runs in, where its answer is stored together with its effect. */
+  /** The transaction of a keyed request: it contains the effects and the stored answer. */
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores an early answer and commits. */
   commitEarly: ((answer: unknown, seconds: number) => Promise<void>) | undefined
-  /** Set by `runOnce`: the answer is also for whoever retries, so the client's going ends nothing. */
+  /** Set by `runOnce`: a retry needs the answer, so a disconnect does not abort keyed requests. */
   keyed = false
   stored = true
-  /** What the handler set. */
-  readonly ownHeaders: Record<string, string> = {}
+  /** The headers that the handler set. */
+  readonly handlerHeaders: Record<string, string> = {}
   private readonly ctx: Koa.Context
   private readonly file: Upload | undefined
-  private readonly who: Caller | undefined
-  private aborter: AbortController | undefined
+  private readonly optionalCaller: Caller | undefined
+  private abortController: AbortController | undefined
 
   constructor(ctx: Koa.Context, deps: AppDeps, caller: Caller | undefined, params: unknown, file?: Upload) {
     this.ctx = ctx
     this.file = file
     this.deps = deps
-    this.who = caller
+    this.optionalCaller = caller
     this.params = params
   }
 
   get caller(): Caller {
-    if (!this.who) throw new Error('a public route has no caller')
-    return this.who
+    if (!this.optionalCaller) throw new Error('a public route has no caller')
+    return this.optionalCaller
   }
 
   get upload(): Upload {
-    if (!this.file) throw new Error('this route takes no file')
+    if (!this.file) throw new Error('this route accepts no file')
     return this.file
   }
 
@@ -66,18 +66,18 @@ export class Exchange implements RouteRequest {
   }
 
   get signal(): AbortSignal {
-    if (!this.aborter) {
-      const aborter = new AbortController()
+    if (!this.abortController) {
+      const controller = new AbortController()
       const { res } = this.ctx
       res.once('close', () => {
-        if (!res.writableFinished && !this.keyed) aborter.abort()
+        if (!res.writableFinished && !this.keyed) controller.abort()
       })
-      this.aborter = aborter
+      this.abortController = controller
     }
-    return this.aborter.signal
+    return this.abortController.signal
   }
 
-  // Arrow functions, for handlers take them out of the request: `({ body, tenant }) => …`.
+  // Arrow functions, because handlers destructure the request: `({ body, tenant }) => …`.
 
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
@@ -87,7 +87,7 @@ export class Exchange implements RouteRequest {
   commit = async (answer: unknown, seconds: number): Promise<void> => this.commitEarly?.(answer, seconds)
 
   setHeader = (name: string, value: string): void => {
-    this.ownHeaders[name] = value
+    this.handlerHeaders[name] = value
     this.ctx.res.setHeader(name, value)
   }
 

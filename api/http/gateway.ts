@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { NIL } from 'uuid'
 import { z } from 'zod'
-import { AppError, eachOnce, invalid, notFound } from '../../db/errors.ts'
+import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
@@ -20,16 +20,16 @@ import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
 import { check, strict } from './validate.ts'
 
-/** What differs between /v1 (keys and scopes) and /app (sessions and roles). */
+/** The differences between /v1 (keys and scopes) and /app (sessions and roles). */
 export interface Realm<R extends Route | AppRoute> {
-  /** The common beginning of all its paths. */
+  /** The prefix of all paths. */
   prefix: string
   routes: readonly R[]
-  /** What a path that does not exist may have meant. */
+  /** A hint for an unknown path. */
   hintFor?(path: string): string | undefined
-  /** Throws if a route says nothing about who may use it: such a process must not start. */
+  /** Throws at start if a route declares no scope or role. */
   inspect(route: R): void
-  /** Who calls; undefined only where the route found lets anyone in. Throws unauthorized. */
+  /** The caller; undefined only for a public route. Throws unauthorized. */
   authenticate(ctx: Koa.Context, route: R | undefined): Promise<Caller | undefined>
   /** Counts the request against the caller's limits. Throws rate_limited. */
   limit?(ctx: Koa.Context, caller: Caller): Promise<void>
@@ -37,7 +37,7 @@ export interface Realm<R extends Route | AppRoute> {
   authorize(ctx: Koa.Context, route: R, params: unknown, caller: Caller | undefined): void
 }
 
-/** A route with everything about it that can be known at start. */
+/** A route with its schemas, compiled at start. */
 interface Operation<R> {
   route: R
   params: z.ZodType | undefined
@@ -47,8 +47,7 @@ interface Operation<R> {
 }
 
 /**
- * What answers every request of a realm. Read `handle` from top to bottom: it is the order of checks that the
- * interface promises.
+ * The handler of all requests of a realm. The checks in `handle` run in the order that the interface promises.
  */
 export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: Realm<R>) {
   const router = new Router<Operation<R>>()
@@ -109,21 +108,21 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
 }
 
 /**
- * The operation and its path parameters. Throws not_found or method_not_allowed. An ill-formed id is replaced by the nil
- * UUID, so that it is answered like an unknown id.
+ * The operation and its path parameters. Throws not_found or method_not_allowed. The nil UUID replaces an invalid id,
+ * so that the response is the one for an unknown id.
  */
 function find<R extends Route | AppRoute>(
   ctx: Koa.Context,
   match: Match<Operation<R>> | undefined,
   hint = 'see /docs',
 ) {
-  if (!match) throw new AppError('not_found', 'there is no such path', { hint })
+  if (!match) throw new AppError('not_found', 'the path does not exist', { hint })
   if (!match.found && 'unknown' in match)
     throw notFound(match.unknown.name, `one of ${match.unknown.accepted.join(', ')}`)
   if (!match.found) {
     const allowed = match.allowed.join(', ')
     ctx.set('Allow', allowed)
-    throw new AppError('method_not_allowed', `${ctx.method} is not possible here`, {
+    throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`, {
       hint: `allowed: ${allowed}`,
     })
   }
@@ -134,11 +133,11 @@ function find<R extends Route | AppRoute>(
   if (parsed.success) return { operation, params: parsed.data }
   const other = parsed.error.issues.find((issue) => !String(issue.path[0]).endsWith('_id'))
   if (other) throw notFound(String(other.path[0]))
-  const nobodys = parsed.error.issues.map((issue) => [issue.path[0], NIL])
-  return { operation, params: schema.parse({ ...match.params, ...Object.fromEntries(nobodys) }) }
+  const nilIds = parsed.error.issues.map((issue) => [issue.path[0], NIL])
+  return { operation, params: schema.parse({ ...match.params, ...Object.fromEntries(nilIds) }) }
 }
 
-/** Path parameters that are enumerations. */
+/** The path parameters that are enumerations. */
 const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
   const entries = params instanceof z.ZodObject ? Object.entries(params.shape) : []
   const enumerations = entries.flatMap(([name, schema]) =>
@@ -147,7 +146,7 @@ const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
   return enumerations.length > 0 ? Object.fromEntries(enumerations) : undefined
 }
 
-/** The raw body, read also where the operation takes none: then it must be empty. */
+/** The raw body. It is also read if the operation accepts none, because then it must be empty. */
 async function readJson(ctx: Koa.Context, limit: number): Promise<Buffer | undefined> {
   const bytes = await readBody(ctx.req, limit)
   if (bytes.length === 0) return undefined
@@ -165,7 +164,7 @@ function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswe
 const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
-/** Query and body as the handler gets them. Throws validation_error with all issues of both. */
+/** The parsed query and body. Throws validation_error with all issues of both. */
 function checked(
   operation: Operation<Route | AppRoute>,
   params: unknown,
@@ -181,11 +180,11 @@ function checked(
       : check(operation.body ?? NO_BODY, sent.body, 'body')
   if ('issues' in query) issues.push(...query.issues)
   if ('issues' in body) issues.push(...body.issues)
-  if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(eachOnce(issues))
+  if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(firstOfEachLoc(issues))
   return { query: query.value, body: body.value }
 }
 
-/** The error of a refused request, with what else is wrong with it. */
+/** The error of a refused request, with the issues of `otherIssues`. */
 async function withOtherIssues(
   error: unknown,
   { route }: Operation<Route | AppRoute>,
@@ -194,17 +193,17 @@ async function withOtherIssues(
 ): Promise<unknown> {
   if (!(error instanceof AppError) || !error.details.issues || !route.otherIssues) return error
   const others = await route.otherIssues(request, sent)
-  const issues = eachOnce([...error.details.issues, ...others])
+  const issues = firstOfEachLoc([...error.details.issues, ...others])
   return issues.length > error.details.issues.length ? invalid(issues) : error
 }
 
-/** Parameters by name; one that is repeated is a list. Throws invalid_request for what is not UTF-8. */
+/** Parameters by name; a repeated parameter is a list. Throws invalid_request if the encoding is not UTF-8. */
 function parseQuery(search: string): RawQuery {
   const query: RawQuery = Object.create(null)
   if (search === '') return query
   if (!isUtf8(search))
     throw new AppError('invalid_request', 'the query string is not UTF-8', {
-      hint: 'letters beyond ASCII are percent-encoded in UTF-8: é is %C3%A9',
+      hint: 'percent-encode non-ASCII characters as UTF-8: é is %C3%A9',
     })
   for (const [name, value] of new URLSearchParams(search)) {
     const before = query[name]
@@ -214,8 +213,8 @@ function parseQuery(search: string): RawQuery {
 }
 
 /**
- * Whether what is percent-encoded is UTF-8; a % that encodes nothing is one. URLSearchParams would put a replacement
- * character, which is in no record, and an empty list would say that there is none such.
+ * Whether the percent-encoding is UTF-8; a literal % is allowed. URLSearchParams would decode invalid bytes to U+FFFD,
+ * and the list would be empty instead of refused.
  */
 function isUtf8(search: string): boolean {
   try {

@@ -13,7 +13,7 @@ import type { Exchange } from './exchange.ts'
 
 const MAX_LENGTH = 255
 
-/** The request's Idempotency-Key. Throws validation_error for one that is empty or too long. */
+/** The Idempotency-Key of a request. Throws validation_error if it is empty or too long. */
 export function idempotencyKey(request: IncomingMessage): string | undefined {
   const key = request.headers['idempotency-key']
   if (key === undefined) return undefined
@@ -36,12 +36,12 @@ interface Keyed {
 }
 
 /**
- * Executes a request that carries an Idempotency-Key, or answers what it was answered before.
+ * Executes a request with an Idempotency-Key, or returns the stored answer.
  *
- * The claim of the key, everything that the handler does and the stored answer are one transaction: a process that
- * dies at any point leaves all of it or nothing, so a retry neither doubles the effect nor finds the key locked. A
- * handler that must wait for others to see its effect ends that transaction with `request.commit(answer, seconds)`:
- * the key is in flight until it answers, or for those seconds should the process die.
+ * One transaction contains the claim of the key, the effects of the handler and the stored answer. A crash leaves all
+ * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
+ * processes to see its effects commits early with `request.commit(answer, seconds)`. The key then stays in flight until
+ * the handler answers; after a crash, for `seconds`.
  */
 export async function runOnce(
   request: Exchange,
@@ -71,18 +71,18 @@ export async function runOnce(
   let handling: Promise<unknown> | undefined
   try {
     await db.tenant(organization.id, request.actor, async (tx) => {
-      // The handler of a transaction that failed still waits for its commit: a second one must not run beside it.
+      // After a failed commit the first handler still waits: a second one must not run concurrently.
       if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
       replayed = await claimIdempotencyKey(tx, identity)
       if (replayed) return
       request.transaction = { ...tx, last() {} }
       handling = execute()
-      const { answer, seconds } = await Promise.race([early.promise, handling.then(asLast)])
+      const { answer, seconds } = await Promise.race([early.promise, handling.then(asFinal)])
       if (request.stored)
         await storeAnswer(
           tx,
           identity,
-          { status, body: JSON.stringify(answer), headers: request.ownHeaders },
+          { status, body: JSON.stringify(answer), headers: request.handlerHeaders },
           seconds,
         )
     })
@@ -91,7 +91,7 @@ export async function runOnce(
     if (isStorable(error)) {
       const body = JSON.stringify(errorBody(error, request.requestId))
       await db.tenant(organization.id, request.actor, async (tx) => {
-        if (await isFree(tx, identity))
+        if (await reclaim(tx, identity))
           await storeAnswer(tx, identity, { status: STATUS[error.type], body, headers: {} })
       })
     }
@@ -107,25 +107,25 @@ export async function runOnce(
   }
 
   committed.resolve()
-  const answer = { status, body: JSON.stringify(await handling), headers: request.ownHeaders }
+  const answer = { status, body: JSON.stringify(await handling), headers: request.handlerHeaders }
   if (early.settled && request.stored)
     await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
   return answer
 }
 
-/** What a handler answers until it has its own answer, which takes it at most so many seconds. */
+/** The stored answer until the handler has its final answer, after at most `seconds`. */
 interface EarlyAnswer {
   answer: unknown
   seconds?: number
 }
 
-const asLast = (answer: unknown): EarlyAnswer => ({ answer })
+const asFinal = (answer: unknown): EarlyAnswer => ({ answer })
 
 /**
- * Claims a key that a rollback has freed, unless another request has taken it since: what that one did stands, and an
- * older error in its place would tell its sender that nothing was done.
+ * Claims a key again after a rollback. False if another request has claimed it since: this error must not replace the
+ * answer of a request that took effect.
  */
-async function isFree(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
+async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
   try {
     return (await claimIdempotencyKey(tx, identity)) === undefined
   } catch (error) {
@@ -135,12 +135,12 @@ async function isFree(tx: Tenant, identity: IdempotentRequest): Promise<boolean>
 }
 
 /**
- * Refusals from before anything was done, each of which has a cure that the same key must see: a scope is granted or a
- * plan changed (403), a record restored (404), If-Match brought up to date (412), a definition changed (422).
+ * Refusals without effects that the client or an admin can resolve, so a retry must run again: a scope or plan changes
+ * (403), a record is restored (404), If-Match is current (412), a definition changes (422).
  */
 const UNSTORED = [403, 404, 412, 422, 429]
 
-/** A conflict is an answer like any other; what was refused before, or may pass, is not. */
+/** Whether the answer to an error is stored: a conflict is, a refusal or a temporary error is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
 import type { Page } from '../../db/lists/page.ts'
 
-/** The parameters and the envelope that all lists share. */
+/** The parameters and the envelope of all lists. */
 
-const LIMIT = 'must be a whole number from 1 to 200'
-const OFFSET = 'must be a whole number from 0 on'
+const LIMIT = 'must be an integer from 1 to 200'
+const OFFSET = 'must be an integer of at least 0'
 
 export const pageControls = {
   limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('The page size.'),
@@ -31,14 +31,14 @@ export const count = z
   .default('estimated')
   .describe('How `total` is computed. `estimated`: exact up to 10,000 matches, an estimate above.')
 
-/** Throws `invalid_request` for a cursor with an offset. @returns the offset, 0 where there is none. */
+/** Throws `invalid_request` for a cursor with an offset. @returns the offset, by default 0. */
 export function offsetOf(query: { offset?: number | undefined; cursor?: string | undefined }): number {
   if (query.cursor !== undefined && query.offset !== undefined)
     throw new AppError('invalid_request', 'cursor and offset exclude each other', { param: 'cursor' })
   return query.offset ?? 0
 }
 
-/** The envelope of a list; `of` names its items in the OpenAPI document: `User` gives `UserList`. */
+/** The envelope of a list. `of` is the component of its items: `User` becomes `UserList`. */
 export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id) {
   const envelope = z.object({
     object: z.literal('list'),

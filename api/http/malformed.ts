@@ -4,13 +4,13 @@ import type { Duplex } from 'node:stream'
 import { AppError } from '../../db/errors.ts'
 import { errorBody } from './errors.ts'
 
-/** What Node's parser refuses before a request exists, by its code. */
+/** Errors of Node's HTTP parser, by code. */
 const REFUSALS: Record<string, [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not come to its end in time'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request was not complete within the time limit'],
 }
 
-/** A listener of `clientError`: what is not even HTTP is answered in the one error shape too, and hung up on. */
+/** A listener of `clientError`: answers invalid HTTP with the error envelope and closes the connection. */
 export function answerMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -32,18 +32,18 @@ export function answerMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
   )
 }
 
-/** A listener of `checkExpectation`: an Expect header other than 100-continue, which is met without us. */
+/** A listener of `checkExpectation`: refuses Expect headers other than 100-continue, which Node handles. */
 export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const id = randomUUID()
-  const error = new AppError('invalid_request', 'the Expect header asks for what is not done here', {
-    hint: 'send 100-continue, or none',
+  const error = new AppError('invalid_request', 'the expectation of the Expect header is not supported', {
+    hint: 'send 100-continue, or omit the header',
   })
   const body = JSON.stringify(errorBody(error, id))
   response.writeHead(417, {
     'X-Request-Id': id,
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
-    // The body that may follow is not read.
+    // A body that follows is not read.
     Connection: 'close',
   })
   response.end(body)

@@ -84,15 +84,15 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   payload_too_large: ['the body is larger than 1,048,576 bytes'],
   unsupported_media_type: ['the body must be JSON'],
   validation_error: ['emial: unknown field', { hint: 'did you mean email?' }],
-  rate_limited: ['more than 600 requests a minute of this key'],
-  quota_exceeded: ['the quota of the month is used up'],
+  rate_limited: ['the key exceeds 600 requests per minute'],
+  quota_exceeded: ['the monthly quota is exceeded'],
   plan_limit: ['the plan has 3 incoming webhooks, and all are in use'],
-  method_not_allowed: ['PUT is not possible here', { hint: 'allowed: GET, PATCH, DELETE' }],
+  method_not_allowed: ['this path does not support PUT', { hint: 'allowed: GET, PATCH, DELETE' }],
   internal_error: ['something went wrong on our side'],
   unavailable: ['the service is busy or starting: try again'],
 }
 
-/** A parser refuses headers that are too large, before there is a request. */
+/** Node's HTTP parser refuses headers that are too large. */
 const HEADERS_TOO_LARGE = exampleOf('invalid_request', ['the headers are too large'])
 
 export const errorResponses = Object.fromEntries(

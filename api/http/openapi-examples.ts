@@ -2,11 +2,11 @@ import answers from './openapi-examples.json' with { type: 'json' }
 import type { Json } from './openapi-schemas.ts'
 
 /**
- * Example responses: what a running API answered. A test (`examples.test.ts`) calls every operation, compares the
- * answers with `openapi-examples.json`, and writes the file with `RECORD_EXAMPLES=1`.
+ * Example responses, recorded from a running API. A test (`examples.test.ts`) calls every operation and compares the
+ * responses with `openapi-examples.json`; with `RECORD_EXAMPLES=1` it writes the file.
  */
 export class Examples {
-  /** Equal answers are one component, named after the first operation that has it. */
+  /** Equal responses share one component, named after the first operation. */
   readonly components: Record<string, { value: unknown }> = {}
   private readonly names = new Map<string, string>()
 

@@ -89,7 +89,7 @@ export const receiverOperation = {
         },
       },
     },
-    '400': failure('The payload cannot be read or makes no valid record.', 'validation_failed', {
+    '400': failure('The payload is malformed or does not map to a valid record.', 'validation_failed', {
       details: { email: 'Invalid email address' },
     }),
     '401': failure('The secret is missing or wrong.', 'invalid_secret'),

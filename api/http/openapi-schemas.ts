@@ -9,9 +9,9 @@ type Io = 'input' | 'output'
 const COMPONENTS = '#/components/schemas/'
 
 /**
- * The schemas of an OpenAPI document. A zod schema with an id becomes a component of that name. What is sent and what is
- * returned can differ (a default makes a member optional in requests only): then the component of requests is `NameInput`.
- * Until `finish` references hold the direction: `#/components/schemas/input:Name`.
+ * The schemas of an OpenAPI document. A zod schema with an id becomes a component of that name. If its request and
+ * response shapes differ (a default makes a member optional in requests only), the request component is `NameInput`.
+ * Until `finish`, references contain the direction: `#/components/schemas/input:Name`.
  */
 export class Shapes {
   private readonly definitions: Record<Io, Map<string, Json>> = { input: new Map(), output: new Map() }
@@ -118,17 +118,17 @@ const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
     // Responses have recorded examples.
     if (io === 'output') delete jsonSchema.examples
     if (def.type === 'nullable') flatten(jsonSchema)
-    // Client generators make an untyped value of an object with alternatives. Its description states the rule.
+    // Client generators turn an object with alternatives into an untyped value. Its description states the rule.
     if (jsonSchema.properties && jsonSchema.anyOf) delete jsonSchema.anyOf
-    // Every key of a JSON object is text.
+    // Every key of a JSON object is a string.
     if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames
-    // The bounds of JSON's safe integers are no rule of the service.
+    // The bounds of safe integers are not a rule of the service.
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   },
 })
 
-/** `{"type": ["string", "null"], …}` for simple types; a choice of two for others, which gets the description. */
+/** `{"type": ["string", "null"], …}` for simple types; for others `anyOf`, which gets the description. */
 function flatten(nullable: z.core.JSONSchema.BaseSchema): void {
   const [inner] = (nullable.anyOf ?? []) as z.core.JSONSchema.BaseSchema[]
   if (!inner) return

@@ -14,7 +14,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
   const groups = [{ name: 'CRM', tags: [...kinds, ...RECORDS] }, ...GROUPS]
   const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
   if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)
-  // The navigation of the page cannot tell the two apart.
+  // The navigation cannot distinguish the two.
   const ambiguous = groups.find(({ name }) => names.includes(name))
   if (ambiguous) throw new Error(`${ambiguous.name} is a tag and a group`)
   return groups

@@ -41,7 +41,7 @@ export interface Operation {
   responses: Record<string, Json>
 }
 
-/** The OpenAPI 3.1 document of the route tables. Everything in it is what the gateway itself reads. */
+/** The OpenAPI 3.1 document of the route tables, which the gateway reads too. */
 export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: string): OpenApi {
   const shapes = new Shapes()
   const examples = new Examples()
@@ -94,7 +94,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
 interface Parts {
   shapes: Shapes
   examples: Examples
-  /** What the caller needs to be allowed. */
+  /** The required scopes or role. */
   needs: string
 }
 
@@ -128,7 +128,7 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
   }
 }
 
-/** The statuses that the interface promises for every operation, and those that its properties add. */
+/** The statuses that the interface declares for every operation, and those of its properties. */
 function errorsOf(route: Route | AppRoute): number[] {
   const statuses = [400, 401, 403, 404, 422, 429, 431, 500, 503]
   const writes = route.method !== 'GET'

@@ -6,7 +6,7 @@ import type { KeyCaller } from './auth.ts'
 
 const WINDOW_SECONDS = 60
 
-/** Takes one request of the key's and the organization's minute, and says on the answer what is left. Throws rate_limited. */
+/** Counts a request in the windows of the key and the organization, and sets the headers. Throws rate_limited. */
 export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> {
   const { organization, limits } = caller
   const rule = (subject: string, limit: number) => ({
@@ -19,19 +19,18 @@ export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: Li
   const key = await windows.take(
     rule(`key:${caller.id}`, limitOf(subscription, 'requests_per_minute_per_key')),
   )
-  const whole = key.allowed
+  const shared = key.allowed
     ? await windows.take(rule('organization', limitOf(subscription, 'requests_per_minute')))
     : undefined
-  // Whichever has less left rules.
-  const ruling = whole && (!whole.allowed || whole.remaining < key.remaining) ? whole : key
-  const seconds = Math.max(1, Math.ceil(ruling.resetsAt - Date.now() / 1000))
-  setLimitHeaders(ctx, ruling, seconds, ruling === key ? 'key' : 'organization')
-  if (!ruling.allowed)
-    throw new AppError(
-      'rate_limited',
-      `more than ${ruling.limit} requests a minute of this ${ruling === key ? 'key' : 'organization'}`,
-      { retry_after: seconds },
-    )
+  // The headers describe the window with fewer requests left.
+  const lowest = shared && (!shared.allowed || shared.remaining < key.remaining) ? shared : key
+  const policy = lowest === key ? 'key' : 'organization'
+  const seconds = Math.max(1, Math.ceil(lowest.resetsAt - Date.now() / 1000))
+  setLimitHeaders(ctx, lowest, seconds, policy)
+  if (!lowest.allowed)
+    throw new AppError('rate_limited', `the ${policy} exceeds ${lowest.limit} requests per minute`, {
+      retry_after: seconds,
+    })
 }
 
 function setLimitHeaders(ctx: Koa.Context, taken: Taken, seconds: number, policy: string): void {

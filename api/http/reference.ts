@@ -10,7 +10,7 @@ type Page = (ctx: Koa.Context) => Promise<void>
 
 const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
 
-/** /openapi.json, /docs and the script of /docs, made when first asked for. @returns what answers a path, if anything. */
+/** /openapi.json, /docs and its script, each built at the first request. @returns the page of a path, if any. */
 export function createReference(
   { config: { PUBLIC_URL } }: AppDeps,
   v1: readonly Route[],
@@ -39,10 +39,10 @@ export function createReference(
     ],
   ])
 
-  /** Only under its current hash: another is of another version, and must not be cached as this one. */
+  /** Only under the current hash: a client must not cache this script under the hash of another version. */
   async function answerScript(ctx: Koa.Context): Promise<void> {
     const current = await script()
-    if (ctx.path !== scriptPath(current)) throw new AppError('not_found', 'there is no such path')
+    if (ctx.path !== scriptPath(current)) throw new AppError('not_found', 'the path does not exist')
     current.send(ctx)
   }
 
@@ -51,14 +51,14 @@ export function createReference(
 
 const scriptPath = ({ hash }: StaticAnswer) => `/docs/scalar-${hash}.js`
 
-/** The result of the first call, for all; a failure is not kept. */
+/** Memoises the result of `make`; a failure is not kept. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
+  let result: Promise<T> | undefined
   return () => {
-    made ??= make().catch((error) => {
-      made = undefined
+    result ??= make().catch((error) => {
+      result = undefined
       throw error
     })
-    return made
+    return result
   }
 }

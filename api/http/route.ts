@@ -9,19 +9,19 @@ import type { Caller, Scope } from './scopes.ts'
 import type { Upload } from './upload.ts'
 
 /**
- * One operation of the gateway: its one definition, from which routing, authorization, validation, idempotency and
- * OpenAPI read. To add one: an entry in a file of `api/v1/`, which `route-table.ts` lists.
+ * The one definition of an operation, which routing, authorization, validation, idempotency and OpenAPI read. To add an
+ * operation, add an entry in a file of `api/v1/` that `route-table.ts` lists.
  */
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below /v1, OpenAPI style: `/workflows/{workflow_id}`. Literal segments win over parameters. */
+  /** Below /v1, OpenAPI style: `/workflows/{workflow_id}`. Literal segments precede parameters. */
   path: string
   /**
-   * `any`: every valid key. Several: all are needed. A function where they depend on the path. `ofRecords`: on the kind
-   * of record that the body or the row behind the path is about; the handler, who knows it, calls `requireScopes`.
+   * `any`: every valid key. An array: all scopes are required. A function: the scopes depend on the path. `ofRecords`:
+   * the scope depends on the kind of record in the body or in the row of the path; the handler calls `requireScopes`.
    */
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
-  /** OpenAPI: `operationId`, tag and summary; the description says what a caller must know. */
+  /** The OpenAPI `operationId`. */
   id: string
   tag: string
   summary: string
@@ -29,31 +29,31 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
-  /** The type of a body that is a file: it is not read, but given to the handler as `upload`. */
+  /** The type of a body that is a file: the handler reads it from `upload`. */
   accepts?: 'text/csv'
   /** In bytes; default 1 MiB. */
   bodyLimit?: number
-  /** `file`: the answer is no JSON but a `FileAnswer` of this type. */
+  /** `file`: the handler returns a `FileAnswer` of this type, not JSON. */
   response:
     | { status: 200 | 201; schema: z.ZodType; description?: string }
     | { status: 200; file: 'text/csv'; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
   /**
-   * Writing operations take an Idempotency-Key; default: every method but GET. False where the answer holds a secret,
-   * for answers are stored as they are.
+   * Whether the operation accepts an Idempotency-Key; default: every method except GET. False if the answer has a
+   * secret, because answers are stored in plain text.
    */
   idempotent?: boolean
-  /** Its answer carries a version as ETag. */
+  /** The answer has the version as ETag. */
   etag?: true
-  /** The handler honours If-Match: a version that is not the current one is 412. */
+  /** The handler honours If-Match: 412 if the version is not current. */
   ifMatch?: true
   /** The handler honours `Prefer: wait=N`. */
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
   /**
-   * What only the database can say of a request that is refused as invalid anyway, so that everything is told at once.
-   * Query and body are as they were sent, whatever that is.
+   * Further issues of an invalid request that need the database, so that one answer lists all issues. Query and body
+   * are unvalidated.
    */
   otherIssues?: (
     request: Pick<RouteRequest<Params>, 'caller' | 'params' | 'tenant'>,
@@ -74,18 +74,18 @@ export interface Sent {
   body: unknown
 }
 
-/** What a handler of a route whose response is a file returns; what it does not read is not made. */
+/** The result of a handler whose response is a file; `content` is produced as the client reads it. */
 export interface FileAnswer {
   name: string
   content: AsyncIterable<Buffer | string>
 }
 
-/** What a handler gets: everything checked and typed. It returns the body, or throws AppError. */
+/** The validated request that a handler gets. The handler returns the body of the answer, or throws AppError. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   params: Params
   query: Query
   body: Body
-  /** The file, of a route that `accepts` one. Throws elsewhere. */
+  /** The file of a route with `accepts`. Throws for other routes. */
   readonly upload: Upload
   caller: Caller
   actor: Actor
@@ -93,46 +93,46 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   requestId: string
   log: Logger
   deps: AppDeps
-  /** Aborted when the client has gone; not under an Idempotency-Key, where a retry gets what became of it. */
+  /** Aborted if the client disconnects, except for a keyed request: its retry needs the answer. */
   signal: AbortSignal
-  /** A transaction of the caller's organization, acting as the caller. */
+  /** Runs `work` in a transaction of the caller's organization, with the caller as actor. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**
-   * Under an Idempotency-Key the whole request is one transaction, which ends when the handler returns. A handler that
-   * waits for others to act on what it wrote (a run's end) must call this first: it commits. A retry is told that the
-   * first request is in flight until the handler answers, which takes it at most `seconds`; should the process die
-   * before, `answer` is what the retry gets after them. Without a key everything is committed already.
+   * Commits early. With an Idempotency-Key the request is one transaction, which ends when the handler returns. A
+   * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry is
+   * answered 409 until the handler answers, after at most `seconds`; if the process dies before, the retry then gets
+   * `answer`. Without a key it does nothing.
    */
   commit(answer: unknown, seconds: number): Promise<void>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void
-  /** This answer is not kept for Idempotency-Key (a preview). */
+  /** Excludes this answer (a preview) from storage under the Idempotency-Key. */
   doNotStore(): void
 }
 
-/** Gives `handler` the types of the schemas; the table holds them all as `Route`. */
+/** Infers the types of `handler` from the schemas; the route table has the type `Route`. */
 export function route<Params, Query, Body>(definition: Route<Params, Query, Body>): Route {
   return definition as unknown as Route
 }
 
 /**
- * The least role that an operation of the application's own routes (`/app`) needs; `public` needs no session. Where a
- * scope guards the same thing, it is `leastRole(scope)`.
+ * The least role for an operation of `/app`; `public` needs no session. `leastRole(scope)` derives it from the scope
+ * that guards the same resource.
  */
 export type Role = 'public' | MemberRole
 
-/** An operation below /app: the same machinery, a session and a role in place of a key and a scope. */
+/** An operation below /app: it has a role instead of a scope. */
 export interface AppRoute<Params = unknown, Query = unknown, Body = unknown>
   extends Omit<Route<Params, Query, Body>, 'scope'> {
   role: Role
 }
 
-/** Gives `handler` the types of the schemas; the table holds them all as `AppRoute`. */
+/** Infers the types of `handler` from the schemas; the route table has the type `AppRoute`. */
 export function appRoute<Params, Query, Body>(definition: AppRoute<Params, Query, Body>): AppRoute {
   return definition as unknown as AppRoute
 }
 
-/** Whether an operation takes an Idempotency-Key. A file that is sent again replaces itself, and is not there to be compared. */
+/** Whether an operation accepts an Idempotency-Key. Uploads do not: the body is not buffered, and a repeat is safe. */
 export const isIdempotent = ({ idempotent, method, accepts }: Route | AppRoute): boolean =>
   idempotent ?? (method !== 'GET' && !accepts)

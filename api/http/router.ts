@@ -4,10 +4,10 @@ export type Match<T> =
   | { found: true; value: T; params: Record<string, string> }
   /** The path exists, but not with this method. */
   | { found: false; allowed: string[] }
-  /** A segment has none of the values that its parameter accepts. */
+  /** A segment is not one of the values that its parameter accepts. */
   | { found: false; unknown: { name: string; accepted: Accepted[string] } }
 
-/** The values that path parameters accept, for those that are enumerations. */
+/** The values of the path parameters that are enumerations. */
 export type Accepted = Record<string, readonly string[]>
 
 interface Entry<T> {
@@ -17,27 +17,27 @@ interface Entry<T> {
   accepted: Accepted
 }
 
-/** Finds what answers a method and path: literal segments win over parameters, whatever order they were added in. */
+/** Finds the value of a method and path. Literal segments precede parameters, in any order of `add`. */
 export class Router<T> {
   private readonly entries = new Map<string, Entry<T>>()
   private router: KoaRouter | undefined
 
-  /** `path` in OpenAPI style: `/workflows/{workflow_id}`. Throws if two routes are the same. */
+  /** `path` in OpenAPI style: `/workflows/{workflow_id}`. Throws for a duplicate route. */
   add(method: string, path: string, value: T, accepted: Accepted = NO_ENUMERATIONS): void {
     const name = `${method} ${path.replace(/\{\w+\}/g, '{}')}`
-    if (this.entries.has(name)) throw new Error(`${method} ${path} is listed twice`)
+    if (this.entries.has(name)) throw new Error(`duplicate route ${method} ${path}`)
     this.entries.set(name, { method, path, value, accepted })
     this.router = undefined
   }
 
-  /** @returns undefined for a path that does not exist. HEAD is answered as GET. */
+  /** @returns undefined for an unknown path. HEAD matches GET. */
   match(method: string, path: string): Match<T> | undefined {
     this.router ??= build(this.entries)
     const layers = this.router.match(path, method).path
     if (layers.length === 0) return undefined
     const possible = layers.filter((layer) => !this.unknownSegment(layer, path))
     if (possible.length === 0) return { found: false, unknown: this.unknownSegment(layers[0]!, path)! }
-    // The first is the most literal; other methods of the same path are beside it.
+    // The first layer is the most literal; the other methods of its path have the same `path`.
     const same = possible.filter((layer) => layer.path === possible[0]!.path)
     const layer = same.find(({ methods }) => methods.includes(method))
     if (!layer) return { found: false, allowed: same.flatMap(({ methods }) => methods.slice(-1)) }
@@ -61,7 +61,7 @@ export class Router<T> {
 
 const NO_ENUMERATIONS: Accepted = {}
 
-/** @koa/router takes the first route that fits: literal ones go first. */
+/** @koa/router uses the first match, so literal paths are registered first. */
 function build<T>(entries: Map<string, Entry<T>>): KoaRouter {
   const router = new KoaRouter({ strict: true, sensitive: true })
   const order = ([, { path }]: [string, Entry<T>]) => path.replace(/\{\w+\}/g, '\uffff')
@@ -70,7 +70,7 @@ function build<T>(entries: Map<string, Entry<T>>): KoaRouter {
   return router
 }
 
-/** Whether a segment is sound percent-encoding, without control characters, which name nothing. */
+/** Whether a segment is valid percent-encoding without control characters. */
 function isText(segment: string): boolean {
   try {
     return !/\p{Cc}/u.test(decodeURIComponent(segment))

@@ -4,26 +4,26 @@ import { coalesce } from './coalesce.ts'
 
 const POLL_MS = 1_000
 
-/** Whoever waits for a run's end (`Prefer: wait`) asks here; one LISTEN connection serves them all. */
+/** Waits for the ends of runs (`Prefer: wait`); all waiting requests share one LISTEN connection. */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
-  /** How a run ended; undefined while it has not. */
+  /** The end of a run; undefined while the run is open. */
   readonly read: ReturnType<typeof readTogether>
 
   constructor(system: System) {
     this.read = readTogether(system)
   }
 
-  /** Told of ends by the listener; without ids (it reconnected, something may be missed) everyone looks again. */
+  /** Called by the listener. Without ids (a reconnect can lose notifications) it wakes all waiting requests. */
   ended(runIds: string[]): void {
     for (const id of runIds.length > 0 ? runIds : [...this.waiting.keys()])
       for (const wake of this.waiting.get(id) ?? []) wake()
   }
 
   /**
-   * Polls `read` at every hint, and once a second besides, until it returns something, the time is over or the
-   * caller has gone. Called right after what it waits for was begun, it does not look at once.
-   * @returns what `read` gave, else undefined.
+   * Polls `read` at every notification and once per second until it returns a value, the time is over or the client has
+   * disconnected. The first poll is not immediate, because the run has just been created.
+   * @returns the result of `read`, else undefined.
    */
   async wait<T>(
     runId: string,
@@ -32,19 +32,19 @@ export class RunEnds {
     read: () => Promise<T | undefined>,
   ) {
     const deadline = Date.now() + milliseconds
-    let hinted = false
+    let notified = false
     let wake = () => {}
-    const hint = () => {
-      hinted = true
+    const notify = () => {
+      notified = true
       wake()
     }
-    const hints = this.waiting.get(runId) ?? new Set()
-    this.waiting.set(runId, hints.add(hint))
-    signal.addEventListener('abort', hint)
+    const listeners = this.waiting.get(runId) ?? new Set()
+    this.waiting.set(runId, listeners.add(notify))
+    signal.addEventListener('abort', notify)
     try {
       for (;;) {
         const left = deadline - Date.now()
-        if (!hinted && !signal.aborted)
+        if (!notified && !signal.aborted)
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, Math.min(POLL_MS, left))
             wake = () => {
@@ -52,14 +52,14 @@ export class RunEnds {
               resolve()
             }
           })
-        hinted = false
+        notified = false
         const found = await read()
         if (found !== undefined || Date.now() >= deadline || signal.aborted) return found
       }
     } finally {
-      signal.removeEventListener('abort', hint)
-      hints.delete(hint)
-      if (hints.size === 0) this.waiting.delete(runId)
+      signal.removeEventListener('abort', notify)
+      listeners.delete(notify)
+      if (listeners.size === 0) this.waiting.delete(runId)
     }
   }
 }

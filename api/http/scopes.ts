@@ -4,7 +4,7 @@ import { AppError } from '../../db/errors.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 
-/** Who is calling: a key (on /v1) or a session (on /app). */
+/** The caller: a key (on /v1) or a user with a session (on /app). */
 export interface Caller {
   type: 'key' | 'user'
   id: string
@@ -19,14 +19,14 @@ export interface Caller {
   scopes: ReadonlySet<Scope>
 }
 
-/** A scope by its name. Throws where there is no such scope, so that a misspelt one lets nobody in. */
+/** A scope by name. Throws for an unknown name, so that a misspelt scope grants nothing. */
 export function scopeNamed(name: string): Scope {
   const scope = SCOPES.find((known) => known === name)
-  if (!scope) throw new Error(`there is no scope ${name}`)
+  if (!scope) throw new Error(`unknown scope ${name}`)
   return scope
 }
 
-/** Throws `insufficient_scope` naming the first of `needed` that the caller lacks. */
+/** Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. */
 export function requireScopes(caller: Pick<Caller, 'scopes'> | undefined, needed: readonly Scope[]): void {
   for (const scope of needed)
     if (!caller || !allows(caller.scopes, scope))

@@ -3,10 +3,10 @@ import type { Logger } from '../../db/log.ts'
 import { answerError } from './errors.ts'
 import { requestId } from './request-id.ts'
 
-/** Answers one request, given its path and query string as they came; throws AppError. */
+/** Answers one request, given its raw path and query string; throws AppError. */
 export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
 
-/** What every request gets, whoever answers it: an id, the error envelope, and one line in the log. */
+/** Gives every request an id, the error envelope and one log line. */
 export function serve(log: Logger, dispatch: Dispatch): Koa {
   const app = new Koa()
   app.on('error', (error) => log.debug({ reason: String(error) }, 'connection broke'))
@@ -27,7 +27,7 @@ export function serve(log: Logger, dispatch: Dispatch): Koa {
   return app
 }
 
-/** The route, not the path or query: those hold ids and what people search for. */
+/** Logs the route, not the path and query: those contain ids and search terms. */
 function logRequest(log: Logger, ctx: Koa.Context, milliseconds: number): void {
   const line = {
     request_id: ctx.state.requestId,

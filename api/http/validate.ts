@@ -4,40 +4,40 @@ import { redactText } from '../../db/log.ts'
 import { isSecretName } from '../../workflows/secret-names.ts'
 
 const MAX_INPUT = 200
-/** What cutting may leave of a character. */
+/** The unpaired surrogate that truncation can leave. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/
 
-/** The same schema, refusing keys that it does not know; one that says itself what to do with them stays as it is. */
+/** The schema with unknown keys refused. A schema that declares its own handling of them is unchanged. */
 export function strict(schema: z.ZodType): z.ZodType {
   return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema
 }
 
 export type Checked = { value: unknown } | { issues: Issue[] }
 
-/** Parses one part of a request, finding everything that is wrong at once. */
+/** Parses one part of a request. Reports all issues. */
 export function check(schema: z.ZodType, value: unknown, part: 'body' | 'query' | 'path'): Checked {
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return { value: parsed.data }
   const { issues } = parsed.error
-  const said = part === 'query' ? issues.map((issue) => asSent(issue, value)) : issues
-  return { issues: toIssues({ issues: said }, part) }
+  const reported = part === 'query' ? issues.map((issue) => withRawInput(issue, value)) : issues
+  return { issues: toIssues({ issues: reported }, part) }
 }
 
 /**
- * What is wrong with a parameter is said of what the caller sent, not of what became of it: numbers are made of text
- * (NaN), and one that takes a single value and is repeated is a list.
+ * The issue of a parameter with the input that the client sent, not the converted one: a text that is no number is NaN,
+ * and a repeated parameter is a list.
  */
-function asSent(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue {
+function withRawInput(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue {
   const sent = (query as Record<string, unknown>)[String(issue.path[0])]
   if (Array.isArray(sent) && ['invalid_type', 'invalid_value', 'invalid_union'].includes(issue.code))
     return {
       ...{ code: 'custom', path: issue.path, input: sent, params: { type: 'repeated' } },
-      message: `was sent ${sent.length} times, and takes one value`,
+      message: `was sent ${sent.length} times, but accepts one value`,
     }
   return typeof issue.input === 'number' ? ({ ...issue, input: sent } as z.core.$ZodIssue) : issue
 }
 
-/** zod's issues in the framework validation shape; what is echoed is short and never a secret. */
+/** zod's issues in the framework validation shape. The echoed `input` is short and never a secret. */
 export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): Issue[] {
   return issues.flatMap((issue): Issue[] => {
     const loc = [part, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))]
@@ -49,7 +49,7 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
       }))
     if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined)
       return [{ loc, msg: 'required', type: 'missing' }]
-    // Of a key the message says nothing; why it is refused is inside.
+    // The message of an invalid key is generic; its inner issues have the reason.
     const msg =
       issue.code === 'invalid_key' ? issue.issues.map((one) => one.message).join(', ') : issue.message
     const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
@@ -58,7 +58,7 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
   })
 }
 
-/** Objects and arrays are not echoed: a secret may be anywhere in them. */
+/** Objects and arrays are not echoed: they can contain secrets. */
 function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
   if (input === undefined || typeof input === 'object' || loc.some((step) => isSecretName(String(step))))
     return {}

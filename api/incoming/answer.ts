@@ -1,7 +1,7 @@
 import type { Issue } from '../../db/errors.ts'
 import { toAppError } from '../http/errors.ts'
 
-/** Every way in which a request to a known webhook can end badly; `error` on the wire. */
+/** The errors of the receiver; `error` on the wire. */
 export type RefusalCode =
   | 'not_found'
   | 'method_not_allowed'
@@ -35,7 +35,7 @@ const STATUS: Record<RefusalCode, number> = {
   internal_error: 500,
 }
 
-/** What the log calls each: who is kept out is Blocked, what is wrong is Failed. */
+/** Logged as Blocked; all other codes are logged as Failed. */
 const BLOCKED: readonly RefusalCode[] = [
   'webhook_inactive',
   'ip_not_allowed',
@@ -44,10 +44,10 @@ const BLOCKED: readonly RefusalCode[] = [
   'quota_exceeded',
 ]
 
-/** A request that is refused, in the shape that webhooks answer errors in. */
+/** A refused request, in the error shape of the receiver. */
 export class Refusal extends Error {
   readonly code: RefusalCode
-  /** Field → what is wrong with it. */
+  /** Field → reason. */
   readonly details: Record<string, string> | undefined
   /** Seconds. */
   readonly retryAfter: number | undefined
@@ -83,7 +83,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What a sender is told of any error. Whatever is not the payload's fault is 5xx, so that the sender tries again. */
+/** Converts any error to a refusal. An error that the payload did not cause is 5xx, so that the sender retries. */
 export function toRefusal(thrown: unknown): Refusal {
   if (thrown instanceof Refusal) return thrown
   const { type, message, details } = toAppError(thrown)
@@ -104,7 +104,7 @@ export function toRefusal(thrown: unknown): Refusal {
   }
 }
 
-/** Issues of the record's schema as the field → reason that senders get. */
+/** The issues of the record's schema as `details`: field → reason. */
 export function toDetails(issues: Issue[]): Record<string, string> {
   return Object.fromEntries(issues.map((issue) => [issue.loc.slice(1).join('.') || 'payload', issue.msg]))
 }

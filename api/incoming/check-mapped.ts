@@ -3,7 +3,7 @@ import { createSchema } from '../../db/records/model/schemas.ts'
 import { type Checked, check } from '../http/validate.ts'
 import type { Mapped } from './mapping/types.ts'
 
-/** The new record that a payload was mapped to; or what is wrong with it, and with the company that it names. */
+/** The mapped values as a valid new record, or the issues of the record and of the company that it names. */
 export function checkMapped(target: TargetEntity, { fields, company_name }: Mapped): Checked {
   const record = check(createSchema(ENTITY_OF[target]), fields, 'body')
   const company = company_name?.trim()

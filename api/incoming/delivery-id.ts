@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Verification } from '../../db/incoming/types.ts'
 import type { Payload } from './parse-body.ts'
 
-/** Headers in which senders name a delivery; a retry of it carries the same. */
+/** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = ['webhook-id', 'idempotency-key', 'x-github-delivery', 'x-shopify-webhook-id']
 
-/** SHA-256 of the delivery's id and its body, where the sender names its deliveries: equal only for a retry. */
+/** SHA-256 of the delivery id and the body: equal only for a retry. Undefined if the sender sends no id. */
 export function deliveryFingerprint(
   headers: IncomingHttpHeaders,
   verification: Verification,

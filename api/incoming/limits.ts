@@ -7,19 +7,19 @@ import { Refusal, secondsUntil } from './answer.ts'
 
 const MINUTE = 60
 
-/** Wrong secrets from one address: twenty within a minute block it for five. */
-const GUESSING = { counter: 'failures', times: 20, within: 60, blockFor: 300 } as const
+/** Twenty wrong secrets from one address within a minute block it for five minutes. */
+const WRONG_SECRETS = { counter: 'failures', times: 20, within: 60, blockFor: 300 } as const
 
 export const countFailure = (system: System, webhook: Receiver, sourceIp: string) =>
-  countAgainst(system, source(webhook, sourceIp), GUESSING)
+  countAgainst(system, source(webhook, sourceIp), WRONG_SECRETS)
 
-/** Says on the answer what the webhook's minute has left; for answers that take nothing from it. */
+/** Sets the rate-limit headers without counting the request. */
 export async function showRate(ctx: Koa.Context, system: System, webhook: Receiver): Promise<void> {
   const used = await usedOfWindow(system, minuteRule(webhook, 0))
   setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), used)
 }
 
-/** Takes one request from the webhook's minute. Throws rate_limited, and counts it against the address. */
+/** Counts a request in the webhook's minute. Throws rate_limited, and counts the breach against the address. */
 export async function takeRate(
   ctx: Koa.Context,
   system: System,
@@ -38,10 +38,10 @@ export async function takeRate(
       blockFor: webhook.block.minutes * 60,
     })
   const retryAfter = secondsUntil(windowAt(MINUTE, Date.now()).end / 1000)
-  throw new Refusal('rate_limited', `more than ${limit} requests a minute`, { retryAfter })
+  throw new Refusal('rate_limited', `the webhook exceeds ${limit} requests per minute`, { retryAfter })
 }
 
-/** Takes one request from the organization's month. Throws quota_exceeded. */
+/** Counts a request in the organization's month. Throws quota_exceeded. */
 export async function takeQuota(system: System, webhook: Receiver): Promise<void> {
   const limit = limitOf(webhook, 'incoming_per_month')
   if (!Number.isFinite(limit)) return
@@ -54,12 +54,12 @@ export async function takeQuota(system: System, webhook: Receiver): Promise<void
   const { granted } = await takeFromWindow(system, rule)
   if (granted > 0) return
   const retryAfter = secondsUntil(windowAt('month', Date.now()).end / 1000)
-  throw new Refusal('quota_exceeded', `the plan's ${limit} requests of this month are used up`, {
+  throw new Refusal('quota_exceeded', `the monthly quota of ${limit} requests is exceeded`, {
     retryAfter,
   })
 }
 
-/** A minute may have the burst besides, as far as the minute before it did not have it. */
+/** The limit of this minute: the rate limit, plus the part of the burst that the previous minute did not use. */
 async function ceiling(system: System, webhook: Receiver): Promise<number> {
   const { rate_limit, burst } = webhook
   if (burst === 0) return Math.min(rate_limit, perMinute(webhook))
@@ -68,7 +68,7 @@ async function ceiling(system: System, webhook: Receiver): Promise<number> {
   return Math.min(rate_limit + burst - overdrawn, perMinute(webhook))
 }
 
-/** The plan's bound holds also where the plan has become smaller since the webhook was saved. */
+/** The plan can have been downgraded since the webhook was saved: its limit applies too. */
 const perMinute = (webhook: Receiver) => limitOf(webhook, 'incoming_per_minute')
 
 const minuteRule = (webhook: Receiver, limit: number) => ({

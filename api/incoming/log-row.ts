@@ -4,11 +4,11 @@ import type { Verification } from '../../db/incoming/types.ts'
 import { firstCharacters } from '../../db/records/model/values.ts'
 import { isSecretName, MASK } from '../../workflows/secret-names.ts'
 
-/** Characters kept of a payload: of a verified sender, and of anyone. */
+/** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
 const MAX_UNVERIFIED = 2_048
 
-/** What a log row says of the request itself, whatever came of it. */
+/** The columns of a log row that describe the request, not its outcome. */
 export function describeRequest(request: {
   headers: IncomingHttpHeaders
   bytes: Buffer | undefined

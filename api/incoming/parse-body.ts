@@ -8,9 +8,9 @@ import { toStorable } from '../../workflows/storable-text.ts'
 export type Payload = Record<string, unknown>
 
 /**
- * A webhook's body as an object, by its Content-Type: JSON, a form (nested in the way of PHP and Rails), or XML (below
- * its root element). A body that is a list becomes `{items: [...]}`.
- * Throws unsupported_media_type, and invalid_request for what cannot be read or reaches for prototypes.
+ * The body as an object, by its Content-Type: JSON, a form (nested as in PHP and Rails), or XML (below its root
+ * element). An array becomes `{items: [...]}`.
+ * Throws unsupported_media_type, and invalid_request for a malformed body or a forbidden name such as `__proto__`.
  */
 export function parseBody(bytes: Buffer, contentType: string): Payload {
   const { essence, charset } = parseContentType(contentType)
@@ -22,7 +22,7 @@ export function parseBody(bytes: Buffer, contentType: string): Payload {
   const text = decode(bytes, charset)
   const parsed =
     format === 'json' ? parseJson(text) : format === 'form' ? parseForm(text, charset) : parseXml(text)
-  const payload = clean(parsed, DOCUMENT.depth, { left: DOCUMENT.values })
+  const payload = sanitised(parsed, DOCUMENT.depth, { left: DOCUMENT.values })
   if (Array.isArray(payload)) return { items: payload }
   if (typeof payload !== 'object' || payload === null)
     throw new AppError('invalid_request', 'the body must be an object or a list')
@@ -51,7 +51,7 @@ function decode(bytes: Buffer, charset: Charset): string {
   if (bytes.length === 0) throw new AppError('invalid_request', 'the body is empty')
   if (charset === 'iso-8859-1') return new TextDecoder('windows-1252').decode(bytes)
   if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
-  // Also takes a byte order mark away, which some senders write.
+  // Also removes a byte order mark, which some senders write.
   return new TextDecoder().decode(bytes)
 }
 
@@ -75,17 +75,17 @@ function parseForm(text: string, charset: Charset): unknown {
       ignoreQueryPrefix: false,
     })
   } catch {
-    throw new AppError('invalid_request', 'the form has too many fields, or nests them too deeply')
+    throw new AppError('invalid_request', 'the form has too many fields or is nested too deeply')
   }
 }
 
-/** Where the text of an element is that has attributes, or elements, beside it. */
+/** The member with the text of an XML element that also has attributes or child elements. */
 export const TEXT = '#text'
 const CDATA = '#cdata'
 const ATTRIBUTES = '#attributes'
 
 function parseXml(text: string): unknown {
-  // Entities are where XML bombs live; no webhook needs a document type.
+  // Entities allow XML bombs, and no webhook needs a document type.
   if (/<!(DOCTYPE|ENTITY)/i.test(text))
     throw new AppError('invalid_request', 'XML with a document type is refused')
   if ((text.match(/[<=]/g)?.length ?? 0) > DOCUMENT.xmlMarks)
@@ -95,9 +95,9 @@ function parseXml(text: string): unknown {
     throw new AppError('invalid_request', `the body is not valid XML at line ${valid.err.line}`)
   const document = readXml(text)
   const [[name, root] = ['', '']] = Object.entries(document)
-  // The validator lets pass what follows the root, and the parser drops text there.
+  // The validator accepts content after the root element, and the parser drops text there.
   if (Object.keys(document).length !== 1 || Array.isArray(root) || !text.trimEnd().endsWith('>'))
-    throw new AppError('invalid_request', 'the body is not valid XML: it must be one root element')
+    throw new AppError('invalid_request', 'the body is not valid XML: it must have one root element')
   const element = elementOf(root)
   return isText(element) && !hasElements(root) ? { [name]: element } : element
 }
@@ -122,7 +122,7 @@ function readXml(text: string): Payload {
   try {
     return parser.parse(text) as Payload
   } catch {
-    throw new AppError('invalid_request', 'the XML nests too deeply, or uses a name that is not allowed')
+    throw new AppError('invalid_request', 'the XML is nested too deeply or has a forbidden name')
   }
 }
 
@@ -133,7 +133,7 @@ const hasElements = (parsed: unknown) =>
 
 const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** The five entities of XML and numeric references, each replaced once: nothing can expand. */
+/** Replaces the five entities of XML and numeric references, in one pass: nothing expands. */
 function decodeEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
@@ -146,8 +146,8 @@ function decodeEntities(text: string): string {
 }
 
 /**
- * An element that has nothing but text as that text; another as its members: elements, attributes (an element takes
- * precedence over an attribute of its name), and what text it has, CDATA sections among it, as TEXT.
+ * An element that has only text becomes that text. Another becomes its members: elements, attributes (an element takes
+ * precedence over an attribute of its name), and its text with CDATA sections as TEXT.
  */
 function elementOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(elementOf)
@@ -164,21 +164,21 @@ function elementOf(value: unknown): unknown {
 
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** A copy that is safe to keep and to walk. Throws invalid_request where it is too large or names a prototype. */
-function clean(value: unknown, depth: number, budget: { left: number }): unknown {
+/** A copy that can be stored and traversed. Throws invalid_request if it is too large or has a forbidden name. */
+function sanitised(value: unknown, depth: number, budget: { left: number }): unknown {
   if (budget.left-- <= 0)
     throw new AppError('invalid_request', `the body has more than ${DOCUMENT.values} values`)
   if (typeof value === 'string') return toStorable(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0)
-    throw new AppError('invalid_request', `the body nests deeper than ${DOCUMENT.depth} levels`)
-  if (Array.isArray(value)) return value.map((member) => clean(member, depth - 1, budget))
+    throw new AppError('invalid_request', `the body is nested deeper than ${DOCUMENT.depth} levels`)
+  if (Array.isArray(value)) return value.map((member) => sanitised(member, depth - 1, budget))
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (name.length > DOCUMENT.name)
         throw new AppError('invalid_request', `a name in the body is longer than ${DOCUMENT.name} characters`)
       if (FORBIDDEN.has(name)) throw new AppError('invalid_request', `the name ${name} is not allowed`)
-      return [toStorable(name), clean(member, depth - 1, budget)]
+      return [toStorable(name), sanitised(member, depth - 1, budget)]
     }),
   )
 }

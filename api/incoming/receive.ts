@@ -21,8 +21,8 @@ import { isVerified } from './verify.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** One request on its way; what is known of it so far is what the log will say. */
-interface Journey {
+/** The state of one request. The log row is built from it. */
+interface Call {
   ctx: Koa.Context
   deps: AppDeps
   webhook: Receiver
@@ -34,28 +34,27 @@ interface Journey {
 }
 
 /**
- * POST /webhooks/incoming/{webhook_id}: the whole journey of a request, from its bytes to its answer. Every outcome of
- * a known webhook is logged; what succeeds is written in one transaction with its log row, so that a process that dies
- * leaves all of it or nothing.
+ * POST /webhooks/incoming/{webhook_id}, from the bytes to the answer. Every outcome of a known webhook is logged. A
+ * success is written in one transaction with its log row, so that a crash leaves all or nothing.
  */
 export async function handleIncoming(ctx: Koa.Context, deps: AppDeps): Promise<void> {
   const started = performance.now()
   ctx.state.route = '/webhooks/incoming/{webhook_id}'
   const sourceIp = clientIp(ctx.req, deps.config.TRUSTED_PROXIES)
-  let journey: Journey | undefined
+  let call: Call | undefined
   try {
     const webhook = await findWebhook(ctx, deps, sourceIp)
-    journey = { ctx, deps, webhook, sourceIp, started, verified: false }
+    call = { ctx, deps, webhook, sourceIp, started, verified: false }
     ctx.state.organization = webhook.organization_id
-    ctx.body = await receive(journey)
+    ctx.body = await receive(call)
     ctx.status = 200
   } catch (error) {
     const refusal = toRefusal(error)
     if (refusal.status >= 500)
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
-    if (journey) await logRefusal(journey, refusal)
+    if (call) await logRefusal(call, refusal)
     if (refusal.retryAfter !== undefined) ctx.set('Retry-After', String(refusal.retryAfter))
-    // What is left of a body that was refused unread would be read for nothing: the connection ends instead.
+    // Closing the connection saves reading the remainder of a refused body.
     if (!ctx.req.complete) ctx.set('Connection', 'close')
     ctx.status = refusal.status
     ctx.body = refusal.body
@@ -65,43 +64,43 @@ export async function handleIncoming(ctx: Koa.Context, deps: AppDeps): Promise<v
 async function findWebhook(ctx: Koa.Context, deps: AppDeps, sourceIp: string): Promise<Receiver> {
   const id = ctx.path.slice('/webhooks/incoming/'.length)
   const webhook = UUID.test(id) ? await findReceiver(deps.db.system, id, sourceIp) : undefined
-  if (!webhook) throw new Refusal('not_found', 'there is no such webhook')
+  if (!webhook) throw new Refusal('not_found', 'webhook not found')
   if (ctx.method === 'POST') return webhook
   ctx.set('Allow', 'POST')
-  throw new Refusal('method_not_allowed', 'webhooks take POST')
+  throw new Refusal('method_not_allowed', 'webhooks accept POST only')
 }
 
-async function receive(journey: Journey): Promise<object> {
-  const { ctx, deps, webhook, sourceIp } = journey
+async function receive(call: Call): Promise<object> {
+  const { ctx, deps, webhook, sourceIp } = call
   const { system } = deps.db
 
   await showRate(ctx, system, webhook)
-  if (webhook.status !== 'Active') throw new Refusal('webhook_inactive', 'this webhook is not active')
+  if (webhook.status !== 'Active') throw new Refusal('webhook_inactive', 'the webhook is inactive')
   if (webhook.ip_whitelist.length > 0 && !ipMatches(sourceIp, webhook.ip_whitelist))
-    throw new Refusal('ip_not_allowed', 'this address is not on the whitelist')
+    throw new Refusal('ip_not_allowed', 'the IP address is not on the whitelist')
   if (webhook.blocked_until)
-    throw new Refusal('blocked', 'this address is blocked for a while', {
+    throw new Refusal('blocked', 'the IP address is temporarily blocked', {
       retryAfter: secondsUntil(webhook.blocked_until.getTime() / 1000),
     })
 
   const bytes = await readBody(ctx.req)
-  journey.bytes = bytes
+  call.bytes = bytes
   const secrets = [webhook.secret_sealed, webhook.previous_secret_sealed ?? []].flat()
   const opened = secrets.map((sealed) => open(deps.secretsKey, sealed))
   if (!isVerified(webhook.verification, ctx.req.headers, bytes, opened)) {
     await countFailure(system, webhook, sourceIp)
     throw new Refusal('invalid_secret', 'the webhook secret is missing or wrong')
   }
-  journey.verified = true
+  call.verified = true
 
   await takeRate(ctx, system, webhook, sourceIp)
   await takeQuota(system, webhook)
 
   const type = contentType(ctx.req)
   const { payload, mapped } = await deps.compute.mapBody(webhook.organization_id, bytes, type, webhook)
-  journey.mapped = mapped
+  call.mapped = mapped
   validate(webhook, mapped)
-  return write(journey, payload, mapped, bytes)
+  return write(call, payload, mapped, bytes)
 }
 
 function contentType(request: IncomingMessage): string {
@@ -114,23 +113,23 @@ function contentType(request: IncomingMessage): string {
 function validate(webhook: Receiver, mapped: Mapped): void {
   const checked = checkMapped(webhook.target_entity, mapped)
   if ('issues' in checked)
-    throw new Refusal('validation_failed', 'the payload does not make a valid record', {
+    throw new Refusal('validation_failed', 'the payload does not map to a valid record', {
       details: toDetails(checked.issues),
     })
   mapped.fields = checked.value as Record<string, unknown>
 }
 
-/** The one transaction: delivery, record with its history and event, run, log row. */
-async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: Buffer): Promise<object> {
-  const { deps, webhook, ctx } = journey
+/** Writes the delivery, the record with its history and event, the run and the log row in one transaction. */
+async function write(call: Call, payload: Payload, mapped: Mapped, bytes: Buffer): Promise<object> {
+  const { deps, webhook, ctx } = call
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const fingerprint = deliveryFingerprint(ctx.req.headers, webhook.verification, payload, bytes)
   return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
     const earlier = fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
     if (earlier) {
       const message = 'already received'
-      const warnings = ['the sender sent this delivery before: nothing was done again']
-      await insertLog(tx, success(journey, 'skipped', earlier.record_id, { message, warnings }))
+      const warnings = ['duplicate delivery: nothing was written']
+      await insertLog(tx, success(call, 'skipped', earlier.record_id, { message, warnings }))
       return { success: true, message, ...earlier }
     }
     const saved = await saveMapped(tx, webhook, mapped)
@@ -144,21 +143,21 @@ async function write(journey: Journey, payload: Payload, mapped: Mapped, bytes: 
     const message = `${answer.entity} ${answer.action}`
     const warnings = [mapped.warnings ?? [], warning ?? []].flat()
     const more = { message, run_id: runId ?? null, warnings }
-    await insertLog(tx, success(journey, saved.action, saved.record.id, more))
+    await insertLog(tx, success(call, saved.action, saved.record.id, more))
     return { success: true, message, ...answer }
   })
 }
 
-function success(journey: Journey, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {
+function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {
   const shown = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
-  return { ...baseLog(journey), action: shown[action], record_id: recordId, ...more }
+  return { ...baseLog(call), action: shown[action], record_id: recordId, ...more }
 }
 
-/** Never throws: a log row that cannot be written must not become the sender's problem. */
-async function logRefusal(journey: Journey, refusal: Refusal): Promise<void> {
-  const { deps, webhook } = journey
+/** Never throws: a failure to write the log row must not change the answer to the sender. */
+async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
+  const { deps, webhook } = call
   const row: NewLog = {
-    ...baseLog(journey),
+    ...baseLog(call),
     status: refusal.logStatus,
     http_status: refusal.status,
     error: refusal.code,
@@ -176,13 +175,13 @@ async function logRefusal(journey: Journey, refusal: Refusal): Promise<void> {
           webhook: webhook.id,
           outcome: refusal.code,
         },
-        'a log row of an incoming webhook could not be written',
+        'cannot write the log row of an incoming webhook',
       ),
     )
 }
 
-function baseLog(journey: Journey): NewLog {
-  const { ctx, webhook, sourceIp, started, bytes, verified, mapped } = journey
+function baseLog(call: Call): NewLog {
+  const { ctx, webhook, sourceIp, started, bytes, verified, mapped } = call
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,

@@ -16,8 +16,8 @@ export interface Saved {
 }
 
 /**
- * Writes what a payload was mapped to, by the webhook's deduplication rule. Of several records with the key the oldest
- * counts; a payload without the key creates a record. A note's text becomes a note, unless the payload is skipped.
+ * Writes the mapped record by the webhook's deduplication rule. If several records have the key, the oldest matches; a
+ * payload without the key creates a record. A mapped note is added unless the payload is skipped.
  * Throws `validation_error`, `conflict`.
  */
 export async function saveMapped(tx: Tenant, webhook: Receiver, mapped: Mapped): Promise<Saved> {
@@ -42,7 +42,7 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
   return { action: created ? 'created' : 'updated', record }
 }
 
-/** The fields that the payload has: the defaults of a new record are no change of an existing one. */
+/** The fields from the payload only: the defaults of a new record must not change an existing one. */
 const changes = (fields: RecordInput, mapped: Mapped): RecordInput =>
   Object.fromEntries(Object.entries(fields).filter(([field]) => comesFromPayload(field, mapped)))
 

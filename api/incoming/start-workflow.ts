@@ -9,8 +9,8 @@ import type { Payload } from './parse-body.ts'
 import type { Saved } from './save.ts'
 
 /**
- * Queues a run of the selected workflow, about the record just written. One that cannot start (not active, deleted,
- * inputs missing) keeps nobody's data out: it is a warning of the log row.
+ * Queues a run of the selected workflow with the written record. A workflow that cannot start (inactive, deleted,
+ * missing inputs) does not refuse the payload: the log row gets a warning.
  */
 export async function startWorkflow(
   tx: Tenant,
@@ -20,7 +20,7 @@ export async function startWorkflow(
 ): Promise<{ runId?: string; warning?: string }> {
   if (!webhook.workflow_id || action === 'skipped') return {}
   const workflow = await getWorkflow(tx, webhook.workflow_id).catch(undefinedIfNotFound)
-  if (!workflow) return { warning: 'the selected workflow does not exist any more' }
+  if (!workflow) return { warning: 'the selected workflow does not exist' }
   const { id, name, active_version: version } = workflow
   if (version === null) return { warning: `the selected workflow "${name}" is not active` }
 

@@ -12,7 +12,7 @@ import type { Mapped } from './mapping/types.ts'
 export const sampleBody = (payload: unknown): Buffer =>
   Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload))
 
-/** What a mapped payload would become as a new record, without writing anything. */
+/** The new record that a mapped payload becomes, without writing. */
 export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: Mapped) {
   const entity = ENTITY_OF[webhook.target_entity]
   const checked = checkMapped(webhook.target_entity, mapped)

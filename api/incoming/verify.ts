@@ -2,12 +2,12 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Verification } from '../../db/incoming/types.ts'
 
-/** How old a signed timestamp may be, either way. Seconds. */
+/** The accepted clock difference of a signed timestamp, in both directions. Seconds. */
 const TOLERANCE = 300
 
 /**
- * Whether the request proves that it knows one of the secrets: it carries the secret itself (X-Webhook-Secret), or a
- * signature over the raw bytes in the way of its sender. Takes the same time whatever is wrong.
+ * Whether the request has the secret (X-Webhook-Secret), or a signature of the raw bytes with one of the secrets, in
+ * the format of its sender. Runs in constant time.
  */
 export function isVerified(
   verification: Verification,
@@ -16,10 +16,10 @@ export function isVerified(
   secrets: string[],
   now = Date.now(),
 ): boolean {
-  return secrets.map((secret) => proves(verification, headers, bytes, secret, now)).some(Boolean)
+  return secrets.map((secret) => isVerifiedBy(verification, headers, bytes, secret, now)).some(Boolean)
 }
 
-function proves(
+function isVerifiedBy(
   verification: Verification,
   headers: IncomingHttpHeaders,
   bytes: Buffer,
@@ -67,7 +67,7 @@ function hmac(algorithm: string, key: string | Buffer, ...content: (string | Buf
   return mac.digest()
 }
 
-/** Compares hashes, so that neither content nor length shows in the time it takes. */
+/** Compares hashes, so that the time reveals neither content nor length. */
 function equal(given: string, expected: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(hash(given), hash(expected))

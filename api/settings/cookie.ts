@@ -1,7 +1,7 @@
-/** The cookie that holds a session: out of reach of scripts, and never sent from another site. */
+/** The session cookie: HttpOnly, and never sent from another site. */
 const NAME = 'agx_session'
 
-/** A Set-Cookie value; an empty `token` takes the cookie away. */
+/** A Set-Cookie value. An empty `token` with a past `expires` deletes the cookie. */
 export function sessionCookie(token: string, expires: Date, secure: boolean): string {
   const attributes = [
     `${NAME}=${token}`,

@@ -7,8 +7,8 @@ import { didYouMean } from '../../workflows/definition/errors.ts'
 type Selection = Pick<IncomingWebhook, 'workflow_id' | 'workflow_inputs'>
 
 /**
- * Throws validation_error for a workflow that is not there, and for inputs with which it could never start, in the
- * version that a trigger would run. A webhook that is saved once stays: what changes later is a warning of the log.
+ * Throws validation_error for an unknown workflow, and for inputs with which the version that a trigger runs cannot
+ * start. If the workflow changes later, the webhook stays valid and its log gets a warning.
  */
 export async function assertWorkflow(tx: Tenant, { workflow_id: id, workflow_inputs }: Selection) {
   const issues = id
@@ -17,9 +17,9 @@ export async function assertWorkflow(tx: Tenant, { workflow_id: id, workflow_inp
       ? [
           {
             loc: ['body', 'workflow_inputs'],
-            msg: 'are inputs of no workflow',
+            msg: 'needs a workflow_id',
             type: 'invalid_value',
-            hint: 'select one with workflow_id, or leave them out',
+            hint: 'set workflow_id, or omit workflow_inputs',
           },
         ]
       : []
@@ -52,7 +52,7 @@ function inputIssues({ name, plan }: Runnable, mapped: Record<string, string>): 
       loc: ['body', 'workflow_inputs', input],
       msg: `the workflow "${name}" requires this input`,
       type: 'missing',
-      hint: 'give it a path, such as payload.email or record.id',
+      hint: 'set a path, such as payload.email or record.id',
     }))
   return [...unknown, ...missing]
 }

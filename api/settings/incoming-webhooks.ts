@@ -65,12 +65,12 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
       const { secret: given, ...values } = request.body
-      const made = given ?? newSecret()
+      const secret = given ?? newSecret()
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
-        const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, made))
-        return { ...present(webhook, request), secret: made }
+        const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
+        return { ...present(webhook, request), secret }
       })
     },
   }),
@@ -144,12 +144,12 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler(request) {
-      const made = request.body.secret ?? newSecret()
+      const secret = request.body.secret ?? newSecret()
       return request.tenant(async (tx) => {
-        const sealed = seal(request.deps.secretsKey, made)
+        const sealed = seal(request.deps.secretsKey, secret)
         const { webhook_id } = request.params
         const webhook = await rotateIncomingSecret(tx, webhook_id, sealed, request.body.overlap_hours)
-        return { ...present(webhook, request), secret: made }
+        return { ...present(webhook, request), secret }
       })
     },
   }),
@@ -193,7 +193,7 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   })
 }
 
-/** Throws validation_error for rules that write where the target has no field. */
+/** Throws validation_error for rules whose `to` is not a field of the target. */
 function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
   const { field_mapping: mapping, target_entity: target } = webhook
   if (mapping.mode === 'automatic') return
@@ -203,7 +203,7 @@ function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_
       : [
           {
             loc: ['body', 'field_mapping', 'rules', index, 'to'],
-            msg: `is no field of a ${target.toLowerCase()} that can be mapped`,
+            msg: `is not a mappable field of a ${target.toLowerCase()}`,
             type: 'invalid_value',
             input: to,
           },

@@ -12,7 +12,7 @@ const pattern = z
   .string()
   .min(1)
   .max(PATTERN.characters)
-  .refine((text) => programSize(text) !== undefined, 'is not a regular expression of RE2')
+  .refine((text) => programSize(text) !== undefined, 'is not an RE2 regular expression')
   .refine(
     (text) => (programSize(text) ?? 0) <= PATTERN.program,
     `is too large as a program of RE2 (${PATTERN.program} instructions at most): write shorter repetitions than {1,1000}, or fewer`,
@@ -31,7 +31,7 @@ const transform = z
         type: z.literal('format_phone'),
         country: z
           .string()
-          .refine(isSupportedCountry, 'is not a country of two letters, such as CH')
+          .refine(isSupportedCountry, 'is not a two-letter country code, such as CH')
           .optional()
           .meta({ description: 'The country of numbers without a country code.' }),
       })

@@ -11,7 +11,7 @@ const values = {
     .string()
     .trim()
     .toUpperCase()
-    .refine(isCurrency, 'must be a code of ISO 4217, such as USD')
+    .refine(isCurrency, 'must be an ISO 4217 code, such as USD')
     .describe('The default currency of amounts.'),
   timezone: z
     .string()

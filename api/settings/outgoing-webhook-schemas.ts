@@ -11,11 +11,11 @@ export const deliveryParams = z.object({ delivery_id: z.uuid() })
 /** Standard Webhooks: 24 to 64 bytes. */
 export const secret = z
   .string()
-  .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, 'must be whsec_ and base64')
+  .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, 'must be whsec_ followed by base64')
   .refine((text) => {
     const bytes = Buffer.from(text.slice('whsec_'.length), 'base64').length
     return bytes >= 24 && bytes <= 64
-  }, 'must hold 24 to 64 bytes')
+  }, 'must encode 24 to 64 bytes')
 
 /** Headers that the service or the connection sets. */
 const RESERVED = new Set([
@@ -44,9 +44,9 @@ const headers = z
     z
       .string()
       .max(4_000)
-      .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has a character that a header cannot carry'),
+      .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has a character that is not allowed in a header'),
   )
-  .refine((all) => Object.keys(all).length <= 20, 'are at most 20')
+  .refine((all) => Object.keys(all).length <= 20, 'must have at most 20 headers')
   .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
 const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
@@ -57,7 +57,7 @@ const eventPattern = z.string().superRefine((name, ctx) => {
   if (shaped && meant === undefined) return
   ctx.addIssue({
     code: 'custom',
-    message: shaped ? 'is no event' : 'is not <entity>.<action>, <entity>.* or *',
+    message: shaped ? 'is not an event' : 'is not <entity>.<action>, <entity>.* or *',
     params: {
       type: 'unknown_event',
       hint: meant ? `did you mean ${meant}?` : 'GET /v1/events lists them: contact.created, contact.*, *',

@@ -14,7 +14,7 @@ import {
 import { seal } from '../../db/seal.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
-import { assertMayBeCalled } from './endpoint-url.ts'
+import { assertAllowedUrl } from './endpoint-url.ts'
 import {
   createBody,
   deletedSchema,
@@ -58,7 +58,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     example: { name: 'Billing', url: 'https://example.com/hooks', events: ['contact.created'] },
     async handler({ body, deps, tenant }) {
       const { secret = newSecret(), headers, ...values } = body
-      assertMayBeCalled(values.url, deps.config)
+      assertAllowedUrl(values.url, deps.config)
       const sealed = seal(deps.secretsKey, secret)
       const webhook = await tenant((tx) =>
         createOutgoingWebhook(tx, { ...values, ...sealHeaders(deps.secretsKey, headers) }, sealed),
@@ -92,7 +92,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: webhookSchema },
     handler({ params, body, deps, tenant }) {
       const { status, headers, ...values } = body
-      if (values.url !== undefined) assertMayBeCalled(values.url, deps.config)
+      if (values.url !== undefined) assertAllowedUrl(values.url, deps.config)
       const sealed = headers ? sealHeaders(deps.secretsKey, headers) : {}
       return tenant(async (tx) => {
         const updated = await updateOutgoingWebhook(tx, params.webhook_id, { ...values, ...sealed })

@@ -10,27 +10,27 @@ import { sessionToken } from './cookie.ts'
 import { appRoutes } from './route-table.ts'
 import { isSession, toCaller } from './session-caller.ts'
 
-/** /app: the application's own routes, for people: sessions, roles and CSRF tokens. */
+/** /app: the routes of the settings, with sessions, roles and CSRF tokens. */
 export function appRealm(deps: AppDeps): Realm<AppRoute> {
   return {
     prefix: '/app',
     routes: appRoutes,
     inspect(route) {
       if (route.role !== 'public' && !MEMBER_ROLES.includes(route.role))
-        throw new Error(`${route.method} /app${route.path} does not say which role it needs`)
+        throw new Error(`${route.method} /app${route.path} declares no role`)
     },
     async authenticate(ctx, route) {
       if (route?.role === 'public') return undefined
       const token = sessionToken(ctx.req.headers.cookie)
       const session = token ? await findSession(deps.db.system, token) : undefined
-      // A key is never a way in here, not even beside a session.
+      // A request with a key is refused, also with a valid session.
       if (!session || ctx.req.headers.authorization) throw new AppError('unauthorized', 'sign in first')
       return toCaller(session)
     },
     authorize(ctx, route, _params, caller) {
       if (!isSession(caller) || route.role === 'public') return
       if (!includesRole(caller.session.role, route.role))
-        throw new AppError('insufficient_scope', `this needs the role ${route.role}`)
+        throw new AppError('insufficient_scope', `the operation requires the role ${route.role}`)
       if (route.method !== 'GET') requireCsrfToken(ctx, caller.session)
     },
   }
@@ -40,9 +40,9 @@ function requireCsrfToken(ctx: Koa.Context, session: Session): void {
   const given = Buffer.from(ctx.get('X-CSRF-Token'))
   const expected = Buffer.from(session.csrf_token)
   if (given.length === expected.length && timingSafeEqual(given, expected)) return
-  const wrong = given.length === 0 ? 'is missing' : 'is not that of this session'
+  const wrong = given.length === 0 ? 'is missing' : 'does not match the session'
   throw new AppError('csrf_token_invalid', `the X-CSRF-Token header ${wrong}`, {
     param: 'X-CSRF-Token',
-    hint: 'send the csrf_token that GET /app/session gives',
+    hint: 'send the csrf_token of GET /app/session',
   })
 }

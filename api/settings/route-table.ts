@@ -6,7 +6,7 @@ import { organizationRoutes } from './organization.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { sessionRoutes } from './session.ts'
 
-/** Every operation of /app. A new resource: a file beside this one and a line here. */
+/** Every operation of /app. To add a resource, add a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
   ...organizationRoutes,

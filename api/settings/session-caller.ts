@@ -3,7 +3,7 @@ import { ROLE_SCOPES } from '../../db/access/roles.ts'
 import type { Session } from '../../db/access/users.ts'
 import type { Caller } from '../http/scopes.ts'
 
-/** A caller by session. */
+/** A caller with a session. */
 export interface SessionCaller extends Caller {
   type: 'user'
   session: Session
@@ -30,6 +30,6 @@ export const isSession = (caller: Caller | undefined): caller is SessionCaller =
 
 /** The session of a request to a route that is not public. */
 export function sessionOf(caller: Caller): Session {
-  if (!isSession(caller)) throw new Error('this route is for sessions')
+  if (!isSession(caller)) throw new Error('this route requires a session')
   return caller.session
 }

@@ -42,10 +42,10 @@ export const sessionRoutes: AppRoute[] = [
       const { body, deps } = request
       const address = subnetOf(request.clientIp)
       const email = body.email.toLowerCase()
-      await slowDown(deps, `address ${address}`, 30)
-      await slowDown(deps, `email ${email} from ${address}`, 10)
-      // Of all addresses together so many that nobody locks the owner out without a botnet.
-      await slowDown(deps, `email ${email}`, 300)
+      await limitAttempts(deps, `address ${address}`, 30)
+      await limitAttempts(deps, `email ${email} from ${address}`, 10)
+      // The limit of all addresses is so high that locking the owner out takes a botnet.
+      await limitAttempts(deps, `email ${email}`, 300)
       const signedIn = await signIn(deps.db.system, body.email, body.password)
       const session = signedIn && (await findSession(deps.db.system, signedIn.token))
       if (!session) throw new AppError('unauthorized', 'wrong email or password')
@@ -99,17 +99,17 @@ const present = (session: Session) => ({
 
 const isSecure = (deps: AppDeps) => deps.config.PUBLIC_URL?.startsWith('https:') ?? false
 
-/** Attempts belong to no organization yet. */
-const NOBODY = '00000000-0000-0000-0000-000000000000'
+/** Before sign-in the organization is unknown. */
+const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
 const FIVE_MINUTES = 300
 
-/** Counts a sign-in, before the password is looked at: that is what costs. Throws rate_limited. */
-async function slowDown(deps: AppDeps, who: string, limit: number): Promise<void> {
-  const rule = { organizationId: NOBODY, subject: `sign-in ${who}`, limit, period: FIVE_MINUTES }
+/** Counts an attempt before the password check, which is expensive. Throws rate_limited. */
+async function limitAttempts(deps: AppDeps, by: string, limit: number): Promise<void> {
+  const rule = { organizationId: NO_ORGANIZATION, subject: `sign-in ${by}`, limit, period: FIVE_MINUTES }
   const { granted } = await takeFromWindow(deps.db.system, rule)
   if (granted > 0) return
   const { end } = windowAt(FIVE_MINUTES, Date.now())
-  throw new AppError('rate_limited', 'too many attempts to sign in', {
+  throw new AppError('rate_limited', 'too many sign-in attempts', {
     retry_after: Math.max(1, Math.ceil((end - Date.now()) / 1000)),
   })
 }

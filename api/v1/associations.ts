@@ -5,7 +5,7 @@ import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { customQueryIssues, relatedParameters, relatedQuery } from './record-query.ts'
-import { associationContent, kindParams, listItem, narrowed, recordParams } from './record-shapes.ts'
+import { associationContent, kindParams, listItem, recordParams, selectFields } from './record-shapes.ts'
 
 const relatedParams = recordParams.extend({
   ...kindParams.shape,
@@ -33,7 +33,7 @@ const writesBoth = ({ entity, target }: { entity: EntityName; target: EntityName
   ...new Set([`${entity}:write` as const, `${target}:write` as const]),
 ]
 
-/** Links between records of any two kinds, seen from both ends, and the lists of linked records. */
+/** Associations between records of any two kinds, and the lists of associated records. */
 export const associationRoutes: Route[] = [
   route({
     method: 'POST',
@@ -86,7 +86,7 @@ export const associationRoutes: Route[] = [
     handler: async ({ params: { entity, entity_id, target }, query, tenant }) => {
       const offset = offsetOf(query)
       const page = await tenant((tx) => listRelated(tx, entity, entity_id, target, { ...query, offset }))
-      return presentList({ ...page, data: narrowed(page.data, query) })
+      return presentList({ ...page, data: selectFields(page.data, query) })
     },
     otherIssues: ({ params: { target }, tenant }, { query }) =>
       tenant((tx) => customQueryIssues(tx, target, query)),

@@ -22,7 +22,7 @@ response is 422, \`error.param\` names the operation and \`detail\` lists its is
 value in \`data\`, or creates one; it fails with 409 if several records match. Its \`associations\` are added to those
 of the record.`
 
-/** Many writes to one kind in one request. */
+/** Up to 200 writes to one kind in one request. */
 export const batchRoutes: Route[] = entityNames.map((entity) => {
   const { example, object } = entities[entity]
   return route({
@@ -95,7 +95,7 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
           })
           .superRefine(({ by, data }, ctx) => {
             if (!isUpsertKey(entity, by) || upsertKey(by, data) !== undefined) return
-            const message = 'is needed to find the record by'
+            const message = 'is required as the key of the upsert'
             const path = ['data', ...by.split('.')]
             ctx.addIssue({ code: 'custom', path, message, params: { type: 'missing' } })
           }),

@@ -5,7 +5,7 @@ import type { Catalogue } from '../../workflows/nodes/catalogue.ts'
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
-/** What node types and validation know of records: the kinds, their fields, and what these point to. */
+/** The kinds of records with their fields and references, for node types and validation. */
 export const catalogue: Catalogue = {
   entities: Object.fromEntries(
     Object.entries(entities).map(([name, kind]) => {

@@ -45,7 +45,7 @@ const options = z
   .max(MAX_OPTIONS)
   .refine(
     (list) => new Set(list.map((option) => option.toLowerCase())).size === list.length,
-    'has an option twice',
+    'has a duplicate option',
   )
   .nullable()
   .describe('The values of select and multi_select. A value is accepted in any case and stored in this form.')
@@ -68,13 +68,13 @@ export const createBody: z.ZodType<DefinitionInput & { name: string }> = z
   })
   .meta({ id: 'CustomFieldCreate' })
 
-/** What the sound parts of a definition contradict of each other, where another part is wrong. */
+/** Contradictions between the valid parts of an invalid definition. */
 export function contradictionsIn(body: unknown): Issue[] {
-  const sound = Object.entries({ type, ...parts }).flatMap(([name, schema]) => {
+  const valid = Object.entries({ type, ...parts }).flatMap(([name, schema]) => {
     const read = schema.safeParse((body as Record<string, unknown> | null | undefined)?.[name])
     return read.success ? [[name, read.data] as const] : []
   })
-  const input: Partial<DefinitionInput> = Object.fromEntries(sound)
+  const input: Partial<DefinitionInput> = Object.fromEntries(valid)
   return input.type ? contradictions({ ...input, type: input.type }) : []
 }
 
@@ -97,7 +97,7 @@ export const deleteQuery = z.strictObject({
     .describe('Whether to delete the values from the records too.'),
 })
 
-export const shown = z
+export const definitionSchema = z
   .object({
     object: z.literal('custom_field'),
     entity: z.enum(entityNames as [EntityName, ...EntityName[]]),

@@ -16,12 +16,12 @@ import { type Route, route } from '../http/route.ts'
 import {
   contradictionsIn,
   createBody,
+  definitionSchema,
   deletedSchema,
   deleteQuery,
-  shown,
   updateBody,
 } from './custom-field-shapes.ts'
-import { kindParams, tagged } from './record-shapes.ts'
+import { kindParams, withETag } from './record-shapes.ts'
 
 const nameParams = kindParams.extend({ name: z.string().describe('The name of the custom field.') })
 const tag = 'Custom fields'
@@ -48,7 +48,7 @@ export const customFieldRoutes: Route[] = [
     description: 'Lists the definitions, sorted by name.',
     params: kindParams,
     query: z.strictObject(pageControls),
-    response: { status: 200, schema: listEnvelope(shown) },
+    response: { status: 200, schema: listEnvelope(definitionSchema) },
     handler: async ({ params: { entity }, query, tenant }) => {
       const definitions = await tenant((tx) => listDefinitions(tx, entity))
       return presentList(
@@ -70,7 +70,7 @@ export const customFieldRoutes: Route[] = [
     description: `Defines a custom field of a kind; a kind has at most ${MAX_DEFINITIONS}. A key without a definition accepts text, numbers, booleans and lists of them, unless the organization has strict mode on. If records already have values under the name, all values must fit the type. Values in another form (\`"5"\` for a number) are rewritten, and the version of each such record increases. Otherwise the answer is 409 with examples, and nothing changes.`,
     params: kindParams,
     body: createBody,
-    response: { status: 201, schema: shown },
+    response: { status: 201, schema: definitionSchema },
     example: {
       name: 'tier',
       type: 'select',
@@ -80,7 +80,7 @@ export const customFieldRoutes: Route[] = [
     },
     etag: true,
     handler: async ({ params: { entity }, body: { name, ...input }, tenant, setHeader }) =>
-      tagged(setHeader, present(entity, await tenant((tx) => createDefinition(tx, entity, name, input)))),
+      withETag(setHeader, present(entity, await tenant((tx) => createDefinition(tx, entity, name, input)))),
     otherIssues: async (_, { body }) => contradictionsIn(body),
   }),
   route({
@@ -89,10 +89,10 @@ export const customFieldRoutes: Route[] = [
     scope: reads,
     id: 'getCustomField',
     summary: 'Retrieve a custom field',
-    response: { status: 200, schema: shown },
+    response: { status: 200, schema: definitionSchema },
     etag: true,
     handler: async ({ params: { entity, name }, tenant, setHeader }) =>
-      tagged(setHeader, present(entity, await tenant((tx) => getDefinition(tx, entity, name)))),
+      withETag(setHeader, present(entity, await tenant((tx) => getDefinition(tx, entity, name)))),
   }),
   route({
     ...byName,
@@ -103,14 +103,14 @@ export const customFieldRoutes: Route[] = [
     description:
       'Absent members are unchanged; `name` cannot change. Stored values are never lost: another type, fewer options or `unique` is refused with 409 and examples if stored values contradict it. Values in another form are rewritten, and the version of each such record increases. Deleted records are not checked: a restored record keeps its value until it is changed.',
     body: updateBody,
-    response: { status: 200, schema: shown },
+    response: { status: 200, schema: definitionSchema },
     example: { options: ['gold', 'silver', 'bronze'] },
     etag: true,
     ifMatch: true,
     handler: async ({ params: { entity, name }, body, headers, tenant, setHeader }) => {
       const ifVersion = ifMatch(headers)
       const updated = await tenant((tx) => updateDefinition(tx, entity, name, body, ifVersion))
-      return tagged(setHeader, present(entity, updated))
+      return withETag(setHeader, present(entity, updated))
     },
   }),
   route({

@@ -22,49 +22,49 @@ const run = z.object({
 })
 
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
-const mergedFrom = { merged_from: z.uuid().describe('The record that went into this one, and is gone.') }
+const mergedFrom = { merged_from: z.uuid().describe('The merged duplicate, which no longer exists.') }
 
-/** Of an event that only a workflow's own node raises, such as one about an invoice. */
-const other = z.looseObject({ id: z.string().optional() })
-const otherExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
+/** The data of an event that only nodes of workflows raise, such as `invoice.paid`. */
+const custom = z.looseObject({ id: z.string().optional() })
+const customExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
 
-/** Undefined for runs, and for what is no record of ours. */
+/** Undefined for runs and for custom subjects. */
 const kindOf = ({ subject }: CatalogueEvent) =>
   entityNames.find((entity) => entities[entity].object === subject)
 
-/** What `data` of an event holds, as JSON Schema. */
+/** The JSON Schema of `data`. */
 export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
-  // Of the shape alone: the kind's own schema is a reference into the OpenAPI document.
+  // A new object of the shape: the schema of the kind would be a reference into the OpenAPI document.
   const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
-  const schema = shape ? z.object(shape) : event.subject === 'run' ? run : other
+  const schema = shape ? z.object(shape) : event.subject === 'run' ? run : custom
   return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
 }
 
-/** `data` as a receiver could get it. */
+/** An example of `data`. */
 export function eventExample(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
-  if (!kind) return event.subject === 'run' ? runExample(event) : otherExample
+  if (!kind) return event.subject === 'run' ? runExample(event) : customExample
   return {
-    ...recordExample(entities[kind], specialOf(event)?.example),
+    ...recordExample(entities[kind], kindEventOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
     ...(isMerge(event) ? { merged_from: '01890a5d-ac96-774b-bcce-b302099a8059' } : {}),
   }
 }
 
-/** The old values of the changed fields, as the example has them; undefined where the event tells of no update. */
+/** The old values of the fields that change in the example; undefined if the event is not about a change. */
 export function previousExample(event: CatalogueEvent): Record<string, unknown> | undefined {
   if (event.name.endsWith('.updated')) return { external_id: 'crm-7' }
   const kind = kindOf(event)
-  const special = specialOf(event)
-  if (!kind || !special) return undefined
+  const kindEvent = kindEventOf(event)
+  if (!kind || !kindEvent) return undefined
   const { example, fields } = entities[kind]
   const old = (name: string) => example[name] ?? fields[name]?.default ?? null
-  return Object.fromEntries(Object.keys(special.example).map((name) => [name, old(name)]))
+  return Object.fromEntries(Object.keys(kindEvent.example).map((name) => [name, old(name)]))
 }
 
-/** What the kind says of an event of its own, such as `deal.won`. */
-function specialOf(event: CatalogueEvent): KindEvent | undefined {
+/** The definition of an event that only one kind has, such as `deal.won`. */
+function kindEventOf(event: CatalogueEvent): KindEvent | undefined {
   const kind = kindOf(event)
   return kind && entities[kind].events?.[event.name.slice(event.name.indexOf('.') + 1)]
 }
@@ -80,7 +80,7 @@ function runExample(event: CatalogueEvent) {
     status,
     trigger: 'api',
     outputs: status === 'completed' ? { greeted: true } : null,
-    error: status === 'failed' ? { code: 'timeout', message: 'no complete answer within 30000 ms' } : null,
+    error: status === 'failed' ? { code: 'timeout', message: 'no complete response within 30000 ms' } : null,
     created_at: TIME,
   }
 }

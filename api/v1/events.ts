@@ -27,7 +27,7 @@ const event = z
   })
   .meta({ id: 'EventType' })
 
-/** Whole, as one page. */
+/** All events on one page. */
 const CATALOGUE: Page<z.input<typeof event>> = {
   data: EVENTS.map((event) => ({
     object: 'event_type',

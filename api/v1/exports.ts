@@ -22,18 +22,18 @@ import { recordQuery } from './record-query.ts'
 const params = z.object({ export_id: z.uuid().toLowerCase() })
 type Request = RouteRequest<z.output<typeof params>>
 
-/** Parameters of the list that an export refuses: it pages by itself. */
+/** Parameters of the list that an export refuses. */
 const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
 
 /** A parameter is text in a URL; in JSON it can be a number or boolean too. */
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()])
-const NOT_FOR_EXPORTS = 'is not for exports'
+const NOT_FOR_EXPORTS = 'is not supported by exports'
 
 const parameter = z.union([value, z.array(value)], {
   error: ({ path }) =>
     PAGING.includes(String(path?.at(-1)))
       ? NOT_FOR_EXPORTS
-      : 'must be a text, a number, true or false, or a list of these',
+      : 'must be a string, a number, a boolean or an array of these',
 })
 
 const newExport = z
@@ -62,7 +62,7 @@ const newExport = z
         ctx.addIssue({
           code: 'custom',
           path: ['fields', i],
-          message: 'is no field',
+          message: 'is not a field',
           params: {
             type: 'invalid_value',
             hint: `fields are ${exportable(entity).join(', ')}, custom_fields.<name>`,
@@ -108,7 +108,7 @@ const exportSchema = z
 
 const tag = 'Exports'
 
-/** Records as CSV files, made in the background and kept for some days. */
+/** Exports of records to CSV files, which are created in the background and expire. */
 export const exportRoutes: Route[] = [
   route({
     method: 'GET',
@@ -175,7 +175,7 @@ export const exportRoutes: Route[] = [
         throw new AppError('not_found', 'the file has expired', { hint: 'create another export' })
       if (row.status === 'failed') throw conflict(`the export has failed: ${row.error?.message}`)
       if (row.status !== 'completed')
-        throw conflict(`the export is ${row.status}`, { hint: 'read it until it is completed' })
+        throw conflict(`the export is ${row.status}`, { hint: 'poll it until it is completed' })
       return { name: `${row.entity}-${row.id}.csv`, content: exportFile(request.tenant, row) }
     },
   }),

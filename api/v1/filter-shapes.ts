@@ -6,8 +6,8 @@ import type { Field, FieldType, Kind } from '../../db/records/model/kind.ts'
 import { operandsOf } from '../../workflows/operators.ts'
 
 /**
- * The filters of a list as OpenAPI shows them: one parameter for each field, with a value (`amount=5`) or an operator in
- * brackets (`amount[gte]=5`). `parseFilter` checks what was sent.
+ * The filters of a list for OpenAPI: one parameter for each field, with a value (`amount=5`) or an operator in brackets
+ * (`amount[gte]=5`). `parseFilter` validates requests.
  */
 export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   const common = Object.entries(commonFields).filter(([name]) => operatorsOf(kind, name).length > 0)
@@ -18,8 +18,8 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   const native = Object.fromEntries(
     fields.map(([name, { type, description, values }]) => {
       const { value, operators } = shapes[type as Filtered]
-      const alone = values ? z.enum(values as [string, ...string[]]) : value
-      const alternatives = alone instanceof z.ZodUnion ? alone.options : [alone]
+      const single = values ? z.enum(values as [string, ...string[]]) : value
+      const alternatives = single instanceof z.ZodUnion ? single.options : [single]
       const shape = operatorsOf(kind, name).includes('eq') ? z.union([...alternatives, operators]) : operators
       return [name, shape.optional().describe(description)]
     }),
@@ -27,7 +27,7 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   return { ...native, filters: anyFilters }
 }
 
-/** Every filter under its full name: custom fields have no parameters of their own. */
+/** Any filter by its full name: custom fields have no documented parameters. */
 export const anyFilters = z
   .record(
     z.string().regex(/^(custom_fields\.)?[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
@@ -42,7 +42,7 @@ export const anyFilters = z
 type Filtered = FieldType | 'tags'
 
 const text = z.string()
-/** The type of a single value. Text where it is not listed. */
+/** The type of a single value; default: text. */
 const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   id: z.uuid(),
   reference: z.uuid(),
@@ -54,7 +54,7 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date()]),
 }
 
-/** The component with the operators of a type: `MoneyFilter`. Types that are kept as text share one. */
+/** The prefix of the component with the operators of a type: `MoneyFilter`. Types stored as text share one. */
 const NAMES: Partial<Record<Filtered, string>> = {
   integer: 'Integer',
   money: 'Money',
@@ -84,7 +84,7 @@ const NOTES: Partial<Record<Operator, string>> = {
   has: 'Has the item.',
 }
 
-/** Stated wherever times are filtered. */
+/** The rule for dates in filters of times. */
 export const WHOLE_DAYS =
   'A date without a time is the whole day in UTC: `lte`, `between` and `eq` include all of it; `gt` begins after it.'
 

@@ -26,7 +26,7 @@ type Request = RouteRequest<z.output<typeof params>>
 
 const MAX_FILE = 32 * 1024 * 1024
 const tag = 'Imports'
-const shown = { status: 200, schema: importSchema } as const
+const response = { status: 200, schema: importSchema } as const
 
 /** Imports of CSV files: create, upload, check the mapping, start. */
 export const importRoutes: Route[] = [
@@ -75,7 +75,7 @@ export const importRoutes: Route[] = [
     tag,
     summary: 'Retrieve an import',
     params,
-    response: shown,
+    response,
     handler: async (request) => presentImport(await find(request, 'read')),
   }),
   route({
@@ -90,7 +90,7 @@ export const importRoutes: Route[] = [
     params,
     accepts: 'text/csv',
     bodyLimit: MAX_FILE,
-    response: shown,
+    response,
     handler: async (request) => {
       const row = await find(request, 'write')
       const { bytes, charset } = request.upload
@@ -108,7 +108,7 @@ export const importRoutes: Route[] = [
       'Writes the rows in batches of 200. Invalid rows, and rows with an ambiguous number such as `1.250`, are skipped and listed by `GET …/errors`. An import can be started again after a dry run.',
     params,
     body: startBody,
-    response: shown,
+    response,
     example: { mapping: { first_name: 'first_name' }, dry_run: false },
     handler: async (request) => {
       const row = await find(request, 'write')
@@ -168,7 +168,7 @@ function changing(
     summary,
     description,
     params,
-    response: shown,
+    response,
     handler: async (request) => {
       requireScopes(request.caller, scopes(await find(request, 'write')))
       return presentImport(await request.tenant((tx) => change(tx, request.params.import_id)))
@@ -176,7 +176,7 @@ function changing(
   })
 }
 
-/** The import, if the caller may do this with records of its kind. Throws not_found, insufficient_scope. */
+/** The import, if the caller has `level` on its kind. Throws not_found, insufficient_scope. */
 async function find(
   { params, caller, tenant }: Pick<Request, 'params' | 'caller' | 'tenant'>,
   level: 'read' | 'write',
@@ -186,19 +186,19 @@ async function find(
   return row
 }
 
-/** Beyond write on the kind itself: references link, and companies that are only named are made. */
+/** The scopes besides write on the kind: for references, and for companies that `company_name` creates. */
 function scopesOf(entity: EntityName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
   return [...linkScopes(entity, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
 }
 
-/** Throws validation_error for an upsert that does not say by what, or by what no record can be found. */
+/** Throws validation_error for an upsert without a valid key. */
 async function checkKey(tx: Tenant, { entity, mode, by }: z.output<typeof newImport>): Promise<void> {
   const issue = { loc: ['body', 'by'], type: 'invalid_value', ...(by === undefined ? {} : { input: by }) }
-  const hint = `${entity} are found by ${upsertKeys(entity).join(', ')}, custom_fields.<name> of a unique definition`
-  if (mode === 'create' && by !== undefined) throw invalid([{ ...issue, msg: 'is for upserts only' }])
+  const hint = `upsert keys of ${entity}: ${upsertKeys(entity).join(', ')}, unique custom_fields.<name>`
+  if (mode === 'create' && by !== undefined) throw invalid([{ ...issue, msg: 'is only for upserts' }])
   if (mode === 'create') return
   if (by === undefined) throw invalid([{ ...issue, msg: 'is required for an upsert', hint }])
-  if (!isUpsertKey(entity, by)) throw invalid([{ ...issue, msg: `${entity} are not found by it`, hint }])
+  if (!isUpsertKey(entity, by)) throw invalid([{ ...issue, msg: `is not an upsert key of ${entity}`, hint }])
   await finderBy(tx, entity, by)
 }

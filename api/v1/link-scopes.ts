@@ -4,9 +4,8 @@ import type { RecordInput } from '../../db/records/model/schemas.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /**
- * A link needs write on both of its kinds, whichever way it is made: by its own route, by `associations`, or by a
- * reference field, which links too.
- * @returns what a body needs beyond write on its own kind. Null in a new record unlinks nothing.
+ * A link needs write on both kinds, whether its own route, `associations` or a reference field creates it.
+ * @returns the scopes that a body needs besides write on its own kind. Null in a new record removes no link.
  */
 export function linkScopes(entity: EntityName, body: RecordInput, creates = false): Scope[] {
   const linked = (body.associations ?? []) as { object: EntityName }[]
@@ -17,7 +16,7 @@ export function linkScopes(entity: EntityName, body: RecordInput, creates = fals
   return [...new Set(targets)].map((target) => `${target}:write` as const)
 }
 
-/** The same, for the reader of an operation's description. */
+/** The same for the description of an operation. */
 export function linkScopesNote(entity: EntityName): string {
   return referencesOf(entities[entity])
     .filter(([, { to }]) => to !== entity)

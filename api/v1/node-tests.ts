@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
 import { createNodeTest } from '../../db/runs/runs.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
-import { checkConfig, saidOf } from '../../workflows/definition/config.ts'
+import { checkConfig, describeIssue } from '../../workflows/definition/config.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
@@ -11,7 +11,7 @@ import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
 
-/** The test itself may take a minute; a caller that waits longer finds something else wrong. */
+/** Longer than the time limit of a test, one minute. */
 const WAIT_SECONDS = 75
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
@@ -31,7 +31,7 @@ const preview = z.object({
       .optional()
       .meta({
         description:
-          'What the node would call, in words, up to the first result that it needs; without values that may be secret. Absent where the config is invalid or the inputs lack a value of a placeholder.',
+          'The planned calls in words, up to the first call whose result the node needs, without possibly secret values. Absent if the config is invalid or the inputs lack a value of a placeholder.',
         examples: [['POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes']],
       }),
   }),
@@ -42,7 +42,7 @@ const tested = z
     object: z.literal('node_test'),
     status: z.enum(['completed', 'failed', 'running']).meta({
       description:
-        'running: a retry under the same Idempotency-Key, of a request that died while the test ran; how it went is not known.',
+        '`running` only in a retry with the Idempotency-Key of a request that was interrupted during the test; its outcome is unknown.',
     }),
     node_type: z.string(),
     output: z.unknown().optional(),
@@ -52,13 +52,12 @@ const tested = z
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
-      .meta({ description: 'What it did: requests, records and events, without values that may be secret.' }),
+      .meta({ description: 'The requests, records and events of the node, without possibly secret values.' }),
     error: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'NodeTest' })
 
-/** The node type of the example. */
-const shown = Object.values(nodeTypes)[0]!
+const exampleType = Object.values(nodeTypes)[0]!
 
 export const nodeTestRoutes: Route[] = [
   route({
@@ -67,9 +66,9 @@ export const nodeTestRoutes: Route[] = [
     scope: 'workflows:run',
     id: 'testNode',
     tag: 'Workflows',
-    summary: 'Run one node by itself',
+    summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs, with all its effects; without, `preview.calls` says what it would call. `inputs` are the roots of its placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other names are inputs by that name. A node that works on records also needs the scope of those records, and of those that it links them with.',
+      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -78,9 +77,9 @@ export const nodeTestRoutes: Route[] = [
     }),
     response: { status: 200, schema: z.union([preview, tested]) },
     example: {
-      node_type: shown.type,
-      config: shown.example.config,
-      inputs: shown.example.inputs,
+      node_type: exampleType.type,
+      config: exampleType.example.config,
+      inputs: exampleType.example.inputs,
       confirm: true,
     },
     handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
@@ -92,9 +91,9 @@ export const nodeTestRoutes: Route[] = [
       if (!confirm) {
         doNotStore()
         const warnings = [
-          ...(effect === 'external' ? ['Reaches outside of the service.'] : []),
+          ...(effect === 'external' ? ['Has effects outside the service.'] : []),
           ...checkConfig(type.config, config)
-            .flatMap((issue) => saidOf(issue, node_type))
+            .flatMap((issue) => describeIssue(issue, node_type))
             .map(({ message }) => `The config is invalid: ${message}.`),
         ]
         const calls = await dryRun(type, config, testScope(inputs, { org: orgOf(caller) }), {
@@ -116,7 +115,7 @@ export const nodeTestRoutes: Route[] = [
       const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
         tenant((tx) => getNodeTest(tx, id)),
       )
-      if (!ended) throw new AppError('unavailable', 'the test did not end in time')
+      if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
       const { node, error, log } = ended
       return {
         object: 'node_test',
@@ -135,7 +134,7 @@ export const nodeTestRoutes: Route[] = [
 
 const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
 
-/** Sample values by the roots of placeholders; what is no root is taken as an input of that name. */
+/** Sample values by placeholder root; a member that is not a root becomes an input of that name. */
 function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(given)
   const roots = entries.filter(([name]) => ROOTS.has(name))
@@ -146,7 +145,7 @@ function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
   return { ...Object.fromEntries(roots), inputs: { ...others, ...inputs } }
 }
 
-/** What placeholders read as `org`, as in a run. */
+/** The value of the placeholder root `org`, as in a run. */
 function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
   return { id, name, currency, timezone }
 }

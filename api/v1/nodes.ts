@@ -16,7 +16,7 @@ const summary = z
     description: z.string(),
     effect: z
       .enum(EFFECT_CLASSES)
-      .meta({ description: 'What a node changes. If it depends on the config: of the example.' }),
+      .meta({ description: 'The effect of a node; if it depends on the config, that of the example.' }),
     output_handles: z.array(
       z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),
     ),
@@ -36,10 +36,10 @@ const detail = summary
   })
   .meta({ id: 'NodeType' })
 
-/** For the document only: an unknown category has no node types. */
+/** For the OpenAPI document only: the list accepts unknown categories. */
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 
-/** The catalogue of node types. Testing one is in node-tests.ts. */
+/** The catalogue of node types. `node-tests.ts` tests a node. */
 export const nodeRoutes: Route[] = [
   route({
     method: 'GET',
@@ -76,7 +76,7 @@ export const nodeRoutes: Route[] = [
     summary: 'Retrieve a node type',
     description: 'Returns the schemas of its config and output, its output handles and an example.',
     params: z.object({
-      node_type: z.string().describe('The `node_type` that the list of node types shows.'),
+      node_type: z.string().describe('A `node_type` of the list of node types.'),
     }),
     response: { status: 200, schema: detail },
     handler: async ({ params }) => {

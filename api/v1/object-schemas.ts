@@ -6,7 +6,7 @@ import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
-import { shown } from './custom-field-shapes.ts'
+import { definitionSchema } from './custom-field-shapes.ts'
 import { title } from './record-shapes.ts'
 
 /** The kinds of records and the schema of each, for clients that do not know them in advance. */
@@ -42,7 +42,7 @@ const field = z
   })
   .meta({ id: 'FieldSchema' })
 
-const customField = shown
+const customField = definitionSchema
   .pick({
     type: true,
     label: true,

@@ -14,9 +14,9 @@ import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, requireScopes } from '../http/scopes.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
-import { narrowed, recordList, recordParams, tagged, title } from './record-shapes.ts'
+import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
-/** With fields that the kind has. */
+/** Examples of filters with fields of the kind. */
 function listNote(entity: EntityName): string {
   const { fields } = entities[entity]
   const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
@@ -41,7 +41,7 @@ function primaryNote(entity: EntityName): string {
   return `Setting \`${name}\` associates the two records, clearing it removes the association. If it changes, the previous association remains if it has a label or properties.`
 }
 
-/** Create, read, update, delete and list of each kind, with its own shapes. */
+/** Create, read, update, delete and list for each kind. */
 export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
 
 function routesOf(entity: EntityName): Route[] {
@@ -64,7 +64,7 @@ function routesOf(entity: EntityName): Route[] {
       handler: async ({ query, tenant }) => {
         const offset = offsetOf(query)
         const page = await tenant((tx) => listRecords(tx, entity, { ...query, offset }))
-        return presentList({ ...page, data: narrowed(page.data, query) })
+        return presentList({ ...page, data: selectFields(page.data, query) })
       },
       otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, entity, query)),
     }),
@@ -83,7 +83,7 @@ function routesOf(entity: EntityName): Route[] {
       etag: true,
       handler: async ({ body, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body, true))
-        return tagged(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
+        return withETag(setHeader, await tenant((tx) => createRecord(tx, entity, body, { sole: true })))
       },
       otherIssues: (request, { body }) => bodyIssues(request, entity, body),
     }),
@@ -102,7 +102,7 @@ function routesOf(entity: EntityName): Route[] {
           return findRecord(tx, entity, params.entity_id)
         })
         // A record that is not found may have been merged.
-        return tagged(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
+        return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
       },
     }),
     route({
@@ -121,7 +121,7 @@ function routesOf(entity: EntityName): Route[] {
       handler: async ({ params, body, headers, caller, tenant, setHeader }) => {
         requireScopes(caller, linkScopes(entity, body))
         const ifVersion = ifMatch(headers)
-        return tagged(
+        return withETag(
           setHeader,
           await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, sole: true })),
         )

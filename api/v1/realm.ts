@@ -23,7 +23,7 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
       const named = depends ? [] : [route.scope as Scope | 'any' | Scope[]].flat()
       const known = named.every((scope) => scope === 'any' || SCOPES.includes(scope))
       if (!known || (named.length === 0 && !depends))
-        throw new Error(`${route.method} /v1${route.path} does not say which scope it needs`)
+        throw new Error(`${route.method} /v1${route.path} declares no known scope`)
     },
     authenticate: (ctx) => authenticateKey(ctx.req, deps, lookups),
     limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),

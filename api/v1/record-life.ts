@@ -8,7 +8,7 @@ import { restoreRecord } from '../../db/records/restore.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { kindParams, recordParams, tagged, title } from './record-shapes.ts'
+import { kindParams, recordParams, title, withETag } from './record-shapes.ts'
 
 const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
 delete cleared if they are still empty. 404 if the record is not deleted, was deleted more than 30 days ago or was merged.
@@ -63,7 +63,7 @@ function routesOf(entity: EntityName): Route[] {
       ifMatch: true,
       handler: async ({ params, headers, tenant, setHeader }) => {
         const ifVersion = ifMatch(headers)
-        return tagged(
+        return withETag(
           setHeader,
           await tenant((tx) => restoreRecord(tx, entity, params.entity_id, { ifVersion })),
         )
@@ -84,7 +84,7 @@ function routesOf(entity: EntityName): Route[] {
       example: { from: '01890a5d-ac96-774b-bcce-b302099a8057' },
       handler: async ({ params, body, headers, tenant, setHeader }) => {
         const ifVersion = ifMatch(headers)
-        return tagged(
+        return withETag(
           setHeader,
           await tenant((tx) => mergeRecords(tx, entity, params.entity_id, body.from, { ifVersion })),
         )

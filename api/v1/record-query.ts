@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { triedByType } from '../../db/records/custom-fields/query.ts'
+import { tryReadByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import {
   type Filter,
@@ -34,14 +34,14 @@ export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queri
 /** The same for the list of associated records, which also have their `association`. */
 export const relatedQuery = (entity: EntityName): z.ZodType<RecordQuery> => relatedQueries[entity]
 
-/** The parameters of a list as OpenAPI shows them. */
+/** The parameters of a list for OpenAPI. */
 export const recordParameters = (entity: EntityName) =>
   z.object({ ...controlsOf(entity), ...filterShapes(entities[entity]) })
 
 /** The same for the list of associated records of any kind. */
 export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters })
 
-/** The parameters that are no filters; of any kind without `entity`. */
+/** The parameters other than filters; without `entity`, for any kind. */
 function controlsOf(entity?: EntityName, alsoShown: string[] = []) {
   const kind = entity && entities[entity]
   const shown = entity && [...Object.keys(recordSchema(entity).shape), ...alsoShown]
@@ -101,7 +101,7 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
       const { limit, offset, cursor, sort, q, match, fields } = query
       return {
         ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
-        filters: soundOf(parseFilters(kind, query, isFilter)),
+        filters: validFilters(parseFilters(kind, query, isFilter)),
       }
     }) as unknown as z.ZodType<RecordQuery>
 }
@@ -109,8 +109,8 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
 /** Issues of custom-field filters and sorts, which depend on their definitions, in a query with other issues. */
 export function customQueryIssues(tx: Tenant, entity: EntityName, sent: RawQuery): Promise<Issue[]> {
   const kind = entities[entity]
-  const filters = soundOf(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
-  return triedByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
+  const filters = validFilters(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
+  return tryReadByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 
 /** A repeated parameter is a second filter. */
@@ -125,7 +125,7 @@ function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boo
   )
 }
 
-const soundOf = (parsed: (Filter | Issue)[]) => parsed.filter((one): one is Filter => !('loc' in one))
+const validFilters = (parsed: (Filter | Issue)[]) => parsed.filter((one): one is Filter => !('loc' in one))
 
 function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   const report = ({ loc, msg, type, input, hint }: Issue) =>

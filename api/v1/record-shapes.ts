@@ -7,7 +7,7 @@ import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
 import type { RecordQuery } from './record-query.ts'
 
-/** Parameters, shapes and presenters that the operations on records share. */
+/** Shared parameters, shapes and presenters of the operations on records. */
 
 export const kindParams = z.object({ entity: z.enum(entityNames).describe('The kind of record.') })
 export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describe('The id of the record.') })
@@ -43,15 +43,15 @@ const listItems = Object.fromEntries(entityNames.map((entity) => [entity, buildL
 export const recordList = (entity: EntityName) =>
   listEnvelope(listItem(entity), title(entities[entity].object))
 
-/** The records with only the fields that were asked for. */
-export function narrowed(records: AgxRecord[], { fields }: RecordQuery): object[] {
+/** The records with only the requested `fields`. */
+export function selectFields(records: AgxRecord[], { fields }: RecordQuery): object[] {
   if (!fields) return records
   const kept = ['object', 'id', ...fields]
   return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
 }
 
-/** Sets the ETag of the answer. */
-export function tagged<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
+/** Sets the ETag of the answer. @returns the record. */
+export function withETag<T extends { version: number }>(setHeader: RouteRequest['setHeader'], record: T): T {
   setHeader('ETag', `"${record.version}"`)
   return record
 }

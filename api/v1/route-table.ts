@@ -16,7 +16,7 @@ import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
 import { workflowRoutes } from './workflows.ts'
 
-/** Every operation of /v1, in the order of the reference. A new resource: a file beside this one and a line here. */
+/** Every operation of /v1, in reference order. To add a resource, add a file beside this one and a line here. */
 export const routes: Route[] = [
   ...meRoutes,
   ...userRoutes,

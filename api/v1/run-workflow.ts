@@ -5,7 +5,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createRun } from '../../db/runs/runs.ts'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
-import { EFFECT_CLASSES, type Plan } from '../../workflows/definition/types.ts'
+import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { ifMatch } from '../http/if-match.ts'
@@ -76,7 +76,7 @@ export const runWorkflowRoutes: Route[] = [
     ifMatch: true,
     waits: true,
     example: { name: 'Welcome', inputs: { email: 'ada@example.com' }, confirm: true },
-    handler: (request) => gate(request, request.body, (tx) => findByName(tx, request.body.name)),
+    handler: (request) => run(request, request.body, (tx) => findByName(tx, request.body.name)),
   }),
   route({
     method: 'POST',
@@ -97,18 +97,18 @@ export const runWorkflowRoutes: Route[] = [
     waits: true,
     example: { inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) =>
-      gate(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),
+      run(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),
   }),
 ]
 
-type GateRequest = Pick<
+type RunRequest = Pick<
   RouteRequest,
   'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'commit' | 'doNotStore'
 >
 
-/** Previews, or starts and, where asked to, waits. */
-async function gate(
-  request: GateRequest,
+/** Without `confirm` previews the run; with it starts the run and waits as `Prefer` requests. */
+async function run(
+  request: RunRequest,
   { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
   find: (tx: Tenant) => Promise<Runnable>,
 ): Promise<unknown> {
@@ -116,7 +116,7 @@ async function gate(
   const seconds = waitSeconds(headers)
   const { workflow, checked, runId } = await request.tenant(async (tx) => {
     const workflow = await find(tx)
-    const checked = accept(workflow.plan, inputs)
+    const checked = checkedInputs(workflow.plan, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, checked, runId: undefined }
     const { id, name, version } = workflow
@@ -149,9 +149,9 @@ async function gate(
   return answer(await waitForEnd(request, runId, seconds, signal))
 }
 
-/** The run's end; where it does not come in time, how it stands. */
+/** The end of the run; after `seconds`, its current state. */
 async function waitForEnd(
-  { deps, caller, tenant }: GateRequest,
+  { deps, caller, tenant }: RunRequest,
   runId: string,
   seconds: number,
   signal: AbortSignal,
@@ -168,7 +168,7 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
     title,
     effect,
   }))
-  const outside = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
+  const external = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
   return {
     object: 'run_preview',
     status: 'confirmation_required',
@@ -179,12 +179,12 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
       version: workflow.version,
       nodes,
       inputs,
-      warnings: outside.length > 0 ? [`Reaches outside of the service: ${outside.join(', ')}.`] : [],
+      warnings: external.length > 0 ? [`Has effects outside the service: ${external.join(', ')}.`] : [],
     },
   }
 }
 
-function accept(plan: Plan, given: Record<string, unknown>): Record<string, unknown> {
+function checkedInputs(plan: Program, given: Record<string, unknown>): Record<string, unknown> {
   const { inputs, problems } = checkInputs(plan.inputs, given)
   if (problems.length > 0)
     throw invalid(

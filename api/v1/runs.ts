@@ -62,7 +62,7 @@ const details = summary
           attempt: z.int(),
           input: z.unknown().meta({ description: 'The rendered config.' }),
           output: z.unknown(),
-          handle: z.string().nullable().meta({ description: 'The output handle that was taken.' }),
+          handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
           error,
           wait_until: time.nullable(),
           started_at: time,

@@ -5,16 +5,16 @@ import { SPEC } from '../../workflows/limits.ts'
 import type { Compute } from '../compute/compute.ts'
 import type { Source } from '../compute/tasks.ts'
 
-/** What will be stored. Throws `payload_too_large`, or `workflow_invalid` with the whole result. */
-export async function checked(
+/** Validates and compiles a source. Throws `payload_too_large`, or `workflow_invalid` with the validation result. */
+export async function compiled(
   compute: Compute,
   organizationId: string,
   { spec, definition }: Source,
 ): Promise<{ content: VersionContent; warnings: Finding[] }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
-    throw new AppError('payload_too_large', `a spec may have ${SPEC.bytes / 1024} KiB at most`)
+    throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
   const validated = await compute.validate(organizationId, { spec, definition })
-  if (!validated.definition || !validated.plan) {
+  if (!validated.definition || !validated.program) {
     const { errors } = validated.result
     throw new AppError(
       'workflow_invalid',
@@ -25,13 +25,13 @@ export async function checked(
   const content = {
     spec: spec ?? null,
     definition: validated.definition,
-    plan: validated.plan,
+    plan: validated.program,
   }
   return { content, warnings: validated.result.warnings }
 }
 
-/** What a version says of the workflow itself. A raw definition need not say anything; a spec without a description has none. */
-export function saidBy(
+/** The name and description in a version. A raw definition can omit both; a spec without a description clears it. */
+export function titleOf(
   { definition }: Source,
   content: VersionContent,
 ): { name?: string; description?: string | null } {
@@ -42,16 +42,16 @@ export function saidBy(
   }
 }
 
-export const keepName = (content: VersionContent, name: string): VersionContent => ({
+export const withName = (content: VersionContent, name: string): VersionContent => ({
   ...content,
   definition: { ...content.definition, name },
 })
 
 /**
- * The name and description that a saved version gives its workflow: where it says otherwise than the version before.
- * So a spec that was read before a renaming, and is sent back, does not undo it.
+ * The parts of a title that differ from the previous version. So a spec that the client read before a rename does not
+ * undo the rename when it is saved.
  */
-export function retitled(
+export function changedTitle(
   { name, description }: { name?: string; description?: string | null },
   before: { definition: { name: string; description?: string | undefined } },
 ): { name?: string; description?: string | null } {

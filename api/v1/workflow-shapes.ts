@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { WORKFLOW_STATUSES, type Workflow, type WorkflowSummary } from '../../db/workflows/workflows.ts'
 
-/** How workflows and findings look on the wire. */
+/** The shapes of workflows and findings. */
 
 const time = z.iso.datetime()
 
@@ -69,11 +69,11 @@ export function presentSummary(row: WorkflowSummary) {
 export const presentWorkflow = (row: Workflow) => ({
   ...presentSummary(row),
   spec: row.spec,
-  definition: titled(row),
+  definition: withCurrentTitle(row),
 })
 
-/** The definition says the workflow's own name and description, also where they were given after the version was saved. */
-function titled({ definition, name, description }: Workflow) {
+/** The definition with the current name and description of the workflow, which can be newer than the version. */
+function withCurrentTitle({ definition, name, description }: Workflow) {
   const { description: _, ...rest } = definition
   return { ...rest, name, ...(description === null ? {} : { description }) }
 }

@@ -17,8 +17,8 @@ import type { Source } from '../compute/tasks.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { tagged } from './record-shapes.ts'
-import { checked, keepName, retitled, saidBy } from './version-content.ts'
+import { withETag } from './record-shapes.ts'
+import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -88,7 +88,7 @@ export const workflowRoutes: Route[] = [
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const { spec } = body
-      const { content, warnings } = await checked(deps.compute, caller.organization.id, { spec })
+      const { content, warnings } = await compiled(deps.compute, caller.organization.id, { spec })
       const { definition } = content
       const row = await tenant((tx) =>
         createWorkflow(tx, {
@@ -97,7 +97,7 @@ export const workflowRoutes: Route[] = [
           description: body.description ?? definition.description ?? null,
         }),
       )
-      return { ...tagged(setHeader, presentWorkflow(row)), warnings }
+      return { ...withETag(setHeader, presentWorkflow(row)), warnings }
     },
   }),
   route({
@@ -137,7 +137,7 @@ export const workflowRoutes: Route[] = [
     response: { status: 200, schema: workflowShape },
     etag: true,
     handler: async ({ params, tenant, setHeader }) =>
-      tagged(setHeader, presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id)))),
+      withETag(setHeader, presentWorkflow(await tenant((tx) => getWorkflow(tx, params.workflow_id)))),
   }),
   route({
     method: 'PATCH',
@@ -170,19 +170,19 @@ export const workflowRoutes: Route[] = [
       const saved =
         body.spec === undefined && body.definition === undefined
           ? undefined
-          : await checked(deps.compute, caller.organization.id, body)
+          : await compiled(deps.compute, caller.organization.id, body)
       const row = await tenant(async (tx) => {
         const before = await lockWorkflow(tx, params.workflow_id, accepted)
-        const said = saved ? saidBy(body, saved.content) : {}
+        const title = saved ? titleOf(body, saved.content) : {}
         const { name, description } = body
         return updateWorkflow(tx, before, {
-          ...retitled(said, before),
+          ...changedTitle(title, before),
           ...(name === undefined ? {} : { name }),
           ...(description === undefined ? {} : { description }),
-          ...(saved ? { content: keepName(saved.content, said.name ?? before.definition.name) } : {}),
+          ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
         })
       })
-      return { ...tagged(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
+      return { ...withETag(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
     },
   }),
   route({
@@ -236,7 +236,7 @@ export const workflowRoutes: Route[] = [
       response: { status: 200, schema: workflowShape },
       etag: true,
       handler: async ({ params, tenant, setHeader }) =>
-        tagged(
+        withETag(
           setHeader,
           presentWorkflow(
             await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),

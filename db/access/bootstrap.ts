@@ -10,7 +10,7 @@ import { createUser } from './users.ts'
 
 export type BootstrapOptions = z.output<typeof bootstrapSettings>
 
-/** What a first start made; the secrets are in it and nowhere else. */
+/** The result of a first start. The secrets are returned only here. */
 export interface Bootstrapped {
   email: string
   password: string
@@ -18,9 +18,9 @@ export interface Bootstrapped {
 }
 
 /**
- * Gives a database without any organization its first one, with an owner and a key that may do everything.
- * What the options leave open is made up.
- * @returns undefined when there is an organization already.
+ * Creates the first organization of an empty database, with an owner and a key with all scopes. Secrets that the
+ * options do not set are generated.
+ * @returns undefined if an organization exists.
  */
 export async function bootstrap(url: string, options: BootstrapOptions): Promise<Bootstrapped | undefined> {
   const db = connect({ url, poolSize: 2, applicationName: 'agx bootstrap' })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { AppError } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** What an Idempotency-Key belongs to, besides the organization. */
+/** The scope of an Idempotency-Key within its organization. */
 export interface IdempotentRequest {
   method: string
   path: string
@@ -15,14 +15,14 @@ export interface StoredAnswer {
   status: number
   /** JSON text. */
   body: string
-  /** Those of the answer itself, such as its ETag. */
+  /** Headers specific to this answer, such as its ETag. */
   headers: Record<string, string>
 }
 
 /**
- * Claims a key for this transaction, or finds what was answered to it within 24 hours. The claim is a lock that ends
- * with the transaction: whoever dies in the middle leaves neither an effect nor a locked key.
- * Throws idempotency_conflict if the key came with another body, or is still in flight.
+ * Claims a key for this transaction, or returns its stored answer of the last 24 hours. The claim is a
+ * transaction-scoped advisory lock: a process that dies leaves neither an effect nor a locked key.
+ * Throws idempotency_conflict if the key was used with another body or is still in flight.
  */
 export async function claimIdempotencyKey(
   tx: Tenant,
@@ -47,8 +47,8 @@ export async function claimIdempotencyKey(
 }
 
 /**
- * Keeps the answer to a key, in the transaction of what it answers for. One that another is to replace is in flight for
- * so many seconds: should its process die, it is the answer from then on.
+ * Stores the answer to a key in the transaction of its request. With `inFlightFor` the answer is provisional: the key
+ * is in flight for that many seconds; if no other answer replaces it, it is valid afterwards.
  */
 export async function storeAnswer(
   tx: Tenant,
@@ -69,7 +69,7 @@ export async function storeAnswer(
     .merge()
 }
 
-/** Forgets keys past their 24 hours. */
+/** Deletes keys older than 24 hours. */
 export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
   await system.raw(
     `delete from idempotency_keys where ctid in (
@@ -79,7 +79,7 @@ export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
 
 interface Row extends StoredAnswer {
   request_hash: Buffer
-  /** Null where its answer is the last one. */
+  /** Null if the answer is final. */
   locked: boolean | null
 }
 

@@ -9,9 +9,9 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import type { Subscription } from './plans.ts'
 
 /**
- * API keys: `agx_` + 40 random base62 characters + 6 of their CRC32, so that a typo, and a secret scanner's find, is
- * told from a key without a look-up. Only SHA-256 of a key is kept: the secret has more than 200 bits, so a slow hash
- * would add nothing but latency.
+ * API keys: `agx_` + 40 random base62 characters + 6 characters of their CRC32, which detects typos and a secret
+ * scanner's false positives without a look-up. Only the SHA-256 of a key is stored: with more than 200 bits of entropy
+ * a slow hash would only add latency.
  */
 const PREFIX = 'agx_'
 const RANDOM_LENGTH = 40
@@ -19,12 +19,12 @@ const CHECKSUM_LENGTH = 6
 const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** As the settings show it; the secret itself only ever appears in `KeyWithSecret`. */
+/** A key as the settings show it; only `KeyWithSecret` contains the secret. */
 export interface Key {
   id: string
   object: 'key'
   name: string
-  /** The first characters, enough to recognise it by. */
+  /** The first characters, to identify the key. */
   prefix: string
   scopes: string[]
   ip_allowlist: string[]
@@ -50,7 +50,7 @@ const COLUMNS = [
   'created_at',
 ]
 
-/** Makes a key, whose secret is in the answer and nowhere else. A given `secret` must have the form of a key. */
+/** Creates a key; its secret is returned only here. A given `secret` must have the form of a key. */
 export async function createKey(
   tx: Tenant,
   values: {
@@ -63,10 +63,7 @@ export async function createKey(
 ): Promise<KeyWithSecret> {
   const key = values.secret ?? generateKey()
   if (!isKey(key))
-    throw new AppError(
-      'invalid_request',
-      'an API key is agx_, 40 letters or digits, and 6 of their checksum; this is none',
-    )
+    throw new AppError('invalid_request', 'not an API key: agx_, 40 letters or digits, and a checksum of 6')
   const [row] = await tx
     .trx('api_keys')
     .insert({
@@ -98,7 +95,7 @@ export async function getKey(tx: Tenant, id: string): Promise<Key> {
   return toKey(row)
 }
 
-/** Changes what a key may do, from its next request on. Throws not_found. */
+/** Updates a key; effective from its next request. Throws not_found. */
 export async function updateKey(
   tx: Tenant,
   id: string,
@@ -120,8 +117,8 @@ export async function updateKey(
 }
 
 /**
- * Gives the key a new secret. The one it replaces ends after `overlapHours` (0 to 24; 0 is at once), and so does any
- * older one still in its own overlap. Throws not_found, or conflict if the key is revoked.
+ * Gives the key a new secret. The replaced secret expires after `overlapHours` (0 to 24; 0: immediately). An older
+ * secret still in its overlap expires at once. Throws not_found, or conflict if the key is revoked.
  */
 export async function rotateKey(tx: Tenant, id: string, overlapHours: number): Promise<KeyWithSecret> {
   const key = generateKey()
@@ -141,7 +138,7 @@ export async function rotateKey(tx: Tenant, id: string, overlapHours: number): P
   throw new AppError('conflict', 'a revoked key cannot be rotated: create a new one')
 }
 
-/** Ends a key and every secret of it, from this moment on; doing it again changes nothing. Throws not_found. */
+/** Revokes a key with all its secrets, immediately. Idempotent. Throws not_found. */
 export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
   const [row] = await tx
     .trx('api_keys')
@@ -156,13 +153,13 @@ export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
   return toKey(row)
 }
 
-/** What a request's key leads to: the key and its organization, in one look-up. */
+/** The key of a request and its organization, from one look-up. */
 export interface KeyHolder extends Subscription {
   id: string
   name: string
   scopes: string[]
   ip_allowlist: string[]
-  /** Whether its use should be noted (at most once a minute). */
+  /** Whether `last_used_at` is due for an update (at most once a minute). */
   note_use: boolean
   organization_id: string
   organization_name: string
@@ -170,8 +167,8 @@ export interface KeyHolder extends Subscription {
 }
 
 /**
- * Finds who holds a key, by its hash, at every request, so that revocation is immediate.
- * @returns undefined for what is no key, and for an unknown, revoked or expired one.
+ * Finds the holder of a key by its hash; called for every request, so that revocation is immediate.
+ * @returns undefined for a malformed, unknown, revoked or expired key.
  */
 export async function findKeyHolder(system: Knex, key: string): Promise<KeyHolder | undefined> {
   if (!isKey(key)) return undefined
@@ -196,7 +193,7 @@ export async function noteKeyUse(system: Knex, holder: KeyHolder): Promise<void>
   )
 }
 
-/** Whether a text has the form of a key, checksum included. */
+/** Whether a text has the form of a key, including the checksum. */
 export function isKey(text: string): boolean {
   if (!PATTERN.test(text)) return false
   const random = text.slice(PREFIX.length, -CHECKSUM_LENGTH)
@@ -207,7 +204,7 @@ export function generateKey(): string {
   let random = ''
   while (random.length < RANDOM_LENGTH)
     for (const byte of randomBytes(RANDOM_LENGTH)) {
-      // 248 is the largest multiple of 62 below 256: bytes above it would make some characters likelier.
+      // 248 is the largest multiple of 62 below 256: larger bytes would make some characters more likely.
       if (byte < 248 && random.length < RANDOM_LENGTH) random += BASE62[byte % 62]
     }
   return PREFIX + random + checksum(random)

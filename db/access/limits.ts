@@ -1,16 +1,16 @@
 import type { Knex } from 'knex'
 
-/** How much of something an organization may do in a fixed window: requests a minute of a key, calls a month, … */
+/** The limit of something in a fixed window: requests per minute of a key, calls per month, … */
 export interface WindowRule {
   organizationId: string
-  /** What is counted: `key:<id>`, `organization`, `incoming:<webhook id>`, … */
+  /** The counted subject: `key:<id>`, `organization`, `incoming:<webhook id>`, … */
   subject: string
   limit: number
   /** Length in seconds, or the calendar month (UTC). */
   period: number | 'month'
 }
 
-/** What is left of a window after an attempt to take from it. */
+/** The state of a window after an attempt to take one. */
 export interface Taken {
   allowed: boolean
   limit: number
@@ -19,7 +19,7 @@ export interface Taken {
   resetsAt: number
 }
 
-/** The window of `period` that `now` (epoch milliseconds) is in. */
+/** The window of `period` that contains `now` (epoch milliseconds). */
 export function windowAt(period: number | 'month', now: number): { start: number; end: number } {
   if (period === 'month') {
     const date = new Date(now)
@@ -33,9 +33,9 @@ export function windowAt(period: number | 'month', now: number): { start: number
 }
 
 /**
- * Takes up to `amount` from a window, exactly, in one statement; also inside a transaction, whose rollback gives it
- * back (and which then holds the window's row until it ends).
- * @returns how much of it was granted, and how much of the window is used now.
+ * Takes up to `amount` from a window, exactly, in one statement. Inside a transaction, a rollback returns the amount,
+ * and the window's row stays locked until the transaction ends.
+ * @returns the granted amount, and the used amount of the window after it.
  */
 export async function takeFromWindow(
   db: Knex,
@@ -50,12 +50,12 @@ export async function takeFromWindow(
      returning used`,
     [rule.organizationId, rule.subject, new Date(start), amount],
   )
-  // The counter may run past the limit: what was refused is counted too, and hurts nobody until the window ends.
+  // The counter may exceed the limit: refused amounts are counted too, which is harmless until the window ends.
   const used = rows[0]!.used
   return { granted: Math.max(0, Math.min(amount, rule.limit - (used - amount))), used }
 }
 
-/** How much of a window is used, without taking from it. */
+/** The used amount of a window. */
 export async function usedOfWindow(
   db: Knex,
   rule: Pick<WindowRule, 'organizationId' | 'subject' | 'period'>,
@@ -68,7 +68,7 @@ export async function usedOfWindow(
   return row?.used ?? 0
 }
 
-/** Forgets windows that no limit looks at any more; a bounded number at once. */
+/** Deletes expired windows, a bounded number per call. */
 export async function purgeLimitWindows(system: Knex): Promise<void> {
   await system.raw(
     `delete from limit_windows where ctid in (
@@ -82,20 +82,20 @@ export async function purgeLimitWindows(system: Knex): Promise<void> {
 interface Lease {
   start: number
   end: number
-  /** Taken from the database and not yet used by a request. */
+  /** Taken from the database, not yet used by a request. */
   held: number
-  /** Used of the whole window, by all processes, when last heard of. */
+  /** Used amount of the window, by all processes, as of the last query. */
   used: number
   pending: Promise<void> | undefined
 }
 
-/** A lease is this part of what a window has left: small, so that few are lost in a process that idles. */
-const LEASE_PART = 50
+/** A lease is the remainder of the window divided by this: small, so that an idle process wastes little. */
+const LEASE_DIVISOR = 50
 
 /**
- * Limits that hold across processes at little cost: each process leases a part of what a window has left and serves
- * requests from it without a round trip; near the limit the leases shrink to one. Exact within one process; with
- * several, what the others hold unused may be refused, never exceeded.
+ * Limits across processes at little cost: each process leases a part of the window's remainder and serves requests from
+ * it without a round trip; near the limit the leases shrink to one. Exact with one process. With several, a limit is
+ * never exceeded, but a process may refuse requests while others hold unused leases.
  */
 export class LimitWindows {
   private readonly leases = new Map<string, Lease>()
@@ -106,7 +106,7 @@ export class LimitWindows {
     this.db = db
   }
 
-  /** Takes one. Answers without a promise where the lease, or a known refusal, allows it. */
+  /** Takes one. Returns without a promise if the lease has some left or the window is known to be used up. */
   take(rule: WindowRule): Taken | Promise<Taken> {
     const lease = this.lease(rule)
     if (lease.held > 0) {
@@ -137,7 +137,7 @@ export class LimitWindows {
   }
 
   private async fetch(rule: WindowRule, lease: Lease): Promise<void> {
-    const amount = Math.max(1, Math.floor((rule.limit - lease.used) / LEASE_PART))
+    const amount = Math.max(1, Math.floor((rule.limit - lease.used) / LEASE_DIVISOR))
     const { granted, used } = await takeFromWindow(this.db, rule, amount, lease.start)
     lease.held += granted
     lease.used = used

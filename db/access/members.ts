@@ -3,14 +3,14 @@ import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { MemberRole } from './roles.ts'
 
-/** The people of an organization, as records and keys see them: without their addresses. */
+/** A member of an organization as API clients see it: without the email address. */
 export interface Member {
   id: string
   name: string
   role: MemberRole
 }
 
-/** One page, in the order in which they came. Throws `invalid_request` for a cursor of another list. */
+/** One page of members, oldest first. Throws `invalid_request` for a cursor of another list. */
 export function listMembers(tx: Tenant, page: IdPage): Promise<Page<Member>> {
   const rows = tx.trx
     .from(
@@ -25,7 +25,7 @@ export function listMembers(tx: Tenant, page: IdPage): Promise<Page<Member>> {
   return pageById(rows, page, { of: ['users'], order: 'asc' })
 }
 
-/** Of these users, those that are members of the organization. */
+/** The users among `userIds` that are members of the organization. */
 export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<string>> {
   if (userIds.length === 0) return new Set()
   const rows = await tx

@@ -1,9 +1,9 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Plan } from './plans.ts'
 
-/** What an organization chooses for itself. */
+/** The settings of an organization. */
 export interface OrganizationSettings {
-  /** ISO 4217; of money that comes without one. */
+  /** ISO 4217; the default of amounts without a currency. */
   currency: string
   /** IANA name; workflows read it as `org.timezone`. */
   timezone: string
@@ -20,7 +20,6 @@ export interface Organization extends OrganizationSettings {
   created_at: Date
 }
 
-/** What holds where an organization has chosen nothing. */
 export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   currency: 'USD',
   timezone: 'UTC',
@@ -28,7 +27,7 @@ export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   strict_custom_fields: false,
 }
 
-/** SQL, of the organization `o`: how long its logs are kept. */
+/** SQL interval: the log retention of the organization `o`. */
 export const LOG_RETENTION = `make_interval(days =>
   coalesce((o.settings ->> 'log_retention_days')::integer, ${ORGANIZATION_DEFAULTS.log_retention_days}))`
 
@@ -40,7 +39,7 @@ export async function getOrganization(tx: Tenant): Promise<Organization> {
   return { ...organization, ...ORGANIZATION_DEFAULTS, ...settings }
 }
 
-/** Changes what is given. */
+/** Updates the given settings only. */
 export async function updateOrganization(
   tx: Tenant,
   { name, ...settings }: { [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined },

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** Subscription plans, and everything that they limit. */
+/** Subscription plans and their limits. */
 
 export const PLANS = ['free', 'professional', 'enterprise'] as const
 export type Plan = (typeof PLANS)[number]
@@ -10,15 +10,15 @@ export interface PlanLimits {
   incoming_webhooks: number
   /** Verified requests to all incoming webhooks in a calendar month (UTC). */
   incoming_per_month: number
-  /** Requests a minute that one incoming webhook can be set to, the burst included. */
+  /** Maximum rate limit (requests per minute) of one incoming webhook, including the burst. */
   incoming_per_minute: number
   outgoing_webhooks: number
   /** Deliveries to all outgoing webhooks in a calendar month (UTC); retries do not count. */
   outgoing_per_month: number
-  /** Requests a minute to /v1: of the organization, and of each key. */
+  /** Requests per minute to /v1: of the organization, and of each key. */
   requests_per_minute: number
   requests_per_minute_per_key: number
-  /** Runs and node tests that run at once. */
+  /** Concurrent runs and node tests. */
   max_running: number
 }
 
@@ -57,7 +57,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
   },
 }
 
-/** An organization's plan, and the limits that it has instead of the plan's (`organizations.limits`, by the same names). */
+/** An organization's plan, and the limits that override the plan's (`organizations.limits`, by the same names). */
 export interface Subscription {
   plan: Plan
   limits: Partial<PlanLimits>
@@ -66,7 +66,7 @@ export interface Subscription {
 export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
   limits[name] ?? PLAN_LIMITS[plan][name]
 
-/** The organization's subscription, locked, so that two creations cannot both be the last that it allows. */
+/** The organization's subscription, locked: concurrent creations cannot exceed a limit together. */
 export async function lockSubscription(tx: Tenant): Promise<Subscription> {
   return tx
     .trx('organizations')
@@ -75,7 +75,7 @@ export async function lockSubscription(tx: Tenant): Promise<Subscription> {
     .first<Subscription>('plan', 'limits')
 }
 
-/** Throws plan_limit where the organization has as many webhooks as its plan allows. */
+/** Throws plan_limit if the organization has as many webhooks as its plan allows. */
 export function requireFreeWebhook(
   subscription: Subscription,
   direction: 'incoming' | 'outgoing',

@@ -1,11 +1,11 @@
 import { entityNames } from '../../workflows/record-kinds.ts'
 import { allows, SCOPES, type Scope } from './scopes.ts'
 
-/** What members of an organization may do, the most powerful role first. */
+/** The roles of members, most powerful first. */
 export const MEMBER_ROLES = ['owner', 'admin', 'member'] as const
 export type MemberRole = (typeof MEMBER_ROLES)[number]
 
-/** The scopes of each role: what its sessions may do of what keys can do. */
+/** The scopes that sessions of each role have. */
 export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
   owner: new Set(SCOPES),
   admin: new Set(SCOPES),

@@ -4,15 +4,15 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Plan } from './plans.ts'
 import type { MemberRole } from './roles.ts'
 
-/** People, their passwords and their sessions. Read by the system role only, for it is here that one finds out who asks. */
+/** Users, their passwords and sessions. Read with the system role: the tenant is known only after authentication. */
 
 const SESSION_DAYS = 14
-/** OWASP's advice for scrypt: N = 2^16, r = 8, p = 2 in 64 MiB; about 150 ms. */
+/** OWASP's recommendation for scrypt: N = 2^16, r = 8, p = 2 in 64 MiB; about 150 ms. */
 const COST = { N: 2 ** 16, r: 8, p: 2 }
-/** A hash that no password has, at the cost of a real one. */
+/** A hash that no password matches, at the cost of a real one. */
 const DECOY = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA==', `${'A'.repeat(43)}=`].join('$')
 
-/** Adds a person to an organization. @returns the user's id. */
+/** Creates a user and adds it to an organization. @returns the user's id. */
 export async function createUser(
   system: Knex,
   values: { email: string; name: string; password: string; organizationId: string; role: MemberRole },
@@ -31,18 +31,18 @@ export async function createUser(
 }
 
 export interface SignedIn {
-  /** The cookie's value; only its hash is kept. */
+  /** The cookie's value; only its hash is stored. */
   token: string
   expires_at: Date
 }
 
 /**
  * Checks a password and opens a session in the user's first organization.
- * @returns undefined if the email is unknown, the password wrong, or the user in no organization.
+ * @returns undefined if the email is unknown, the password is wrong, or the user is in no organization.
  */
 export async function signIn(system: Knex, email: string, password: string): Promise<SignedIn | undefined> {
   const user = await system('users').whereRaw('lower(email) = lower(?)', [email]).first('id', 'password_hash')
-  // An unknown email costs as much as a wrong password, so that the time does not tell which it was.
+  // An unknown email takes as long as a wrong password, so that the time reveals nothing.
   const right = await verifyPassword(password, user?.password_hash ?? DECOY)
   if (!user || !right) return undefined
   const membership = await system('memberships')
@@ -96,7 +96,7 @@ export async function signOut(system: Knex, organizationId: string, sessionId: s
   await system('sessions').where({ organization_id: organizationId, id: sessionId }).delete()
 }
 
-/** Forgets sessions that have expired. */
+/** Deletes expired sessions. */
 export async function purgeSessions(system: Knex): Promise<void> {
   await system('sessions').where('expires_at', '<', system.fn.now()).delete()
 }

@@ -5,12 +5,12 @@ export const DELIMITERS = [',', ';', '\t', '|'] as const
 const SAMPLE_BYTES = 65_536
 const SAMPLE_ROWS = 20
 
-/** The first line that Excel writes, and understands, to name the delimiter. */
+/** Excel's optional first line that names the delimiter. */
 const NAMED = /^"?sep=([^"\0\r\n])"?(?:\r\n|\n|\r)/
 
 /**
- * What separates the cells of a file that begins like this: as its first line says, or else that with which most rows
- * have as many cells as the header. `skip`: how many bytes of the beginning only say so.
+ * Detects the delimiter from the beginning of a file: from a `sep=` line, or else the one with which most rows have as
+ * many cells as the header. `skip` is the length of the `sep=` line in bytes.
  */
 export function findDelimiter(beginning: Buffer): { delimiter: string; skip: number } {
   const text = beginning.subarray(0, SAMPLE_BYTES).toString()
@@ -22,7 +22,7 @@ export function findDelimiter(beginning: Buffer): { delimiter: string; skip: num
   return { delimiter: best.delimiter, skip: 0 }
 }
 
-/** Rows that agree with the header, then the number of columns. */
+/** Ranks by the share of rows that are as wide as the header, then by the number of columns. */
 function score(text: string, delimiter: string): number {
   if (!text.includes(delimiter)) return 0
   const rows: string[][] = []
@@ -40,7 +40,7 @@ function score(text: string, delimiter: string): number {
       },
     })
   } catch {
-    // The sample may end within quotes; what came before tells enough.
+    // The sample may end within quotes; the rows before suffice.
   }
   const columns = rows[0]?.length ?? 0
   if (columns < 2) return 0

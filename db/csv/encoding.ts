@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const
 export type Encoding = (typeof ENCODINGS)[number]
 
-/** What `charset` of a Content-Type may say. Latin-1 is read as Windows-1252, as browsers do: it has more letters. */
+/** Accepted values of `charset` in a Content-Type. Latin-1 is read as Windows-1252, its superset, as in browsers. */
 const LABELS = new Map<string, Encoding>([
   ['utf8', 'utf-8'],
   ['us-ascii', 'utf-8'],
@@ -18,27 +18,27 @@ const LABELS = new Map<string, Encoding>([
 export const encodingOf = (charset: string): Encoding | undefined => LABELS.get(charset.toLowerCase())
 
 /**
- * Any text as UTF-8 without a byte order mark, piece by piece. A byte order mark wins over what was asked for; where
- * nothing was, text that is not UTF-8 is Windows-1252, unless letters before it were UTF-8: then it is broken.
+ * Converts text to UTF-8 without a byte order mark, piece by piece. A byte order mark overrides the requested encoding.
+ * Without either, text that is not UTF-8 is read as Windows-1252, or refused if UTF-8 letters precede it.
  */
 export class ToUtf8 {
-  /** Known after the first piece; final at the end. */
+  /** Set after the first piece; final at the end. */
   encoding: Encoding | undefined
-  private readonly asked: Encoding | undefined
+  private readonly requested: Encoding | undefined
   private decoder: InstanceType<typeof TextDecoder> | undefined
   private held: Buffer = Buffer.alloc(0)
   private line = 1
   private sawLetters = false
 
-  constructor(asked?: Encoding) {
-    this.asked = asked
+  constructor(requested?: Encoding) {
+    this.requested = requested
   }
 
-  /** The first piece must hold the whole byte order mark. Throws `invalid_request` with the line. */
+  /** The first piece must contain the whole byte order mark. Throws `invalid_request` with the line. */
   write(piece: Buffer): Buffer {
     if (this.encoding) return this.convert(piece)
     const mark = MARKS.find(({ bytes }) => piece.subarray(0, bytes.length).equals(bytes))
-    this.encoding = mark?.encoding ?? this.asked ?? guessUtf16(piece) ?? 'utf-8'
+    this.encoding = mark?.encoding ?? this.requested ?? guessUtf16(piece) ?? 'utf-8'
     if (this.encoding.startsWith('utf-16')) this.decoder = new TextDecoder(this.encoding, { fatal: true })
     return this.convert(mark ? piece.subarray(mark.bytes.length) : piece)
   }
@@ -67,7 +67,7 @@ export class ToUtf8 {
       return bytes
     }
     const valid = validUntil(bytes)
-    if (this.asked === 'utf-8' || this.sawLetters || !isAscii(bytes.subarray(0, valid)))
+    if (this.requested === 'utf-8' || this.sawLetters || !isAscii(bytes.subarray(0, valid)))
       throw undecodable(this.line + countLines(bytes.subarray(0, valid)), 'UTF-8')
     this.encoding = 'windows-1252'
     return fromWindows1252(bytes)
@@ -93,14 +93,14 @@ const MARKS: { bytes: Buffer; encoding: Encoding }[] = [
   { bytes: Buffer.from([0xfe, 0xff]), encoding: 'utf-16be' },
 ]
 
-/** UTF-16 without a mark: of a header in Latin letters every other byte is zero. */
+/** UTF-16 without a mark: in a header of Latin letters every other byte is zero. */
 function guessUtf16(piece: Buffer): Encoding | undefined {
   const [a, b, c, d] = piece
   if (a && b === 0 && c && d === 0) return 'utf-16le'
   return a === 0 && b && c === 0 && d ? 'utf-16be' : undefined
 }
 
-/** How many lines end in a text of which the next piece may begin with the other half of a CRLF: then one too many. */
+/** Counts line ends. A CRLF that is split between two pieces counts twice. */
 export function countLines(text: Buffer): number {
   let lines = 0
   for (let at = 0; at < text.length; at++)
@@ -111,7 +111,7 @@ export function countLines(text: Buffer): number {
 const LF = 10
 const CR = 13
 
-/** The length without a character that only begins in the last three bytes. */
+/** The length without an incomplete character in the last three bytes. */
 function completeUntil(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!
@@ -122,7 +122,7 @@ function completeUntil(bytes: Buffer): number {
   return bytes.length
 }
 
-/** The length of the valid beginning of what is not UTF-8: it is valid up to some byte, and not beyond. */
+/** The length of the longest prefix that is valid UTF-8, by binary search. */
 function validUntil(bytes: Buffer): number {
   let valid = 0
   for (let broken = bytes.length; broken - valid > 1; ) {
@@ -130,11 +130,11 @@ function validUntil(bytes: Buffer): number {
     if (isUtf8(bytes.subarray(0, completeUntil(bytes.subarray(0, middle))))) valid = middle
     else broken = middle
   }
-  // What would be the beginning of a character is none, since what follows is not its rest.
+  // An incomplete character at the end is invalid, because the next bytes do not complete it.
   return completeUntil(bytes.subarray(0, valid))
 }
 
-/** 0x80 to 0x9F, where it differs from Latin-1. Not TextDecoder's: Node's leaves these bytes as control characters. */
+/** Windows-1252 from 0x80 to 0x9F, where it differs from Latin-1. Node's TextDecoder maps these to control characters. */
 const HIGH =
   '\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178'
 
@@ -147,5 +147,5 @@ const fromWindows1252 = (bytes: Buffer): Buffer =>
 
 const undecodable = (line: number, encoding: string) =>
   new AppError('invalid_request', `line ${line} is not ${encoding}`, {
-    hint: 'save the file as "CSV UTF-8", or create the import with the encoding that it has, such as windows-1252',
+    hint: 'save the file as "CSV UTF-8", or create the import with the actual encoding, such as windows-1252',
   })

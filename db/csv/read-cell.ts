@@ -1,6 +1,5 @@
-/** How the text of a cell becomes a value: what spreadsheets and other systems write, where it can mean one thing only. */
+/** Parses cells as spreadsheets and other systems write them. Ambiguous text is refused. */
 
-/** What a cell holds. */
 export type CellType =
   | 'text'
   | 'number'
@@ -17,13 +16,13 @@ export type CellType =
   /** A custom field without a definition: a text, or a list. */
   | 'any'
 
-/** Something that a person must decide: it is what is wrong with the row. */
+/** A cell that cannot be read or is ambiguous; the message becomes an issue of the row. */
 export class CellProblem extends Error {}
 
 /**
- * The value of a cell that is not blank. Throws CellProblem for what cannot be understood, or may mean two things; what
- * is not understood as a date or a choice stays as it is, for validation to say so. `choices` are the values of `choice`
- * and `choices`; `delimiter` is the file's, for it tells what its numbers may look like.
+ * The value of a cell that is not blank. Throws CellProblem for unreadable or ambiguous text. Unknown dates and choices
+ * are returned unchanged; validation reports them. `choices` are the values of `choice` and `choices`; `delimiter` is the
+ * file's, because it hints at the number format.
  */
 export function readCell(
   cell: string,
@@ -31,7 +30,7 @@ export function readCell(
   choices: readonly string[] = [],
   delimiter = ',',
 ): unknown {
-  const text = undefused(cell)
+  const text = unescapeFormula(cell)
   switch (type) {
     case 'text':
       return text
@@ -68,12 +67,13 @@ function problem(message: string): never {
   throw new CellProblem(message)
 }
 
-/** A formula that an export has put an apostrophe in front of. */
-export const undefused = (cell: string) => (/^'+[=+\-@\t\r\n＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
+/** Removes the apostrophe that an export put before a formula. */
+export const unescapeFormula = (cell: string) =>
+  /^'+[=+\-@\t\r\n＝＋－＠]/.test(cell) ? cell.slice(1) : cell
 
 const words = (value: boolean, text: string) =>
   text.split(' ').map((word): [string, boolean] => [word, value])
-// Maps, for a cell may hold the name of any member of an object: `constructor`.
+// A Map, because a cell may contain the name of an inherited member, such as `constructor`.
 const BOOLEANS = new Map([
   ...words(true, 'true yes y 1 on x wahr ja vrai oui verdadero si sí'),
   ...words(false, 'false no n 0 off falsch nein faux non falso'),
@@ -82,13 +82,13 @@ const BOOLEANS = new Map([
 const NUMBER = /^-?\d{1,15}(\.\d+)?$/
 
 /**
- * A number as JSON writes it: without currency signs and thousands separators. Of comma and point the last one is the
- * decimal separator; one that is there several times groups thousands.
+ * A number in JSON syntax, without currency signs and thousands separators. If both comma and point occur, the last one
+ * is the decimal separator; a repeated one groups thousands.
  */
 function toDecimal(text: string, type: CellType, delimiter: string): string {
   const bracketed = /^\((.*)\)$/.exec(text.trim())
   const digits = (bracketed ? `-${bracketed[1]}` : text).replace(/[\p{Sc}\s'’_]/gu, '').replace('−', '-')
-  // In two steps: as one pattern it would take the square of the length of a cell, which may be a MiB.
+  // Two patterns: one combined pattern takes quadratic time in the length of the cell, which may be 1 MiB.
   if (!/^[+-]?[\d.,]+$/.test(digits) || !/\d/.test(digits)) return text
   const number = digits.replace('+', '')
   if (type === 'integer') {
@@ -97,10 +97,10 @@ function toDecimal(text: string, type: CellType, delimiter: string): string {
   }
   const commas = number.split(',').length - 1
   const points = number.split('.').length - 1
-  // A point is a decimal one, but where three decimals are unheard of, or where the decimal separator is probably the
-  // comma: there spreadsheets separate cells by semicolons.
+  // A single point is a decimal point, except in money (never three decimals) and in files with semicolons, which
+  // spreadsheets write if the decimal separator is the comma.
   if (isAmbiguous(number) && (commas > 0 || type === 'money' || delimiter === ';'))
-    return problem(`${text.trim()} may be a thousand or a decimal: write ${bothWays(number, delimiter)}`)
+    return problem(`${text.trim()} is ambiguous: write ${bothWays(number, delimiter)}`)
   if (commas === 0 && points <= 1) return number
   if (commas > 0 && points > 0)
     return number.lastIndexOf(',') > number.lastIndexOf('.')
@@ -111,24 +111,24 @@ function toDecimal(text: string, type: CellType, delimiter: string): string {
   return number.replace(',', '.')
 }
 
-/** Whether its comma or point may group thousands as well as begin three decimals. */
+/** Whether the comma or point may be a thousands or a decimal separator. */
 export const isAmbiguous = (number: string) => /^-?[1-9]\d{0,2}[.,]\d{3}$/.test(number)
 
-/** The thousand and the decimal as they are not mistaken, the latter as it is written where the file comes from. */
+/** The two meanings, each in unambiguous form; the decimal with the separator of the file's locale. */
 function bothWays(number: string, delimiter: string): string {
   const [whole, places] = number.split(/[.,]/) as [string, string]
   const short = places.replace(/0+$/, '').padEnd(2, '0')
   return `${whole}${places} or ${whole}${delimiter === ';' ? ',' : '.'}${short.length === 3 ? `${short}0` : short}`
 }
 
-/** `50%` is 50. What has no sign and is written as 0.5 or 1.0 may be the half and the whole, as others export it. */
+/** `50%` is 50. 0.5 or 1.0 without a sign is ambiguous: other systems export fractions. */
 function toPercent(text: string, delimiter: string): number {
   const signed = text.endsWith('%')
   const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent', delimiter)
   const number = NUMBER.test(decimal) ? Number(decimal) : Number.NaN
   if (!signed && decimal.includes('.') && number > 0 && number <= 1)
-    return problem('may be a share or percent: for one half write 50 or 50%')
-  return Number.isInteger(number) ? number : problem('must be a whole number of percent, such as 50 or 50%')
+    return problem('may be a fraction or a percentage: for one half write 50 or 50%')
+  return Number.isInteger(number) ? number : problem('must be a whole percentage, such as 50 or 50%')
 }
 
 function grouped(number: string, thousands: string, decimal: string): string | undefined {
@@ -156,14 +156,14 @@ function toDateTime(text: string): string {
   return joined([year, ...dayAndMonth(text, one!, two!, separator!)], last.slice(5))
 }
 
-/** Of a time the day, as it is written: others export one with every date. */
+/** The date part as written: other systems export a time with every date. */
 function toDate(text: string): string {
   const read = toDateTime(text)
   const [, day, time] = /^(\d{4}-\d\d-\d\d)(T.*)?$/.exec(read) ?? []
   return day === undefined || (time && Number.isNaN(Date.parse(read))) ? text : day
 }
 
-/** 31.12.2026 is a day first, as points are written where that is the custom; 12/31 can only be a month first. */
+/** 31.12.2026 is day first, as usual with points; 12/31 can only be month first. */
 function dayAndMonth(
   text: string,
   one: string,
@@ -172,7 +172,7 @@ function dayAndMonth(
 ): [month: string, day: string] {
   if (separator === '.' || Number(one) > 12 || one === two) return [two, one]
   if (Number(two) > 12) return [one, two]
-  throw new CellProblem(`${text} may be two dates: write it as 2026-01-31`)
+  throw new CellProblem(`${text} is ambiguous: write the date as 2026-01-31`)
 }
 
 function joined(date: (string | undefined)[], time: (string | undefined)[]): string {
@@ -186,7 +186,7 @@ function joined(date: (string | undefined)[], time: (string | undefined)[]): str
 
 const plain = (text: string) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, '')
 
-/** As the choice is written, whatever its case and separators: `In progress` is in_progress. */
+/** The matching choice, ignoring case and separators: `In progress` is in_progress. */
 function toChoice(text: string, choices: readonly string[]): string {
   const given = text.trim()
   if (choices.includes(given)) return given
@@ -198,7 +198,7 @@ function toChoice(text: string, choices: readonly string[]): string {
   )
 }
 
-/** What HubSpot calls what we have another name for. */
+/** HubSpot's names for our choices. */
 const ALIASES = new Map(
   Object.entries({
     marketingqualifiedlead: ['mql'],
@@ -214,7 +214,7 @@ const ALIASES = new Map(
   }),
 )
 
-/** The items of a list: JSON, or separated by semicolons as HubSpot writes them. */
+/** The items of a list: JSON, or separated by `separator` (HubSpot writes semicolons). */
 function toList(text: string, separator: RegExp): string[] {
   const list = parsed(text)
   if (Array.isArray(list) && list.every((item) => typeof item !== 'object')) return list.map(String)
@@ -224,20 +224,20 @@ function toList(text: string, separator: RegExp): string[] {
     .filter(Boolean)
 }
 
-/** Tags and the like: also separated by commas, where there are no semicolons. */
+/** A list such as tags; separated by commas if it has no semicolons. */
 export const readList = (cell: string): string[] => {
-  const text = undefused(cell)
+  const text = unescapeFormula(cell)
   return toList(text, text.includes(';') ? /;/ : /,/)
 }
 
-/** A JSON list is a list, and a text that looks like one is JSON of a text; all else is what it says. */
+/** A list if the text is a JSON list; a JSON string is unwrapped if its content looks like JSON; else the text itself. */
 function toAny(text: string): unknown {
   const value = parsed(text)
   if (Array.isArray(value)) return value
   return typeof value === 'string' && looksLikeJson(value) ? value : text
 }
 
-/** Whether a text must be written as JSON, to be read as the text that it is. */
+/** Whether a text must be written as a JSON string, because `toAny` would change it otherwise. */
 export const looksLikeJson = (text: string): boolean => {
   const value = parsed(text)
   return Array.isArray(value) || (typeof value === 'string' && looksLikeJson(value))

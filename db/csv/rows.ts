@@ -13,15 +13,14 @@ export interface Place {
 
 export interface CsvRow {
   cells: string[]
-  /** On which it begins; from 1. */
+  /** The first line of the row; from 1. */
   line: number
-  /** Behind it. */
   end: Place
 }
 
 export const START: Place = { byte: 0, line: 1 }
 
-/** What is not an error: other systems write rows of unequal length, and inches in unquoted cells. */
+/** Other systems write rows of unequal length, and inch signs in unquoted cells. */
 const LENIENT = {
   relax_column_count: true,
   relax_quotes: true,
@@ -30,8 +29,8 @@ const LENIENT = {
 } satisfies Options
 
 /**
- * The rows of a file from a place on, whatever ends its lines; empty lines are left out. Those before a mistake come
- * first, then `invalid_request` is thrown with the line and what to do.
+ * The rows of a file after a place, for any style of line ends; empty lines are skipped. After the rows before an error,
+ * throws `invalid_request` with the line and a hint.
  */
 export async function* readRows(
   pieces: AsyncIterable<Buffer>,
@@ -53,13 +52,13 @@ export async function* readRows(
   if (failure) throw failure
 }
 
-/** Rows that csv-parse finds, with the places that it does not know: its lines are wrong where CRLF is quoted. */
+/** Adds the places of rows to csv-parse, whose line numbers are wrong after a quoted CRLF. */
 class RowReader {
   private readonly parser
   private readonly from: number
   private readonly delimiter: string
   private place: Place
-  /** The bytes from `place` on. */
+  /** The bytes after `place`. */
   private window: Buffer = Buffer.alloc(0)
   private rows: CsvRow[] = []
   /** The line of the first row with too many cells. */
@@ -85,7 +84,7 @@ class RowReader {
   }
 
   write(piece: Buffer): Promise<AppError | undefined> {
-    this.passEmptyLines()
+    this.skipEmptyLines()
     this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
     return new Promise((resolve) => {
       this.parser.write(piece, (error) => resolve(error ? this.failure(error) : this.refused()))
@@ -104,13 +103,13 @@ class RowReader {
     return this.rows.splice(0)
   }
 
-  /** No row tells of them, and the window would grow by them. */
-  private passEmptyLines(): void {
+  /** The parser does not report empty lines: without this the window would grow. */
+  private skipEmptyLines(): void {
     const empty = emptyLines(this.window)
-    // What may be one half of a CRLF is left for when the other one is there.
-    const passed = this.window.subarray(0, this.window[empty - 1] === 13 ? empty - 1 : empty)
-    this.place = { byte: this.place.byte + passed.length, line: this.place.line + countLines(passed) }
-    this.window = this.window.subarray(passed.length)
+    // A CR at the end stays: it may be the first half of a CRLF.
+    const skipped = this.window.subarray(0, this.window[empty - 1] === 13 ? empty - 1 : empty)
+    this.place = { byte: this.place.byte + skipped.length, line: this.place.line + countLines(skipped) }
+    this.window = this.window.subarray(skipped.length)
   }
 
   private add(cells: string[], bytes: number): void {
@@ -139,7 +138,7 @@ class RowReader {
   private failure({ code, message }: NodeJS.ErrnoException): AppError {
     const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
     if (code === 'CSV_QUOTE_NOT_CLOSED')
-      return new AppError('invalid_request', `the row on line ${line} has a quote that is never closed`, {
+      return new AppError('invalid_request', `the row on line ${line} has an unclosed quote`, {
         hint: closing(line),
       })
     if (code === 'CSV_MAX_RECORD_SIZE') return this.tooLong()
@@ -151,15 +150,14 @@ class RowReader {
     const line = this.place.line + countLines(this.window.subarray(0, this.window.length - row.length))
     const message = `the row on line ${line} is longer than 1 MiB`
     return endsInQuotes(row.subarray(0, CSV.rowBytes), Buffer.from(this.delimiter))
-      ? new AppError('invalid_request', `${message}, and a quote in it is not closed by then`, {
-          hint: `${closing(line)}. If it is closed further on, shorten the cell`,
+      ? new AppError('invalid_request', `${message} and has an unclosed quote`, {
+          hint: `${closing(line)}. If it is closed later, shorten the cell`,
         })
-      : new AppError('invalid_request', message, { hint: 'shorten its cells, or leave some of them out' })
+      : new AppError('invalid_request', message, { hint: 'shorten or remove some of its cells' })
   }
 }
 
-const closing = (line: number) =>
-  `close the quote on line ${line}; a quote inside of a quoted cell is doubled: ""`
+const closing = (line: number) => `close the quote on line ${line}; double a quote inside a quoted cell: ""`
 
 const QUOTE = 34
 
@@ -191,7 +189,7 @@ function endsInQuotes(row: Buffer, delimiter: Buffer): boolean {
   return quoted
 }
 
-/** How many bytes of empty lines are in front. */
+/** The length of the leading empty lines in bytes. */
 function emptyLines(text: Buffer): number {
   let at = 0
   while (text[at] === 10 || text[at] === 13) at++

@@ -1,36 +1,36 @@
 import { stringify } from 'csv-stringify/sync'
 import { type CellType, isAmbiguous, looksLikeJson } from './read-cell.ts'
 
-/** A value of a record as the text of a cell: `readCell` of the same type reads it back. */
+/** The text of a cell for a record's value; `readCell` with the same type is the inverse. */
 export function writeCell(value: unknown, type: CellType): string {
   if (value === null || value === undefined) return ''
   if (type === 'choices') return writeList(Array.isArray(value) ? value : [value])
-  if (type === 'json') return defused(JSON.stringify(value))
-  if (typeof value === 'object') return defused(JSON.stringify(value))
+  if (type === 'json') return escapeFormula(JSON.stringify(value))
+  if (typeof value === 'object') return escapeFormula(JSON.stringify(value))
   const text = String(value)
-  // One decimal more, so that it is no thousand.
-  if (type === 'money') return defused(isAmbiguous(text) ? `${text}0` : text)
-  return defused(
+  // A fourth decimal, so that the point is not read as a thousands separator.
+  if (type === 'money') return escapeFormula(isAmbiguous(text) ? `${text}0` : text)
+  return escapeFormula(
     type === 'any' && typeof value === 'string' && looksLikeJson(text) ? JSON.stringify(text) : text,
   )
 }
 
-/** Tags and chosen options: separated by semicolons, or JSON where an item would be read as something else. */
+/** Tags and selected options: separated by semicolons, or JSON if an item would be read differently. */
 export function writeList(items: readonly unknown[]): string {
   const texts = items.map(String)
   const plain = texts.every((text) => text.trim() === text && text !== '' && !/[;,[\]{}"]/.test(text))
-  return defused(plain ? texts.join(';') : JSON.stringify(texts))
+  return escapeFormula(plain ? texts.join(';') : JSON.stringify(texts))
 }
 
 /**
- * A cell that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, CSV injection), also one that
- * has one already, so that it can be taken away again. A sign before nothing but digits is a phone number or a
- * negative number: nothing to execute, and it stays as it is.
+ * Puts an apostrophe before a cell that a spreadsheet would execute as a formula (OWASP, CSV injection), also before an
+ * existing apostrophe, so that it is reversible. A sign followed only by digits is a phone number or a negative number
+ * and stays unchanged.
  */
-export const defused = (text: string) =>
+export const escapeFormula = (text: string) =>
   /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]\d+(\.\d+)?$/.test(text) ? `'${text}` : text
 
-/** Lines of a file. What an unquoted cell would lose (blanks around it, single line ends) is quoted. */
+/** Lines of a file. Cells with outer blanks or line ends are quoted, because an unquoted cell would lose them. */
 export const csvLines = (rows: string[][], delimiter = ','): string =>
   stringify(rows, { delimiter, record_delimiter: '\r\n', quoted_match: /[\r\n]|^\s|\s$/ })
 

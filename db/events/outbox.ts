@@ -2,18 +2,18 @@ import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 export interface NewEvent {
-  /** Given where it must be known before the event is written. */
+  /** Set if the id must be known before the event is written. */
   id?: string
-  /** `<entity>.<action>`, one of the catalogue or raised by a node. */
+  /** `<entity>.<action>`, from the catalogue or raised by a node. */
   name: string
-  /** What subscribers get as `data`: the record as the API shows it, its id included. */
+  /** Sent to subscribers as `data`: the record as the API shows it, with its id. */
   data: Record<string, unknown>
   /** The old values of the changed fields, on updates. */
   previous?: Record<string, unknown>
 }
 
 /**
- * Writes events into the outbox, in the transaction of the change that they tell of; the relay makes the deliveries.
+ * Writes events into the outbox, in the transaction of the change that they report; the relay creates the deliveries.
  * @returns the events' ids, in order.
  */
 export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<string[]> {
@@ -29,7 +29,7 @@ export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<stri
   return rows.map((row) => row.id)
 }
 
-/** The rows of `events`, for a statement that writes them beside something else. */
+/** Rows of `events`, for a statement that also writes other rows. */
 export function eventRows(tx: Tenant, events: NewEvent[]) {
   if (events.length > 0) tx.wake('agx_events')
   return events.map(({ id = uuidv7(), name, data, previous = null }) => ({
@@ -38,7 +38,7 @@ export function eventRows(tx: Tenant, events: NewEvent[]) {
     name,
     data,
     previous,
-    // The data of a node's event may have an id of another form.
+    // The data of an event raised by a node may have an id of another form.
     subject_id: isUuid(data.id) ? data.id : null,
   }))
 }

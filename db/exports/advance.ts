@@ -6,15 +6,15 @@ import { listRecords } from '../records/list.ts'
 import { cellsOf, exportColumns } from './columns.ts'
 import { type ExportRow, lockExport } from './exports.ts'
 
-/** Records of the first piece, and of any. */
+/** Limits of records in the first piece, and in later ones. */
 const FIRST_ROWS = 50
 const MAX_ROWS = 500
-/** About what a piece holds, as far as the records so far tell of the next ones: it is in memory whole. */
+/** Target size of a piece, estimated from the records so far; a whole piece is in memory. */
 const PIECE_BYTES = 1_048_576
 
 /**
- * Adds the next piece to the file of an export: its rows and the progress are written in this one transaction, so that a
- * process that dies leaves all of it or nothing. @returns the export as it is then; one that has ended stays as it is.
+ * Adds the next piece to the file of an export. The rows and the progress are written in one transaction, so that a
+ * crash leaves both or neither. @returns the updated export; an export that has ended is returned unchanged.
  */
 export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> {
   const row = await lockExport(tx, id)
@@ -22,13 +22,13 @@ export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> 
   try {
     return await addPiece(tx, row)
   } catch (error) {
-    // A custom field that it sorts by has got another type, for instance.
+    // For example, the type of a custom field that it sorts by has changed.
     if (!(error instanceof AppError)) throw error
     return recordExportProgress(tx, row, {}, failedWith(error))
   }
 }
 
-/** Ends an export as failed; one that has ended stays as it is. */
+/** Ends an export as failed; does nothing if it has ended. */
 export async function failExport(tx: Tenant, id: string, failure: AppError): Promise<ExportRow> {
   const row = await lockExport(tx, id)
   return isOpen(row) ? recordExportProgress(tx, row, {}, failedWith(failure)) : row

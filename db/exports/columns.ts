@@ -8,7 +8,7 @@ import type { AgxRecord } from '../records/model/schemas.ts'
 
 const MAX_CUSTOM = 1_000
 
-/** The names that an export may be asked for, besides `custom_fields.<name>`. */
+/** The field names that an export accepts, in addition to `custom_fields.<name>`. */
 export const exportable = (entity: EntityName): string[] => [
   'id',
   ...Object.keys(entities[entity].fields),
@@ -16,8 +16,8 @@ export const exportable = (entity: EntityName): string[] => [
 ]
 
 /**
- * The columns of an export: the fields by the names by which an import knows them. Of an address each part has one, and
- * so has each custom field that has a definition or a value.
+ * The columns of an export, named as an import knows them. Each part of an address is a column, and so is each custom
+ * field that has a definition or a value.
  */
 export async function exportColumns(
   tx: Tenant,
@@ -45,7 +45,7 @@ async function namesInUse(tx: Tenant, entity: EntityName): Promise<string[]> {
   return rows.map(({ key }) => `custom_fields.${key}`)
 }
 
-/** Makes a record the cells of its row. */
+/** Returns a function from a record to the cells of its row. */
 export async function cellsOf(
   tx: Tenant,
   entity: EntityName,
@@ -62,7 +62,7 @@ export async function cellsOf(
     })
 }
 
-/** Its own only: a custom field may be called as what every object has, `constructor`. */
+/** Own members only: a custom field may have the name of an inherited member, such as `constructor`. */
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]

@@ -7,13 +7,13 @@ import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
 import type { EntityName } from '../records/model/kind.ts'
 
-/** Which records, in which order. */
+/** The selected records and their order. */
 export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters'>
 
 export interface ExportRow {
   id: string
   entity: EntityName
-  /** The list's parameters as they were sent, and as they were understood. */
+  /** The list's parameters as sent, and as parsed. */
   query: Record<string, string | string[]>
   list_query: Selection
   fields: string[] | null
@@ -51,9 +51,9 @@ export const EXPORT_COLUMNS = [
   ...['rows', 'bytes', 'error', 'created_by', 'created_at', 'started_at', 'ended_at'],
 ]
 
-/** Queues an export. Throws `validation_error` for a query that the list would not take. */
+/** Queues an export. Throws `validation_error` for a query that the list refuses. */
 export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
-  await tryQuery(tx, values)
+  await validateQuery(tx, values)
   const [row] = await tx
     .trx('exports')
     .insert({
@@ -70,8 +70,8 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
   return row!
 }
 
-/** What only the list itself finds out, for it depends on the types of custom fields. */
-async function tryQuery(tx: Tenant, { entity, list_query }: NewExport): Promise<void> {
+/** Executes the list: only it can check the query against the types of custom fields. */
+async function validateQuery(tx: Tenant, { entity, list_query }: NewExport): Promise<void> {
   try {
     await listRecords(tx, entity, { ...list_query, limit: 1, offset: 0, count: 'none' })
   } catch (error) {
@@ -101,7 +101,7 @@ export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
   return row
 }
 
-/** Of these kinds; the newest first. */
+/** Exports of these kinds, newest first. */
 export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ExportRow>> {
   const rows = tx
     .trx('exports')
@@ -111,7 +111,7 @@ export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): P
   return pageById(rows, page, { of: ['exports', entities] })
 }
 
-/** The file, piece by piece, each read in a transaction of its own. */
+/** The file, piece by piece, each read in a separate transaction. */
 export async function* exportFile(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
   { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>,
@@ -123,7 +123,7 @@ export async function* exportFile(
         .where({ organization_id: tx.organizationId, export_id: id, piece })
         .first<{ bytes: Buffer } | undefined>('bytes'),
     )
-    // Half a file must not look like a whole one.
+    // A partial file must not look complete.
     if (!row) throw new Error('the file of the export has expired while it was being read')
     yield row.bytes
   }

@@ -1,12 +1,12 @@
 import { expireExport } from '../files/moves/exports.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** How long the file of an export is kept. */
+/** Retention of the file of an export. */
 export const EXPORT_DAYS = 7
 
 const BATCH = 200
 
-/** Deletes the files of exports that are past their retention; the exports stay in the list. */
+/** Deletes the files of exports past their retention; the exports stay in the list. */
 export async function purgeExports(system: System): Promise<void> {
   const { rows } = await system.raw<{ rows: { organization_id: string; id: string }[] }>(
     `select organization_id, id from exports

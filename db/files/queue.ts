@@ -2,18 +2,18 @@ import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { FileStart, FileTable } from './moves/queue.ts'
 
-/** What the relay and the sweep read of imports and exports; `moves/` has what they change of a status. */
+/** Queries of the relay and the sweep on imports and exports; `moves/` has the status changes. */
 
 const LEASE_SECONDS = 30
-/** Running at once, of each organization and table: a file takes as much of the database as it can get. */
-const AT_ONCE = 2
+/** Slots per organization and table; low, because a running file loads the database as much as it can. */
+const SLOTS = 2
 
-/** An import or export that was claimed. */
+/** A claimed import or export. */
 export interface ClaimedFile extends FileStart {
   entity: string
 }
 
-/** Leases up to `limit` queued files, the oldest of each organization first, as long as it has a free slot. */
+/** Leases up to `limit` queued files of organizations with a free slot, the oldest of each organization first. */
 export const claimFiles = (system: System, table: FileTable, limit: number): Promise<ClaimedFile[]> =>
   claimAlone(
     system,
@@ -27,16 +27,16 @@ export const claimFiles = (system: System, table: FileTable, limit: number): Pro
            ) as place
          from ${table} f
          where f.organization_id = o.organization_id and f.status = 'queued'
-         order by f.id limit :atOnce) q
-       where q.place <= :atOnce and (q.lease_until is null or q.lease_until < now()))
+         order by f.id limit :slots) q
+       where q.place <= :slots and (q.lease_until is null or q.lease_until < now()))
      update ${table} f set lease_until = now() + make_interval(secs => :lease)
      from (select * from candidates order by place limit :limit) c
      where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'
      returning f.organization_id, f.id, f.entity, f.starts`,
-    { atOnce: AT_ONCE, lease: LEASE_SECONDS, limit },
+    { slots: SLOTS, lease: LEASE_SECONDS, limit },
   )
 
-/** Up to `limit` running files that have been untouched for `idle` (a PostgreSQL interval), the longest first. */
+/** Up to `limit` running files without a write for `idle` (a PostgreSQL interval), the longest idle first. */
 export async function listIdleFiles(
   system: System,
   table: FileTable,

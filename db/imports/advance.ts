@@ -8,15 +8,15 @@ import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
 import { type Written, writeRows } from './write-rows.ts'
 
-/** Which workflow asks: of each start of an import it is another one. */
+/** Identifies the calling workflow: each start of an import is a new one. */
 export interface StartOf {
   id: string
   start: number
 }
 
 /**
- * The import, if it is this start's turn; it is running from then on. What comes back is locked until the transaction
- * ends. @returns undefined where it was stopped, or where another start has taken over.
+ * Marks the import as running, if `start` is its current start. The returned row is locked until the transaction ends.
+ * @returns undefined if the import was stopped or started again.
  */
 export async function beginImport(tx: Tenant, { id, start }: StartOf): Promise<ImportRow | undefined> {
   const row = await lockImport(tx, id)
@@ -26,18 +26,17 @@ export async function beginImport(tx: Tenant, { id, start }: StartOf): Promise<I
   return markBegun(tx, row)
 }
 
-/** What was read of a file: the next rows, and whether more may follow. */
+/** The next rows of a file, and whether more may follow. */
 export interface Read {
   rows: CsvRow[]
-  /** The end of the file, or what keeps the rest of it from being read. */
+  /** `failure`: the rest of the file cannot be read. */
   end: 'more' | 'end' | { failure: AppError }
 }
 
 /**
- * Deals with the next rows of an import: the records, the rows that failed, and how far it is then, all in this one
- * transaction. So a process that dies leaves all of it or nothing, and whoever goes on does so behind these rows.
- * `write` is `writeEachRow` where `writeRows` could not.
- * @returns the import as it is then; undefined where these are not its next rows, or it is not this start's turn.
+ * Processes the next rows of an import. Records, failed rows and progress are written in one transaction: a crash leaves
+ * all or nothing, and the next worker continues after these rows. `write` is `writeEachRow` after `writeRows` failed.
+ * @returns the updated import; undefined if these are not its next rows, or if it was stopped or started again.
  */
 export async function advanceImport(
   tx: Tenant,
@@ -53,7 +52,7 @@ export async function advanceImport(
   const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length, delimiter }
   const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write(tx, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
-  await noteFailures(tx, row, rows, written)
+  await recordFailures(tx, row, rows, written)
   const last = rows.at(-1)?.end
   const progress = {
     next_byte: last?.byte ?? row.next_byte,
@@ -69,7 +68,7 @@ export async function advanceImport(
   return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
 }
 
-/** Ends an import of which no row can be written any more: what it finds records by is not unique now, for instance. */
+/** Ends an import that cannot write any more rows, for example because its upsert key is no longer unique. */
 export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   return row && recordImportProgress(tx, row.id, {}, failedWith(failure))
@@ -80,7 +79,7 @@ const failedWith = ({ message, details: { hint } }: AppError) => ({
   error: { message, ...(hint ? { hint } : {}) },
 })
 
-async function noteFailures(
+async function recordFailures(
   tx: Tenant,
   row: ImportRow,
   rows: CsvRow[],
@@ -100,5 +99,5 @@ async function noteFailures(
   )
 }
 
-/** JSON that PostgreSQL takes: without NUL. */
+/** JSON without NUL, which PostgreSQL refuses. */
 const storable = (json: string) => json.replaceAll('\\u0000', '\\ufffd')

@@ -1,5 +1,5 @@
-import { undefused } from '../csv/read-cell.ts'
-import { BYTE_ORDER_MARK, csvLines, defused } from '../csv/write-cell.ts'
+import { unescapeFormula } from '../csv/read-cell.ts'
+import { BYTE_ORDER_MARK, csvLines, escapeFormula } from '../csv/write-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { isFilled, type RowIssue } from './read-row.ts'
@@ -14,10 +14,9 @@ interface ErrorRow {
 }
 
 /**
- * The rows that failed as a CSV with their own columns, to be put right and imported again, and `error`, which says
- * what is wrong. Cells beyond the header stand behind it: sent again as they are, they make the row fail again, in
- * place of becoming a column that nobody named. In UTF-8 with a byte order mark, for spreadsheets; whatever the file's
- * own encoding was.
+ * The failed rows as CSV, to be corrected and imported again: their own columns, and `error` with the issues. Cells
+ * beyond the header follow after it: resubmitted unchanged, they make the row fail again instead of becoming an unnamed
+ * column. Always UTF-8 with a byte order mark, for spreadsheets.
  */
 export async function* errorsFile(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
@@ -25,7 +24,7 @@ export async function* errorsFile(
 ): AsyncGenerator<string, void, void> {
   const delimiter = file?.delimiter ?? ','
   const header = file?.header ?? []
-  yield BYTE_ORDER_MARK + csvLines([[...header.map(defused), errorColumn(header)]], delimiter)
+  yield BYTE_ORDER_MARK + csvLines([[...header.map(escapeFormula), errorColumn(header)]], delimiter)
   for (let last = 0; ; ) {
     const rows = await tenant((tx) =>
       tx
@@ -46,23 +45,23 @@ export async function* errorsFile(
   }
 }
 
-/** A name that is free: a file that comes back a second time has those of before. `propose.ts` leaves them out. */
+/** An unused column name: a resubmitted file has the earlier ones, which `propose.ts` ignores. */
 function errorColumn(header: string[]): string {
   let name = 'error'
   for (let i = 1; header.includes(name); i++) name = i === 1 ? 'import_error' : `import_error_${i}`
   return name
 }
 
-/** As many as the header has, so that `error` is in its column. */
+/** Padded to the width of the header, so that `error` is in its column. */
 const cellsOf = ({ cells }: ErrorRow, width: number): string[] =>
-  Array.from({ length: width }, (_, i) => defusedOnce(cells[i] ?? ''))
+  Array.from({ length: width }, (_, i) => escapeOnce(cells[i] ?? ''))
 
-/** Those that the header has no columns for, without the blank ones at the end. */
+/** The cells beyond the header, without trailing blank ones. */
 const beyond = ({ cells }: ErrorRow, width: number): string[] =>
-  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(defusedOnce)
+  cells.slice(width, cells.findLastIndex(isFilled) + 1).map(escapeOnce)
 
-/** Cells are as the file has them: an apostrophe that is there already is not joined by one more each time. */
-const defusedOnce = (cell: string): string => defused(undefused(cell))
+/** Removes an existing apostrophe first, so that resubmitting a file does not add another. */
+const escapeOnce = (cell: string): string => escapeFormula(unescapeFormula(cell))
 
 /** Line 12: email: must be … */
 const sentence = ({ line, issues }: ErrorRow): string =>

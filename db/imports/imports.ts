@@ -8,10 +8,10 @@ import type { Page } from '../lists/page.ts'
 import type { Actor, Tenant } from '../postgres/tenancy.ts'
 import type { EntityName } from '../records/model/kind.ts'
 
-/** Column of the file → field, `address.city`, `custom_fields.tier`, or null to leave it out. */
+/** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>
 
-/** What an upload found out about its file. */
+/** The properties of an uploaded file. */
 export interface ImportFile {
   /** As uploaded. */
   bytes: number
@@ -22,7 +22,7 @@ export interface ImportFile {
   /** The first values of each column. */
   samples: string[][]
   proposed: Mapping
-  /** Where the rows begin. */
+  /** The end of the header. */
   start: Place
 }
 
@@ -126,7 +126,7 @@ export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
   return row
 }
 
-/** Of these kinds; the newest first. */
+/** Imports of these kinds, newest first. */
 export function listImports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ImportRow>> {
   const rows = tx
     .trx('imports')

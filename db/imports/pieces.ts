@@ -1,12 +1,12 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * Files of imports, in UTF-8: pieces of one size, so that the piece of a byte is known without looking. Larger ones
- * would be read anew, and smaller ones cost more statements.
+ * Files of imports, in UTF-8, as pieces of equal size, so that the piece of a byte offset is computed. Larger pieces
+ * repeat more reading on a resume; smaller ones cost more statements.
  */
 export const PIECE_BYTES = 65_536
 
-/** Adds pieces of an upload, from number `from` on. All but the last of an upload are full. */
+/** Adds pieces of an upload, numbered from `from`. All pieces except the last are full. */
 export async function addPieces(tx: Tenant, uploadId: string, from: number, pieces: Buffer[]): Promise<void> {
   const organization_id = tx.organizationId
   await tx
@@ -14,7 +14,7 @@ export async function addPieces(tx: Tenant, uploadId: string, from: number, piec
     .insert(pieces.map((bytes, i) => ({ organization_id, upload_id: uploadId, piece: from + i, bytes })))
 }
 
-/** The file from a byte on; each piece is a read of its own, in whatever transaction `tenant` gives it. */
+/** The file from byte offset `byte`; each piece is read in a separate transaction of `tenant`. */
 export async function* readPieces(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
   uploadId: string,

@@ -6,9 +6,8 @@ import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 
 /**
- * What each column of a header probably is, by its name: a field, by its own name or by one that other systems have
- * for it; nothing, for what only the service writes; else a custom field. Of two columns for one field the one with
- * the better name gets it.
+ * Proposes a target for each column of a header by its name: a field with that name or synonym; null for read-only
+ * fields; else a custom field. If two columns match one field, the better match gets it.
  */
 export function proposeMapping(entity: EntityName, header: string[], targets: Targets): Mapping {
   const named = targetsByName(targets)
@@ -59,16 +58,16 @@ function targetsByName({ byName }: Targets): ReadonlyMap<string, string> {
   return found
 }
 
-/** What a target is called itself; a part of an address also without the address, a time without its `at`. */
+/** The names of a target; a part of an address also without the address, a time also without `at`. */
 const namesOf = ({ name, label = name }: Target) =>
   name.startsWith('custom_fields.')
     ? [normalise(name.slice('custom_fields.'.length)), normalise(label)]
     : [name, name.split('.').at(-1)!, name.replace(/_at$/, '')].map(normalise)
 
-/** The id that the other system has for a record. */
+/** Names of the record id of another system. */
 const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])
 
-/** Fields that are the service's own, or another system's. */
+/** Fields that only the service or another system writes. */
 const SERVICE = new Set(
   [
     ...READ_ONLY,
@@ -81,10 +80,10 @@ const SERVICE = new Set(
   ].map(normalise),
 )
 
-/** What GET …/errors adds to the columns of a file. */
+/** Columns that GET …/errors adds to a file. */
 const ADDED = /^(error|importerror\d*)$/
 
-/** A custom field by the name of a column; null where nothing is left of it, or a definition is needed. */
+/** A custom field named after a column; null if no valid name remains, or if custom fields need a definition. */
 function asCustomField(column: string, { open }: Targets): string | null {
   const name = column
     .normalize('NFKD')

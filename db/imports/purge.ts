@@ -1,17 +1,17 @@
 import type { Knex } from 'knex'
 
-/** How long the file of an import, and the rows that failed, are kept after the last that happened to it. */
+/** Retention of an import's file and failed rows after its last change. */
 export const IMPORT_DAYS = 30
 
 const BATCH = 200
 
-/** Deletes the files of imports that have served their time, and what is left of uploads that never came to an end. */
+/** Deletes the files of imports past their retention, and the pieces of aborted uploads. */
 export async function purgeImports(system: Knex): Promise<void> {
   const { rows } = await system.raw<{ rows: { organization_id: string; id: string; upload_id: string }[] }>(
     `select organization_id, id, upload_id from imports
      where upload_id is not null and status not in ('queued', 'running')
        and updated_at < now() - make_interval(days => ?) limit ?
-     -- one that is being started just now is not idle
+     -- skips imports that are being started
      for update skip locked`,
     [IMPORT_DAYS, BATCH],
   )

@@ -1,24 +1,24 @@
-import { CellProblem, readCell, readList, undefused } from '../csv/read-cell.ts'
-import { eachOnce, type Issue } from '../errors.ts'
+import { CellProblem, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
+import { firstOfEachLoc, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/model/schemas.ts'
 import { splitName } from '../records/model/split-name.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 
-/** What is wrong with a row, or with one of its cells. */
+/** An error of a row, or of one of its cells. */
 export interface RowIssue {
   column: string | null
   message: string
 }
 
-/** A column of the file that goes somewhere. */
+/** A column of the file with its target. */
 export interface Column {
   name: string
   index: number
   target: Target
 }
 
-/** What a row says, before validation. A blank cell says nothing. */
+/** The fields of a row before validation. Blank cells are omitted. */
 export interface RowFields {
   fields: RecordInput
   companyName?: string
@@ -45,7 +45,7 @@ export function readRow({ columns, width, delimiter }: Reading, cells: string[])
   if (isTooWide(cells, width))
     row.issues.push({
       column: null,
-      message: `the row has ${cells.length} cells and the header ${width}: a cell with the delimiter in it must be quoted`,
+      message: `the row has ${cells.length} cells and the header ${width}: a cell that contains the delimiter must be quoted`,
     })
   for (const { name, index, target } of columns) {
     const cell = cells[index]
@@ -60,7 +60,7 @@ export function readRow({ columns, width, delimiter }: Reading, cells: string[])
   return row
 }
 
-/** Whether a row has more than the header: its cells are probably not in their columns. */
+/** Whether a row has cells beyond the header: its cells are probably in the wrong columns. */
 export const isTooWide = (cells: string[], width: number): boolean => cells.slice(width).some(isFilled)
 
 export const isFilled = (cell: string): boolean => cell.trim() !== ''
@@ -68,8 +68,8 @@ export const isFilled = (cell: string): boolean => cell.trim() !== ''
 function put(row: RowFields, { name, type, choices }: Target, cell: string, delimiter: string): void {
   const { fields } = row
   if (type === 'tags') fields.tags = readList(cell)
-  else if (type === 'company_name') row.companyName = undefused(cell).trim()
-  else if (type === 'full_name') row.fields = { ...splitName(undefused(cell)), ...fields }
+  else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
+  else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
     const value = readCell(cell, type, choices, delimiter)
     const [outer, inner] = name.split('.') as [string, string | undefined]
@@ -83,12 +83,12 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
   }
 }
 
-/** Issues of a record as issues of the row: each by the column that the field came from. */
+/** Converts issues of a record to issues of the row: a field is replaced by its column. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
   const byTarget = new Map<string, Column>()
   for (const column of columns)
     if (!byTarget.has(column.target.name)) byTarget.set(column.target.name, column)
-  return eachOnce(issues).map(({ loc, msg }) => {
+  return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
     const column = byTarget.get(path.slice(0, 2).join('.')) ?? byTarget.get(path[0] ?? '')
     const field = path.join('.')

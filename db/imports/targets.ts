@@ -6,13 +6,13 @@ import { ADDRESS_PARTS } from '../records/model/field-types.ts'
 import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
 
-/** What a column of a file can become. */
+/** A possible target of a column. */
 export interface Target {
   name: string
-  /** `tags` are a list; of a `full_name` come first and last name, of a `company_name` a company to link with. */
+  /** `tags`: a list; `full_name`: split into first and last name; `company_name`: the company to link. */
   type: CellType | 'tags' | 'full_name' | 'company_name'
   choices?: readonly string[]
-  /** What a custom field is called for people. */
+  /** The label of a custom field. */
   label?: string
 }
 
@@ -27,10 +27,10 @@ const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
   enum: 'choice',
 }
 
-/** All that a column can become. */
+/** All possible targets of columns. */
 export interface Targets {
   byName: Map<string, Target>
-  /** Whether custom fields without a definition may be written, too. */
+  /** Whether custom fields without a definition are allowed. */
   open: boolean
 }
 
@@ -52,7 +52,6 @@ export async function targetsFor(tx: Tenant, entity: EntityName): Promise<Target
 const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
-/** The target of this name; undefined where there is none. */
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
   return byName.get(name) ?? (open && CUSTOM.test(name) ? { name, type: 'any' } : undefined)
 }

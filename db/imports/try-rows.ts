@@ -9,8 +9,8 @@ import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
 
 /**
- * A dry run: writes the rows and rolls back. The keys of the records that they would create are kept, so that a later
- * row that would conflict with one, or change it, is reported as such.
+ * A dry run: writes the rows and rolls back. Stores the keys of the records that they would create, so that a later row
+ * that would conflict with one or update it is reported correctly.
  */
 export async function tryRows(
   tx: Tenant,
@@ -18,7 +18,7 @@ export async function tryRows(
   rows: CsvRow[],
   write: typeof writeRows,
 ): Promise<Written> {
-  const written = await undone(tx, (inner) => write(inner, job, rows))
+  const written = await rolledBack(tx, (inner) => write(inner, job, rows))
   const keysOf = await keysFor(tx, job)
   const made = written.made.map(({ row, record }) => ({ row, id: record.id, keys: keysOf(record) }))
   const seen = await ownersOf(
@@ -33,7 +33,7 @@ export async function tryRows(
     const taken = keys.find(({ hash }) => seen.has(hash) && seen.get(hash) !== owner)
     if (owner || taken) written.created--
     if (taken) {
-      const msg = `a row before has this ${taken.name}`
+      const msg = `an earlier row has this ${taken.name}`
       written.failures.push({ row, issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]) })
       continue
     }
@@ -44,7 +44,7 @@ export async function tryRows(
   return written
 }
 
-/** After a dry run, and before the next one. */
+/** Called after a dry run and before the next one. */
 export async function forgetKeys(tx: Tenant, importId: string): Promise<void> {
   await tx.trx('import_keys').where({ organization_id: tx.organizationId, import_id: importId }).delete()
 }
@@ -55,7 +55,7 @@ interface Key {
   hash: string
 }
 
-/** The keys of a record that no other may have, and the key of the upsert. */
+/** The unique keys of a record, and its upsert key. */
 async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record: AgxRecord) => Key[]> {
   const rules = await lockFieldRules(tx, entity)
   return (record) => {
@@ -69,7 +69,7 @@ async function keysFor(tx: Tenant, { entity, upsert_by }: Job): Promise<(record:
   }
 }
 
-/** The records of earlier rows that have these keys, by key. */
+/** The records of earlier rows with these keys, by key. */
 async function ownersOf(tx: Tenant, importId: string, hashes: string[]): Promise<Map<string, string>> {
   const { rows } = await tx.trx.raw<{ rows: { key: string; record_id: string }[] }>(
     `select encode(key, 'hex') as key, record_id from import_keys
@@ -94,15 +94,15 @@ async function remember(
 }
 
 /** Runs `work` and rolls it back. */
-async function undone<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+async function rolledBack<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
   let result: { value: T } | undefined
   await savepoint(tx, async (inner) => {
     result = { value: await work(inner) }
-    throw new Undo()
+    throw new Rollback()
   }).catch((error) => {
-    if (!(error instanceof Undo)) throw error
+    if (!(error instanceof Rollback)) throw error
   })
   return result!.value
 }
 
-class Undo extends Error {}
+class Rollback extends Error {}

@@ -3,7 +3,7 @@ import { CSV } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
-import { undefused } from '../csv/read-cell.ts'
+import { unescapeFormula } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../errors.ts'
 import { markImportReady } from '../files/moves/imports.ts'
@@ -13,11 +13,11 @@ import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
 import { proposeMapping } from './propose.ts'
 import { isFilled } from './read-row.ts'
-import { isDone, progressAtStart } from './state.ts'
+import { progressAtStart, wasStarted } from './state.ts'
 import { targetsFor } from './targets.ts'
 
-/** Pieces that are stored with one statement. */
-const TOGETHER = 4
+/** Pieces per insert statement. */
+const PIECES_PER_INSERT = 4
 const SAMPLES = 3
 /** As many as a sheet of a spreadsheet has below its header. */
 export const MAX_ROWS = 1_048_575
@@ -25,9 +25,9 @@ export const MAX_ROWS = 1_048_575
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 
 /**
- * Takes the file of an import, or another one in place of it, as long as nothing was written from it. It is stored as
- * it comes, a few pieces at a time, and read while it is: what no row could be read of is refused here. Throws
- * `conflict`; `invalid_request` with the line for what is no CSV; `validation_error` for its header.
+ * Receives or replaces the file of an import from which nothing was written yet. The upload is stored as a stream, a few
+ * pieces at a time, and parsed meanwhile, so that an unreadable file is refused. Throws `conflict`; `invalid_request`
+ * with the line of a CSV error; `validation_error` for its header.
  */
 export async function receiveFile(
   tenant: Transactions,
@@ -36,13 +36,13 @@ export async function receiveFile(
   charset?: Encoding,
   maxRows = MAX_ROWS,
 ): Promise<ImportRow> {
-  refuseLate(row)
+  requireReplaceable(row)
   const uploadId = uuidv7()
   try {
     const file = await readFile(tenant, uploadId, row, upload, row.encoding ?? charset, maxRows)
     return await tenant(async (tx) => {
       const before = await lockImport(tx, row.id)
-      refuseLate(before)
+      requireReplaceable(before)
       const targets = await targetsFor(tx, row.entity)
       const found = { ...file, proposed: proposeMapping(row.entity, file.header, targets) }
       if (before.upload_id) await deletePieces(tx, before.upload_id)
@@ -59,11 +59,11 @@ export async function receiveFile(
   }
 }
 
-function refuseLate(row: ImportRow): void {
+function requireReplaceable(row: ImportRow): void {
   if (row.status === 'queued' || row.status === 'running')
     throw conflict('the import is running', { hint: 'stop it first' })
-  if (isDone(row) && !row.dry_run)
-    throw conflict('rows of the file have been imported already', { hint: 'create another import' })
+  if (wasStarted(row) && !row.dry_run)
+    throw conflict('rows of the file have already been imported', { hint: 'create another import' })
 }
 
 async function readFile(
@@ -110,18 +110,18 @@ async function readFile(
     delimiter,
     header,
     samples: header.map((_, index) =>
-      // Half a character, where it is cut, is as little for PostgreSQL as NUL.
+      // PostgreSQL refuses half of a surrogate pair, which the cut may leave, as well as NUL.
       samples.map((cells) => toStorable((cells[index] ?? '').slice(0, 100))),
     ),
     start,
   }
 }
 
-/** Columns without a name get one; trailing ones that spreadsheets leave behind, too. Throws `validation_error`. */
+/** Names of the columns; unnamed ones, as spreadsheets leave at the end, get a name. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
   if (cells.length > CSV.columns) throw invalid([issue(`the file has more than ${CSV.columns} columns`)])
   const header = cells.map((cell, index) => {
-    const name = undefused(cell.trim())
+    const name = unescapeFormula(cell.trim())
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
   })
   const issues: Issue[] = header.flatMap((name, index) => {
@@ -136,10 +136,10 @@ function headerOf(cells: string[]): string[] {
         ]
   })
   if (cells.some((cell) => cell.includes('\0')))
-    issues.push(issue('the first row holds NUL: the file is no text', 'save the sheet as "CSV UTF-8"'))
+    issues.push(issue('the first row contains NUL: the file is not text', 'save the sheet as "CSV UTF-8"'))
   if (cells.some(looksLikeEmail) || !cells.some((cell) => /\p{Letter}/u.test(cell)))
     issues.push(
-      issue('the first row is no header: it holds values', 'put a row with the names of the columns on top'),
+      issue('the first row is not a header: it contains values', 'add a first row with the column names'),
     )
   if (issues.length > 0) throw invalid(issues)
   return header
@@ -161,11 +161,11 @@ const issue = (msg: string, hint?: string): Issue => ({
 
 const WORKBOOKS = ['504b0304', 'd0cf11e0'].map((hex) => Buffer.from(hex, 'hex'))
 
-/** What people send instead: the spreadsheet itself, new (zip) or old. */
+/** Refuses a spreadsheet file instead of CSV, by its signature: .xlsx (zip) or .xls. */
 function refuseWorkbook(beginning: Buffer): void {
-  if (WORKBOOKS.some((mark) => beginning.subarray(0, mark.length).equals(mark)))
+  if (WORKBOOKS.some((magic) => beginning.subarray(0, magic.length).equals(magic)))
     throw new AppError('invalid_request', 'the file is a workbook, not CSV', {
-      hint: 'save the sheet as "CSV UTF-8" and send that',
+      hint: 'save the sheet as "CSV UTF-8" and upload that file',
     })
 }
 
@@ -174,7 +174,7 @@ async function* decoded(
   decoder: ToUtf8,
   counted: { bytes: number },
 ): AsyncGenerator<Buffer> {
-  // Gathered, for the decoder wants to see a byte order mark whole.
+  // In full pieces, because the decoder must see the whole byte order mark.
   for await (const piece of piecesOf(upload)) {
     if (counted.bytes === 0) refuseWorkbook(piece)
     counted.bytes += piece.length
@@ -183,7 +183,7 @@ async function* decoded(
   yield decoder.end()
 }
 
-/** The same bytes in pieces of one size; the last one may be shorter, and there is none of nothing. */
+/** The same bytes in pieces of equal size; the last one may be shorter. Empty input has no piece. */
 async function* piecesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   let waiting: Buffer[] = []
   let length = 0
@@ -214,7 +214,7 @@ async function* stored(
   }
   for await (const piece of pieces) {
     waiting.push(piece)
-    if (waiting.length === TOGETHER) await flush()
+    if (waiting.length === PIECES_PER_INSERT) await flush()
     yield piece
   }
   await flush()

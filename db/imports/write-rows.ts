@@ -24,7 +24,7 @@ import {
 export interface Written {
   created: number
   updated: number
-  /** Rows that are empty, or change nothing. */
+  /** Rows that are empty or change nothing. */
   skipped: number
   failures: { row: CsvRow; issues: RowIssue[] }[]
   /** The records that were created. */
@@ -35,15 +35,15 @@ const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: 
 
 export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'>, Reading {}
 
-/** A row on its way. */
+/** A row that is being processed. */
 interface Line {
   row: CsvRow
   read: RowFields
-  /** The row as a change of a record; where all rows create one, the same as `input`. */
+  /** The row as an update of a record; in mode `create` the same as `input`. */
   patch: RecordInput | AppError
   /** The row as a new record. */
   input: RecordInput | AppError
-  /** What an upsert finds its record by. */
+  /** The upsert key. */
   key: string | undefined
   issues: RowIssue[]
 }
@@ -61,23 +61,23 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   // Without keys every row creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
   if (job.mode === 'upsert') readKeys(job, finder, lines)
-  const sound = lines.filter(isSound)
-  const outcomes = await upsertKeyed(tx, finder, sound, { adding: { addressParts: true } })
+  const valid = lines.filter(isValid)
+  const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true } })
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   for (const [i, outcome] of outcomes.entries()) {
-    const line = sound[i]!
+    const line = valid[i]!
     if ('error' in outcome) line.issues = issuesOf(job, outcome.error)
     else if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
     else if (outcome.changed) written.updated++
     else written.skipped++
   }
   written.created = written.made.length
-  await nameAllFaults(tx, job, lines)
-  written.failures = lines.filter((line) => !isSound(line)).map(({ row, issues }) => ({ row, issues }))
+  await addAllIssues(tx, job, lines)
+  written.failures = lines.filter((line) => !isValid(line)).map(({ row, issues }) => ({ row, issues }))
   return written
 }
 
-/** The same row by row, for when the database refuses the statement of one of them: that row fails. */
+/** Writes the rows one by one, after the database refused a statement for all of them: only the refused row fails. */
 export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const sum = nothing()
   for (const row of rows) {
@@ -93,7 +93,7 @@ export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promis
   return sum
 }
 
-const isSound = ({ issues }: Line) => issues.length === 0
+const isValid = ({ issues }: Line) => issues.length === 0
 
 function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
   const read = readRow(reading, row.cells)
@@ -102,7 +102,7 @@ function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
     return parsed.success ? parsed.data : invalid(parsed.error.issues.map(toIssue))
   }
   const input = parse(createSchema(entity))
-  // A change requires nothing, and has no defaults.
+  // An update has no required fields and no defaults.
   const patch = mode === 'create' ? input : parse(updateSchema(entity))
   return { row, read, patch, input, key: undefined, issues: read.issues }
 }
@@ -112,9 +112,9 @@ function toIssue({ path, message, code, input }: z.core.$ZodIssue): Issue {
   return { loc: path.map(String), msg: missing ? 'is required' : message, type: code ?? 'custom' }
 }
 
-/** Adds the other issues of rows that are refused, so that they can be corrected in one go. */
-async function nameAllFaults(tx: Tenant, job: Job, lines: Line[]): Promise<void> {
-  const refused = lines.filter((line) => !isSound(line) && !isTooWide(line.row.cells, job.width))
+/** Adds the other issues of refused rows, so that all can be corrected together. */
+async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> {
+  const refused = lines.filter((line) => !isValid(line) && !isTooWide(line.row.cells, job.width))
   if (refused.length === 0) return
   const rules = await lockFieldRules(tx, job.entity)
   const readFields = job.mode === 'create' ? preparedCustomFields : readCustomFields
@@ -136,20 +136,20 @@ async function nameAllFaults(tx: Tenant, job: Job, lines: Line[]): Promise<void>
   }
 }
 
-/** The values by which the records of lines are found, in the form in which they are compared. */
+/** Sets the upsert keys of lines, normalized for comparison. */
 function readKeys({ columns, upsert_by }: Job, finder: Finder, lines: Line[]): void {
-  for (const line of lines.filter(isSound)) {
-    // A row that is refused for something else is refused later.
+  for (const line of lines.filter(isValid)) {
+    // Other errors of the row are reported later.
     line.key = finder.keyOf(line.patch instanceof AppError ? line.read.fields : line.patch)
-    const msg = 'is empty, or nothing to find a record by'
+    const msg = 'is empty or not a valid upsert key'
     if (line.key === undefined) line.issues = rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
   }
 }
 
-/** Links rows with the companies that they name. No company is created for a row that will be refused. */
+/** Links rows with the companies that they name. Creates no company for a row that will be refused. */
 async function linkCompanies(tx: Tenant, job: Job, all: Line[]): Promise<void> {
   const named = all.filter(
-    (line) => line.read.companyName !== undefined && isSound(line) && !(line.patch instanceof AppError),
+    (line) => line.read.companyName !== undefined && isValid(line) && !(line.patch instanceof AppError),
   )
   const refuse = (line: Line, issues: Pick<Issue, 'loc' | 'msg'>[]) => {
     line.issues = rowIssues(job.columns, [{ loc: ['company_name'], msg: companyRefused(issues) }])
@@ -173,7 +173,7 @@ async function linkCompanies(tx: Tenant, job: Job, all: Line[]): Promise<void> {
 }
 
 const companyRefused = (issues: Pick<Issue, 'loc' | 'msg'>[]) =>
-  `no such company can be made: ${issues
+  `the company cannot be created: ${issues
     .map(({ loc, msg }) => [loc.filter((step) => step !== 'body').join('.'), msg].filter(Boolean).join(': '))
     .join('; ')}`
 

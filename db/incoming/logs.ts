@@ -9,7 +9,7 @@ export type LogStatus = (typeof LOG_STATUSES)[number]
 export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
 export type LogAction = (typeof LOG_ACTIONS)[number]
 
-/** One request to a webhook, as it is listed. */
+/** One request to a webhook, as lists show it. */
 export interface LogEntry {
   id: string
   webhook_id: string
@@ -27,7 +27,7 @@ export interface LogEntry {
   warnings: string[]
 }
 
-/** The same with everything that is known of it. */
+/** A log entry with all details. */
 export interface LogDetail extends LogEntry {
   headers: Record<string, string>
   payload: string | null
@@ -56,12 +56,12 @@ const LISTED = [
 ] as const
 const DETAIL = [...LISTED, 'headers', 'payload', 'payload_truncated', 'mapped_data', 'error_details'] as const
 
-/** Logs a request that was accepted, in the transaction of what it wrote. */
+/** Logs an accepted request, in the transaction of its writes. */
 export async function insertLog(tx: Tenant, log: NewLog): Promise<void> {
   await tx.trx('incoming_logs').insert(toRow(tx.organizationId, log))
 }
 
-/** Logs a request that was refused, whose transaction was rolled back or never began. */
+/** Logs a refused request, whose transaction was rolled back or never began. */
 export async function insertRefusalLog(system: System, organizationId: string, log: NewLog): Promise<void> {
   await system('incoming_logs').insert(toRow(organizationId, log))
 }

@@ -4,17 +4,17 @@ import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
 
-/** A webhook as a request needs it: its settings, its sealed secrets, and how its sender's address stands. */
+/** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {
   organization_id: string
   secret_sealed: string
   /** The secret before the last rotation, while it is still valid. */
   previous_secret_sealed: string | null
-  /** Until when the address is blocked, if it is. */
+  /** End of the block of the address, if it is blocked. */
   blocked_until: Date | null
 }
 
-/** Everything about the webhook in one round trip; across organizations, for the URL names none. */
+/** Loads the webhook in one round trip; across organizations, because the URL contains none. */
 export async function findReceiver(
   system: Knex,
   id: string,
@@ -36,7 +36,7 @@ export async function findReceiver(
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
 
-/** What an address may do wrong before it is blocked, and for how long. Seconds. */
+/** Blocks an address for `blockFor` seconds after `times` violations within `within` seconds. */
 export interface Tolerance {
   counter: 'failures' | 'breaches'
   times: number
@@ -44,11 +44,11 @@ export interface Tolerance {
   blockFor: number
 }
 
-/** Counts against an address; the one too many blocks it, and starts the count anew. */
+/** Counts a violation of an address. At the limit the address is blocked and the count restarts. */
 export async function countAgainst(system: Knex, source: Source, tolerance: Tolerance): Promise<void> {
   const { counter, times, within, blockFor } = tolerance
   const since = `${counter}_since`
-  // What it counts to: a fresh window starts at one.
+  // The new count; a new window starts at 1.
   const next = `case when s.:since: > now() - make_interval(secs => :within) then s.:counter: + 1 else 1 end`
   await system.raw(
     `insert into incoming_sources as s (organization_id, webhook_id, source_ip, :counter:, blocked_until)
@@ -63,7 +63,7 @@ export async function countAgainst(system: Knex, source: Source, tolerance: Tole
   )
 }
 
-/** What was answered to a delivery, as kept for the sender's retry. */
+/** The answer to a delivery, stored for retries of the sender. */
 export interface DeliveryAnswer {
   record_id: string
   entity: string
@@ -71,8 +71,8 @@ export interface DeliveryAnswer {
 }
 
 /**
- * Claims a delivery for this transaction, or finds what was answered to it within 24 hours. A second request with the
- * same delivery waits here until the first has committed, or has failed and left nothing.
+ * Claims a delivery for this transaction, or returns its stored answer of the last 24 hours. A concurrent request with
+ * the same delivery waits here until the first one commits or rolls back.
  */
 export async function claimDelivery(
   tx: Tenant,
@@ -107,8 +107,8 @@ export async function storeDelivery(
 }
 
 /**
- * Forgets deliveries past their 24 hours, addresses that behave, and logs past the organization's retention; of each a
- * bounded number at once.
+ * Deletes deliveries older than 24 hours, addresses without a violation for a day, and logs past the organization's
+ * retention; a bounded number per call.
  */
 export async function purgeIncoming(system: Knex): Promise<void> {
   await system.raw(

@@ -6,7 +6,7 @@ import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
 
-/** What people set; the rest is the service's own. */
+/** The values that users set. */
 export type WebhookValues = Omit<IncomingWebhook, 'id' | 'status' | 'created_at' | 'updated_at'>
 type Patch = { [K in keyof WebhookValues | 'status']?: IncomingWebhook[K] | undefined }
 
@@ -29,7 +29,7 @@ const COLUMNS = [
   'updated_at',
 ] as const
 
-/** A new webhook, Active from the start. Throws plan_limit. */
+/** Creates a webhook with status Active. Throws plan_limit. */
 export async function createIncomingWebhook(
   tx: Tenant,
   values: WebhookValues,
@@ -70,7 +70,7 @@ export async function getIncomingWebhook(tx: Tenant, id: string): Promise<Incomi
   return row as IncomingWebhook
 }
 
-/** Holds from the next request on. Throws not_found, plan_limit. */
+/** Updates a webhook; effective from its next request. Throws not_found, plan_limit. */
 export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch): Promise<IncomingWebhook> {
   if (patch.rate_limit !== undefined || patch.burst !== undefined) {
     const { rate_limit, burst } = await getIncomingWebhook(tx, id)
@@ -88,7 +88,7 @@ export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch
   return row as IncomingWebhook
 }
 
-/** The old secret ends at once, or after `overlapHours`. Throws not_found. */
+/** Replaces the secret; the old one expires after `overlapHours` (0: immediately). Throws not_found. */
 export async function rotateIncomingSecret(
   tx: Tenant,
   id: string,
@@ -108,25 +108,25 @@ export async function rotateIncomingSecret(
   return getIncomingWebhook(tx, id)
 }
 
-/** Its log goes with it. Throws not_found. */
+/** Deletes a webhook with its log. Throws not_found. */
 export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<void> {
   const deleted = await tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId, id }).delete()
   if (deleted === 0) throw notFound('webhook')
 }
 
-/** Throws plan_limit where a minute could see more requests than the plan allows. */
+/** Throws plan_limit if rate limit and burst together exceed the plan's requests per minute. */
 function requireRate(
   subscription: Subscription,
   { rate_limit, burst }: Pick<WebhookValues, 'rate_limit' | 'burst'>,
 ): void {
   const allowed = limitOf(subscription, 'incoming_per_minute')
   if (rate_limit + burst > allowed)
-    throw new AppError('plan_limit', `the plan allows ${allowed} requests a minute, the burst included`, {
+    throw new AppError('plan_limit', `the plan allows ${allowed} requests per minute, including the burst`, {
       param: rate_limit > allowed ? 'rate_limit' : 'burst',
     })
 }
 
-/** jsonb values travel as text: the driver would take a JavaScript array for a PostgreSQL one. */
+/** Serializes jsonb values: the driver would send a JavaScript array as a PostgreSQL array. */
 function toRow(values: Patch) {
   const JSON_COLUMNS = ['verification', 'block', 'field_mapping', 'deduplication', 'workflow_inputs']
   return Object.fromEntries(

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../errors.ts'
 
 /**
- * An opaque place in a list: the sort value and the id of the last row of a page, bound to what the list was asked
- * for by a short hash, so that a cursor used with another sort or filter is refused instead of skipping rows.
+ * The position of a cursor (keyset pagination): the sort value and the id of the last row of a page. A cursor also
+ * holds a hash of its query, so that it is refused with another sort or filter instead of skipping rows.
  */
 export interface Position {
   value: string | null
   id: string
 }
 
-/** `query`: everything that decides which rows there are and in which order. */
+/** `query`: everything that determines the rows and their order. */
 export const queryHash = (query: unknown): string =>
   createHash('sha256').update(JSON.stringify(query)).digest('base64url').slice(0, 12)
 
@@ -20,19 +20,19 @@ export const encodeCursor = (hash: string, { value, id }: Position): string =>
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Throws `invalid_request` for one that is no cursor, or one of another query. A cursor is not signed: `isValue` says
- * whether a text can be a value of what the list is sorted by.
+ * Throws `invalid_request` for a malformed cursor, or one of another query. A cursor is not signed: `isValue` checks
+ * that its text is a possible sort value.
  */
 export function decodeCursor(hash: string, cursor: string, isValue: (text: string) => boolean): Position {
   const [found, value, id] = parts(cursor)
-  if (typeof id !== 'string' || !UUID.test(id)) throw unreadable()
+  if (typeof id !== 'string' || !UUID.test(id)) throw malformed()
   if (found !== hash)
     throw new AppError('invalid_request', 'the cursor belongs to another query', {
       param: 'cursor',
-      hint: 'keep sort, order, q, match and filters as they were for the page that gave it',
+      hint: 'use the same sort, order, q, match and filters as in the request that returned it',
     })
   if (value === null) return { value, id }
-  if (typeof value !== 'string' || !isValue(value)) throw unreadable()
+  if (typeof value !== 'string' || !isValue(value)) throw malformed()
   return { value, id }
 }
 
@@ -45,8 +45,8 @@ function parts(cursor: string): unknown[] {
   }
 }
 
-const unreadable = () =>
-  new AppError('invalid_request', 'the cursor cannot be read', {
+const malformed = () =>
+  new AppError('invalid_request', 'the cursor is malformed', {
     param: 'cursor',
-    hint: 'pass next_cursor of the page before as it is',
+    hint: 'pass next_cursor of the previous page unchanged',
   })

@@ -2,26 +2,26 @@ import type { Knex } from 'knex'
 import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
 import type { Page } from './page.ts'
 
-/** Which page was asked for. */
+/** The requested page. */
 export interface IdPage {
   limit: number
   offset: number
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | undefined
 }
 
 export interface IdList {
-  /** Everything that decides which rows there are: a cursor holds for it only. */
+  /** Everything that determines the rows: a cursor is valid for this list only. */
   of: unknown
-  /** By id, whose order is that of creation. Default: the newest first. */
+  /** By id, which is in order of creation. Default: newest first. */
   order?: 'asc' | 'desc'
-  /** Default: exactly. `null` says that nobody wants to know. */
+  /** Default: an exact count. `null`: no count. */
   count?: (() => Promise<{ total: number; is_estimate: boolean }>) | null
 }
 
 /**
- * A page of a list in the order of its ids.
- * @param rows what is listed, filtered and selected, not yet ordered.
+ * A page of a list, ordered by id.
+ * @param rows the filtered query with its columns, without an order.
  * Throws `invalid_request` for a cursor of another list.
  */
 export async function pageById<T extends { id: string }>(

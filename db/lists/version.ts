@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts'
 
 /**
- * Refuses a change that was made for another version than the current one. `accepted` undefined: any will do.
- * `what`: a contact, a workflow, as the message names it. Throws `version_conflict`.
+ * Throws `version_conflict` unless `accepted` includes the current version; undefined accepts any. `what`: the name of
+ * the changed thing for the message, such as contact.
  */
 export function requireVersion(what: string, current: number, accepted: readonly number[] | undefined): void {
   if (accepted && !accepted.includes(current))

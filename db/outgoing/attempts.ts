@@ -3,7 +3,7 @@ import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
 import type { DeliveryStatus } from './moves/statuses.ts'
 
-/** A delivery with what one attempt of it needs. */
+/** A delivery with the data for one attempt. */
 export interface DeliveryJob {
   status: DeliveryStatus
   releases: number
@@ -16,12 +16,12 @@ export interface DeliveryJob {
   headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
-  /** The endpoint's last attempt had failed. */
+  /** Whether the endpoint's last attempt failed. */
   failing: boolean
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
 }
 
-/** Reads and locks a delivery; undefined once it, its event or its endpoint is gone. */
+/** Reads and locks a delivery; undefined if it, its event or its endpoint was deleted. */
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.attempts, d.next_attempt_at, w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
@@ -39,7 +39,7 @@ export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob 
   return rows[0]
 }
 
-/** Makes the endpoint Inactive after 410, or after five days without a success; its deliveries are then held. */
+/** Makes the endpoint Inactive after a 410 or five days without a success, and then holds its deliveries. */
 export async function noteEndpointHealth(
   tx: Tenant,
   webhookId: string,
@@ -51,7 +51,7 @@ export async function noteEndpointHealth(
        status = case when :gone or (not :succeeded and failing_since < now() - interval '5 days')
          then 'Inactive' else status end,
        status_reason = case when :gone then 'the receiver answered 410 Gone'
-         when not :succeeded and failing_since < now() - interval '5 days' then 'five days of nothing but failure'
+         when not :succeeded and failing_since < now() - interval '5 days' then 'five days without a success'
          else status_reason end
      where organization_id = :organizationId and id = :webhookId and status = 'Active'
        and not (:succeeded and failing_since is null)

@@ -15,7 +15,7 @@ export interface Delivery {
   event_id: string
   event: string
   test: boolean
-  /** How often the event had been sent again before. */
+  /** The number of earlier resends of the event. */
   generation: number
   status: DeliveryStatus
   held_for: HeldFor | null
@@ -27,7 +27,7 @@ export interface Delivery {
   ended_at: Date | null
 }
 
-/** `unknown`: under way, or the worker died in it. */
+/** `unknown`: in progress, or the worker died during the attempt. */
 export const ATTEMPT_STATUSES = ['unknown', 'succeeded', 'failed'] as const
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
 
@@ -80,7 +80,7 @@ const withEvents = (tx: Tenant) =>
     .join('events as e', (on) => on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'))
     .where('d.organization_id', tx.organizationId)
 
-/** What was, is being or waits to be sent to an endpoint; the newest first. */
+/** Deliveries of an endpoint, newest first. */
 export function listDeliveries(
   tx: Tenant,
   webhookId: string,
@@ -90,7 +90,7 @@ export function listDeliveries(
   const found = withEvents(tx).where('d.webhook_id', webhookId).select(SHOWN)
   if (filter.status) found.where('d.status', filter.status)
   if (filter.event) found.where('e.name', filter.event)
-  // A query of its own, in which `id` is one column.
+  // A derived table, so that `id` is unambiguous.
   const rows = tx.trx.from(found.as('shown')).select('*')
   return pageById(rows, page, { of: ['deliveries', webhookId, filter] })
 }
@@ -112,39 +112,39 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
   return { ...row, attempts }
 }
 
-/** Cancels a delivery; an attempt in flight may still arrive, and then counts. Throws not_found, conflict. @returns its id. */
+/** Cancels a delivery; it succeeds if an attempt in flight still arrives. Throws not_found, conflict. @returns its id. */
 export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
   if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
   await endDelivery(tx, id, 'cancelled', null)
-  if (status === 'delivering') await tellWorkflow(tx, id)
+  if (status === 'delivering') await signalWorkflow(tx, id)
   return id
 }
 
-/** The next attempt is made now instead of when it is due. Throws not_found, conflict. @returns its id. */
+/** Makes the next attempt due now. Throws not_found, conflict. @returns its id. */
 export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, next_attempt_at } = await lock(tx, id)
   if (isDeliveryEnd(status))
     throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
   if (status === 'held') throw conflict('the delivery is held', { hint: 'activate its webhook' })
-  if (!next_attempt_at) throw conflict('an attempt is being made already')
+  if (!next_attempt_at) throw conflict('an attempt is already in progress')
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id })
     .update({ next_attempt_at: tx.trx.fn.now() })
-  await tellWorkflow(tx, id)
+  await signalWorkflow(tx, id)
   return id
 }
 
 /**
- * Sends the event of a delivery that has ended once more, as a delivery of its own, unless that is being done already.
- * Throws not_found, conflict. @returns the new one's id.
+ * Resends the event of an ended delivery as a new delivery, unless a resend is in progress. Throws not_found, conflict.
+ * @returns the id of the new delivery.
  */
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, webhook_id, event_id, test } = await lock(tx, id)
   if (!isDeliveryEnd(status))
-    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt at once' })
-  // Two that send different deliveries of one event again meet at the event.
+    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt now' })
+  // Serializes resends of different deliveries of one event.
   await tx
     .trx('events')
     .where({ organization_id: tx.organizationId, id: event_id })
@@ -156,13 +156,13 @@ export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
     .orderBy('generation', 'desc')
     .first<{ id: string; generation: number; status: DeliveryStatus }>('id', 'generation', 'status')
   if (!isDeliveryEnd(last.status))
-    throw conflict('the event is being sent again already', { hint: `see delivery ${last.id}` })
+    throw conflict('the event is already being resent', { hint: `see delivery ${last.id}` })
   return addDelivery(tx, { webhook_id, event_id, test, generation: last.generation + 1 })
 }
 
 /**
- * Sends an example event to one endpoint, in either state of it: once, whatever comes of it, and without counting
- * against the quota or the endpoint's health. @returns the delivery's id.
+ * Sends an example event to one endpoint, Active or Inactive: one attempt, which counts neither against the quota nor
+ * for the endpoint's health. @returns the delivery's id.
  */
 export async function testDelivery(
   tx: Tenant,
@@ -175,7 +175,7 @@ export async function testDelivery(
     id,
     name: event.name,
     data: JSON.stringify(event.data),
-    // It has found its endpoint; no other one gets it.
+    // Already matched: no other endpoint receives it.
     matched_at: tx.trx.fn.now(),
   })
   return addDelivery(tx, { webhook_id: webhookId, event_id: id, test: true, generation: 0 })
@@ -194,7 +194,7 @@ async function addDelivery(
   return insertDelivery(tx, { ...delivery, active, charged })
 }
 
-/** Locks the row, so that neither its workflow nor another request changes it meanwhile. */
+/** Locks the row against changes by its workflow and by other requests. */
 async function lock(tx: Tenant, id: string) {
   const row = await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).forUpdate().first<
     | {
@@ -210,7 +210,7 @@ async function lock(tx: Tenant, id: string) {
   return row
 }
 
-async function tellWorkflow(tx: Tenant, id: string): Promise<void> {
+async function signalWorkflow(tx: Tenant, id: string): Promise<void> {
   await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).increment('changes', 1)
   tx.wake('agx_delivery_changes')
 }

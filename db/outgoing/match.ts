@@ -4,17 +4,17 @@ import { transaction } from '../postgres/transaction.ts'
 import { insertDeliveries, type NewDelivery } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 
-/** Events of one transaction. */
+/** Events per transaction. */
 export const MATCHED_AT_ONCE = 500
 
 /**
- * Makes deliveries of the next events in the outbox, in one transaction: a delivery for each endpoint that selects an
- * event, and the event marked as matched. A delivery is held where its endpoint is Inactive or the quota is used up.
- * @returns how many events were matched.
+ * Creates the deliveries of the next events in the outbox, in one transaction: one for each endpoint that subscribes to
+ * the event. A delivery is held if its endpoint is Inactive or the quota is used up.
+ * @returns the number of matched events.
  */
 export async function matchEvents(system: System): Promise<number> {
   const { events, queued } = await transaction(system, undefined, async ({ trx }) => {
-    // One row for each event and endpoint that selects it; one without an endpoint where none does.
+    // One row per event and subscribed endpoint; a single row without an endpoint if none subscribes.
     const { rows } = await trx.raw<{ rows: MatchedRow[] }>(
       `with matched as (
          update events e set matched_at = now() from (
@@ -28,15 +28,15 @@ export async function matchEvents(system: System): Promise<number> {
       [MATCHED_AT_ONCE],
     )
     const events = new Set(rows.map(({ event_id }) => event_id)).size
-    const wanted = rows.filter((row): row is WantedRow => row.webhook_id !== null)
+    const subscribed = rows.filter((row): row is SubscribedRow => row.webhook_id !== null)
     const deliveries: NewDelivery[] = []
-    for (const [organizationId, rows] of byOrganization(wanted)) {
+    for (const [organizationId, rows] of byOrganization(subscribed)) {
       let granted = await chargeDeliveries(trx, organizationId, rows.filter((row) => row.active).length)
       for (const row of rows) deliveries.push({ ...row, charged: row.active && granted-- > 0 })
     }
     return { events, queued: await insertDeliveries(trx, deliveries) }
   })
-  // After the commit: NOTIFY takes a lock on the whole database until its transaction ends.
+  // After the commit: NOTIFY locks the whole database until its transaction ends.
   if (queued > 0) await notify(system, 'agx_deliveries')
   return events
 }
@@ -47,14 +47,14 @@ interface MatchedRow {
   webhook_id: string | null
 }
 
-interface WantedRow extends MatchedRow {
+interface SubscribedRow extends MatchedRow {
   webhook_id: string
   active: boolean
 }
 
-/** In the same order in every process: the quotas' rows are locked one after the other. */
-function byOrganization(rows: WantedRow[]): [string, WantedRow[]][] {
-  const groups = new Map<string, WantedRow[]>()
+/** Sorted, so that all processes lock the quota rows in the same order. */
+function byOrganization(rows: SubscribedRow[]): [string, SubscribedRow[]][] {
+  const groups = new Map<string, SubscribedRow[]>()
   for (const row of rows) {
     const group = groups.get(row.organization_id)
     if (group) group.push(row)

@@ -4,8 +4,8 @@ import { LOG_RETENTION } from '../access/organization.ts'
 const BATCH = 10_000
 
 /**
- * Forgets deliveries that ended before the organization's retention (default 30 days), and then the events that no
- * delivery needs any more. A bounded number at once.
+ * Deletes ended deliveries past the organization's retention (default 30 days), then events without a delivery. A
+ * bounded number per call.
  */
 export async function purgeOutgoing(system: Knex): Promise<void> {
   await system.raw(

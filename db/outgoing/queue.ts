@@ -3,24 +3,24 @@ import type { System } from '../postgres/tenancy.ts'
 import type { Release } from './moves/queue.ts'
 import { DUE, HELD } from './slots.ts'
 
-/** What the relay and the sweep read of deliveries; `moves/` has what they change of a status. */
+/** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
 
 const LEASE_SECONDS = 30
 
-/** A delivery that was claimed. */
+/** A claimed delivery. */
 export interface ClaimedDelivery extends Release {
   webhook_id: string
   webhook_name: string
   event_id: string
   event_name: string
-  /** The endpoint's last attempt had failed. */
+  /** Whether the endpoint's last attempt failed. */
   failing: boolean
 }
 
 /**
  * Leases up to `limit` queued deliveries whose endpoint has a free slot, round-robin by organization. Half of an
- * endpoint's slots (of one slot: every other time) are left to retries that are due, or new events would take every slot
- * first. A skip scan of the queue's index finds the lanes (endpoints) that have queued deliveries: what waits costs nothing.
+ * endpoint's slots (every other claim for a single slot) are reserved for due retries, which new events would starve. A
+ * skip scan of the queue's index finds the lanes (endpoints) with queued deliveries: a backlog costs nothing.
  */
 export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
   claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
@@ -51,19 +51,19 @@ const CLAIM = `
   update deliveries d set lease_until = now() + make_interval(secs => :lease)
   from chosen c, events e
   where d.organization_id = c.organization_id and d.id = c.id
-    -- written so that the primary key serves it: the queue's index would be read whole for each row
+    -- an expression, so that the planner uses the primary key instead of a full scan of the queue's index per row
     and d.status || '' = 'queued'
     and e.organization_id = d.organization_id and e.id = d.event_id
   returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
     c.failing, e.name as event_name`
 
-/** A delivery that was changed under its workflow. */
+/** A delivery that was changed while its workflow runs. */
 export interface ClaimedChange extends Release {
-  /** How often it was changed. */
+  /** The number of changes. */
   changes: number
 }
 
-/** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow was not told. */
+/** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
 export async function claimDeliveryChanges(system: System, limit: number): Promise<ClaimedChange[]> {
   const { rows } = await system.raw<{ rows: ClaimedChange[] }>(
     `update deliveries set lease_until = now() + interval '10 seconds'
@@ -77,8 +77,8 @@ export async function claimDeliveryChanges(system: System, limit: number): Promi
   return rows
 }
 
-/** Notes that the workflows were told of these changes; a later change is still to be told. */
-export async function markChangesTold(system: System, deliveries: ClaimedChange[]): Promise<void> {
+/** Records that the workflows were signalled for these changes; a later change needs another signal. */
+export async function markChangesSignalled(system: System, deliveries: ClaimedChange[]): Promise<void> {
   await system.raw(
     `update deliveries d set changes_told = r.changes,
        lease_until = case when d.status = 'queued' then d.lease_until end
@@ -89,8 +89,8 @@ export async function markChangesTold(system: System, deliveries: ClaimedChange[
 }
 
 /**
- * Up to `limit` deliveries that are under way and were not checked for `idle` (a PostgreSQL interval), the longest
- * unchecked first. They count as checked from now on.
+ * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), the longest
+ * unchecked first, and marks them as checked.
  */
 export async function claimIdleDeliveries(system: System, idle: string, limit: number): Promise<Release[]> {
   const { rows } = await system.raw<{ rows: Release[] }>(
@@ -105,8 +105,7 @@ export async function claimIdleDeliveries(system: System, idle: string, limit: n
 }
 
 /**
- * Active endpoints with deliveries that are held for them: an event was matched at the moment at which its endpoint
- * became Active.
+ * Active endpoints with held deliveries: a race between matching an event and activating its endpoint.
  */
 export async function listStrandedEndpoints(
   system: System,

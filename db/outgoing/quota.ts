@@ -3,8 +3,8 @@ import { takeFromWindow, usedOfWindow } from '../access/limits.ts'
 import { limitOf, type Subscription } from '../access/plans.ts'
 
 /**
- * Charges up to `wanted` deliveries to the organization's month, in the caller's transaction.
- * @returns how many of them it may send; the others are held, never dropped.
+ * Charges up to `wanted` deliveries to the organization's monthly quota, in the caller's transaction.
+ * @returns the number of granted deliveries; the caller holds the others.
  */
 export async function chargeDeliveries(trx: Knex, organizationId: string, wanted: number): Promise<number> {
   if (wanted === 0) return 0
@@ -14,12 +14,12 @@ export async function chargeDeliveries(trx: Knex, organizationId: string, wanted
   const limit = limitOf(subscription, 'outgoing_per_month')
   if (!Number.isFinite(limit)) return wanted
   const rule = { organizationId, subject: 'outgoing', limit, period: 'month' } as const
-  // Only what is left is asked for, for the window also counts what it refuses, and the plan may grow within the month.
-  const left = Math.max(0, limit - (await usedOfWindow(trx, rule)))
-  const asked = Math.min(wanted, left)
-  if (asked === 0) return 0
-  const { granted } = await takeFromWindow(trx, rule, asked)
-  // Somebody took meanwhile: what was refused is given back, or it would be missing when the plan grows.
-  if (granted < asked) await takeFromWindow(trx, rule, granted - asked)
+  // Requests only the remainder: the window also counts refused amounts, and the plan may be upgraded within the month.
+  const remaining = Math.max(0, limit - (await usedOfWindow(trx, rule)))
+  const requested = Math.min(wanted, remaining)
+  if (requested === 0) return 0
+  const { granted } = await takeFromWindow(trx, rule, requested)
+  // After a concurrent charge: returns the refused amount, which would be missing after an upgrade.
+  if (granted < requested) await takeFromWindow(trx, rule, granted - requested)
   return granted
 }

@@ -2,42 +2,43 @@ import { lockClaims } from '../postgres/queue-lock.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * The slots of an endpoint, `concurrency` of them: a delivery holds one while an attempt of it is made, or is about to
- * be, and none while it waits for the next. First attempts get theirs from the relay, retries take them here.
+ * The slots of an endpoint; their number is `concurrency`. A delivery holds a slot while an attempt is in progress or
+ * about to start, and none while it waits for a retry. The relay takes slots for first attempts; retries take them here.
  */
 
-/** SQL, of the endpoint `w`: how many of its slots are held. */
+/** SQL: the number of held slots of the endpoint `w`. */
 export const HELD = `(
   (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
      and d.status = 'delivering' and d.next_attempt_at is null) +
   (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
      and d.status = 'queued' and d.lease_until > now()))`
 
-/** SQL, of the endpoint `w`: how many retries are due and have none. */
+/** SQL: the number of due retries without a slot, of the endpoint `w`. */
 export const DUE = `(
   select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
      and d.status = 'delivering' and d.next_attempt_at <= now())`
 
-const LONGEST_WAIT_SECONDS = 300
+const MAX_WAIT_SECONDS = 300
 
 /**
- * Takes a slot for a delivery whose retry is due, for the rest of the transaction, which is to begin the attempt.
- * @returns in how many milliseconds to ask again, where none is free; undefined with the slot, or where the delivery
- * needs none: it is not due, or the attempt that it has a slot for is made again.
+ * Takes a slot for a delivery whose retry is due. The slot is reserved until the end of the transaction, which must
+ * begin the attempt.
+ * @returns the milliseconds until the next try if no slot is free; undefined if the slot was taken or none is needed
+ * (the delivery is not due, or it repeats an attempt that has a slot).
  */
 export async function takeRetrySlot(tx: Tenant, deliveryId: string): Promise<number | undefined> {
   const before = await slotsFor(tx, deliveryId)
   if (!before || before.next_attempt_at.getTime() > Date.now()) return undefined
   if (before.free <= 0) return waitFor(before)
-  // What others took before the lock is seen by the statement after it.
+  // The statement after the lock sees the slots that others took before it.
   await lockClaims(tx.trx, 'deliveries')
-  // The relay claims nothing meanwhile, and is to look again.
+  // The relay cannot claim meanwhile and must try again.
   tx.wake('agx_deliveries')
   const now = await slotsFor(tx, deliveryId)
   return now && now.free <= 0 ? waitFor(now) : undefined
 }
 
-/** Slots are free again: as many of the retries that are due are told, the longest first, and need not ask later. */
+/** Wakes as many due retries as slots are free, the longest due first. */
 export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<void> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update deliveries d set changes = d.changes + 1 from (
@@ -75,10 +76,10 @@ async function slotsFor(tx: Tenant, deliveryId: string): Promise<Slots | undefin
 }
 
 /**
- * For when nothing wakes it before: the more are due, the later each asks again, so that all together ask about once
- * a second for each slot.
+ * The polling interval of a due retry that nothing wakes: it grows with the number of due retries, so that together they
+ * poll about once a second per slot.
  */
 function waitFor({ due, concurrency }: Slots): number {
-  const seconds = Math.min(Math.max(1, due / concurrency), LONGEST_WAIT_SECONDS)
+  const seconds = Math.min(Math.max(1, due / concurrency), MAX_WAIT_SECONDS)
   return seconds * (1 + Math.random() / 2) * 1_000
 }

@@ -7,14 +7,14 @@ import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { holdDeliveries, releaseDeliveries } from './moves/holds.ts'
 
-/** An endpoint that events are sent to, as the API shows it. */
+/** An endpoint that receives events, as the API shows it. */
 export interface OutgoingWebhook {
   id: string
   name: string
   url: string
   events: string[]
   status: WebhookStatus
-  /** Why the service turned it off. */
+  /** Why the service made it Inactive. */
   status_reason: string | null
   header_names: string[]
   /** Seconds before each retry; null is the default schedule. */
@@ -26,7 +26,7 @@ export interface OutgoingWebhook {
   updated_at: Date
 }
 
-/** What people set. `headers_sealed` is JSON of names and values. */
+/** The values that users set. `headers_sealed` is sealed JSON of names and values. */
 export type OutgoingValues = Pick<
   OutgoingWebhook,
   'name' | 'url' | 'events' | 'header_names' | 'retry_schedule' | 'timeout_ms' | 'concurrency'
@@ -38,7 +38,7 @@ const COLUMNS = [
   ...['timeout_ms', 'concurrency', 'failing_since', 'created_at', 'updated_at'],
 ]
 
-/** A new endpoint, Active from the start. Throws plan_limit. */
+/** Creates an endpoint with status Active. Throws plan_limit. */
 export async function createOutgoingWebhook(
   tx: Tenant,
   values: OutgoingValues,
@@ -53,7 +53,7 @@ export async function createOutgoingWebhook(
   return row as OutgoingWebhook
 }
 
-/** The newest first. */
+/** Newest first. */
 export function listOutgoingWebhooks(tx: Tenant, page: IdPage): Promise<Page<OutgoingWebhook>> {
   const rows = tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
   return pageById(rows, page, { of: 'outgoing webhooks' })
@@ -77,7 +77,7 @@ export async function getOutgoingWebhook(tx: Tenant, id: string): Promise<Outgoi
   return row
 }
 
-/** Holds from the next attempt on, of deliveries under way too. Throws not_found. */
+/** Updates an endpoint; effective from the next attempt, also of open deliveries. Throws not_found. */
 export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch): Promise<OutgoingWebhook> {
   const [row] = await tx
     .trx('outgoing_webhooks')
@@ -88,7 +88,7 @@ export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch
   return row as OutgoingWebhook
 }
 
-/** Inactive holds what is on its way, Active releases it. Throws not_found. */
+/** Inactive holds open deliveries, Active releases them. Throws not_found. */
 export async function setOutgoingStatus(
   tx: Tenant,
   id: string,
@@ -124,7 +124,7 @@ export async function rotateOutgoingSecret(
   return getOutgoingWebhook(tx, id)
 }
 
-/** Its deliveries go with it; the one in flight at this moment still arrives. Throws not_found. */
+/** Deletes an endpoint with its deliveries; an attempt in flight still arrives. Throws not_found. */
 export async function deleteOutgoingWebhook(tx: Tenant, id: string): Promise<void> {
   const deleted = await tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId, id }).delete()
   if (deleted === 0) throw notFound('webhook')

@@ -4,18 +4,18 @@ import { redactText } from '../log.ts'
 import { migrate } from './migrate.ts'
 
 /**
- * `npm run migrate`: brings the database of DATABASE_URL to the newest schema and, where a BOOTSTRAP_ setting asks for
- * it, makes the first organization. For installations of several machines; `npm start` does the same by itself.
+ * `npm run migrate`: migrates the database of DATABASE_URL to the newest schema and, if a BOOTSTRAP_ setting is set,
+ * creates the first organization. For installations on several machines; `npm start` does the same itself.
  */
 try {
   const config = readSettings(sharedSettings.extend(bootstrapSettings.shape), process.env)
   const applied = await migrate(config.DATABASE_URL)
   say(applied.length ? `applied ${applied.join(', ')}` : 'nothing to apply')
   if (config.BOOTSTRAP_EMAIL || config.BOOTSTRAP_PASSWORD || config.BOOTSTRAP_API_KEY) {
-    const made = await bootstrap(config.DATABASE_URL, config)
-    if (made) say(`made the first organization; its owner is ${made.email}`)
-    if (made && !config.BOOTSTRAP_PASSWORD) say(`password (shown once): ${made.password}`)
-    if (made && !config.BOOTSTRAP_API_KEY) say(`API key (shown once): ${made.apiKey}`)
+    const created = await bootstrap(config.DATABASE_URL, config)
+    if (created) say(`created the first organization; its owner is ${created.email}`)
+    if (created && !config.BOOTSTRAP_PASSWORD) say(`password (shown once): ${created.password}`)
+    if (created && !config.BOOTSTRAP_API_KEY) say(`API key (shown once): ${created.apiKey}`)
   }
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)

@@ -7,13 +7,13 @@ const migrationSource = {
   getMigration: async (name: string) => migrations.find(([candidate]) => candidate === name)![1],
 }
 
-/** Knex would print beside throwing. */
+/** Knex prints errors that it also throws. */
 const QUIET = { warn() {}, error() {} }
 
 /**
- * Brings the database at `url` to the newest schema. Needs a role that owns the database, and that may create roles
- * the first time. Safe to run from several machines at once: an advisory lock makes them take turns.
- * @returns the names of the migrations that were applied.
+ * Migrates the database at `url` to the newest schema. Needs a role that owns the database and, the first time, may
+ * create roles. Safe to run concurrently: an advisory lock serializes the runs.
+ * @returns the names of the applied migrations.
  */
 export async function migrate(url: string): Promise<string[]> {
   const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 }, log: QUIET })

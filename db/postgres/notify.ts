@@ -5,15 +5,14 @@ import type { Channel, System } from './tenancy.ts'
 /** PostgreSQL refuses payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD = 7_000
 
-/** Sends one NOTIFY without a payload, in a statement of its own. */
+/** Sends one NOTIFY without a payload, as a separate statement. */
 export async function notify(system: System, channel: Channel): Promise<void> {
   await system.raw("select pg_notify(?, '')", [channel])
 }
 
 /**
- * Sends NOTIFY for a whole process: one statement at a time, and what is asked for meanwhile is coalesced into the
- * next. Several payloads of a channel travel as one, separated by commas. A lost notification costs one polling
- * interval, so errors are dropped.
+ * Sends NOTIFY for a whole process: one statement at a time; requests in the meantime are coalesced into the next one.
+ * Payloads of a channel are joined with commas. A lost notification costs one polling interval, so errors are ignored.
  */
 export class Notifier {
   private waiting = new Map<Channel, Set<string>>()
@@ -65,8 +64,8 @@ function chunk(payloads: string[]): string[] {
 }
 
 /**
- * Listens on its own connection, reconnecting with backoff. After each (re)connect every listener is called with an
- * empty payload, for notifications may have been missed.
+ * Listens on its own connection, reconnecting with backoff. After each (re)connect every handler is called without
+ * payloads, because notifications may have been lost.
  */
 export class Listener {
   private client: pg.Client | undefined
@@ -79,7 +78,7 @@ export class Listener {
     this.handlers = new Map(Object.entries(handlers) as [Channel, (payloads: string[]) => void][])
   }
 
-  /** Resolves once the first connection listens, or has failed (it is then retried in the background). */
+  /** Resolves when the first connection listens or has failed (it is then retried in the background). */
   async start(delay = 100): Promise<void> {
     if (this.closed) return
     const client = new pg.Client({ connectionString: this.url, application_name: 'agx listener' })

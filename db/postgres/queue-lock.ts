@@ -11,9 +11,9 @@ export async function lockClaims(trx: Knex, queue: string): Promise<void> {
 }
 
 /**
- * Claims rows of a queue by `sql`, one relay at a time, so that limits on what runs at once hold exactly. @returns no
- * rows where another relay holds the lock. Lock and claim are two statements: the claim must see what the holder
- * before has committed.
+ * Claims rows of a queue by `sql`, one relay at a time, so that concurrency limits are exact. Lock and claim are two
+ * statements: the claim must see the commit of the previous lock holder.
+ * @returns no rows if another relay holds the lock.
  */
 export function claimAlone<Row>(
   system: System,
@@ -30,8 +30,8 @@ export function claimAlone<Row>(
 }
 
 /**
- * Runs `work` unless another process runs work of this name. The lock is the transaction's, which `work` is given: it
- * lasts as long as the work, and ends when the process dies. @returns whether it ran.
+ * Runs `work` in a transaction, unless another process runs work of this name. The transaction holds an advisory lock,
+ * which ends with the work or the process. @returns whether it ran.
  */
 export function runAlone(
   system: System,
@@ -39,13 +39,13 @@ export function runAlone(
   work: (system: System) => Promise<void>,
 ): Promise<boolean> {
   return system.transaction(async (trx) => {
-    const mine = await tryLock(trx, name)
-    if (mine) await work(trx)
-    return mine
+    const isLocked = await tryLock(trx, name)
+    if (isLocked) await work(trx)
+    return isLocked
   })
 }
 
 async function tryLock(trx: Knex, key: string): Promise<boolean> {
-  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as mine', [key])
-  return rows[0].mine
+  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as locked', [key])
+  return rows[0].locked
 }

@@ -1,12 +1,12 @@
-/** The SQLSTATE of an error of PostgreSQL: five characters, of which the first two are its class. */
+/** The SQLSTATE of a PostgreSQL error: five characters; the first two are its class. */
 export function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
 /**
- * Whether PostgreSQL refused the data, and will do so again: a wrong value (22), a constraint (23), a limit of the server
- * (54), a function of ours (P0). Other failures may pass: a deadlock, a lost connection, a pending migration.
+ * Whether PostgreSQL refused the data permanently: a data exception (22), a constraint (23), a program limit (54), one
+ * of our functions (P0). Other failures may be transient: a deadlock, a lost connection, a pending migration.
  */
 export const isRefusal = (error: unknown): boolean => /^(22|23|54|P0)/.test(sqlState(error) ?? '')
 
@@ -14,10 +14,10 @@ export const isRefusal = (error: unknown): boolean => /^(22|23|54|P0)/.test(sqlS
 const TRANSIENT = /^(08|40|53|57P)/
 
 const SOCKET_ERROR = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
-/** The messages of pg, which has no code for a connection that ends during a statement. */
+/** Messages of pg for a connection that ends during a statement; they have no code. */
 const CONNECTION_LOST = /Connection terminated|is not queryable/
 
-/** Whether the database cannot be used at the moment; or, of the pool, whether it had no connection left in time. */
+/** Whether the database is temporarily unavailable, or the pool had no free connection in time. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = String((error as { code?: unknown }).code ?? '')

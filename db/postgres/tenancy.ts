@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
 
-/** Who makes a change: written into `created_by`, `updated_by` and the history. */
+/** The author of a change: stored in `created_by`, `updated_by` and the history. */
 export interface Actor {
   type: 'key' | 'user' | 'workflow_run' | 'webhook' | 'system'
   id: string | null
 }
 
-/** The actor of changes that no caller asked for. */
+/** The actor of changes that no caller requested. */
 export const SYSTEM: Actor = { type: 'system', id: null }
 
-/** What a committed change may wake up. Polling is the truth; a wake only makes it prompt. */
+/** Notification channels. Correctness depends on polling; a notification only makes it prompt. */
 export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
@@ -21,22 +21,22 @@ export type Channel =
 
 /**
  * A transaction of one organization: the required first argument of every query on tenant data. Every query names
- * `organizationId` in its `where`; row-level security is the second wall behind it.
+ * `organizationId` in its `where`; row-level security is the second line of defence.
  */
 export interface Tenant {
   readonly trx: Knex
   readonly organizationId: string
   readonly actor: Actor
   /**
-   * For whoever began the transaction: the next statement is its last one, and COMMIT travels with it. Within a
-   * larger transaction it does nothing.
+   * Declares that the next statement is the last one: COMMIT is sent with it. Only for the code that began the
+   * transaction; in a savepoint it does nothing.
    */
   last(): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
 }
 
-/** The distinct notifications that one transaction asked for. */
+/** The distinct notifications requested by one transaction. */
 export class Wakes implements Iterable<[Channel, string]> {
   private readonly payloads = new Map<string, [Channel, string]>()
 
@@ -51,11 +51,11 @@ export class Wakes implements Iterable<[Channel, string]> {
 
 /**
  * The pool of the system role, which sees every organization, or a transaction on it. Code outside of db/ only passes it
- * on to the queries of db/.
+ * to the queries of db/.
  */
 export type System = Knex
 
-/** Runs `work` in a savepoint: what it wrote is undone when it throws, the transaction goes on. */
+/** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
   const { trx } = tx
   await trx.raw('savepoint agx')

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** Connects to PostgreSQL once, outside of any pool. Throws what the driver threw, within `timeoutMs`. */
+/** Connects to PostgreSQL once, without a pool. Throws the driver's error, within `timeoutMs`. */
 export async function tryConnect(url: string, timeoutMs: number): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs })
   try {

@@ -11,20 +11,20 @@ import type { AgxRecord } from './model/schemas.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 
 /**
- * Links between records: one for a pair, seen from both ends. A reference field (`company_id`) is the primary link:
- * setting it links, clearing it unlinks; linking fills it where it is null, unlinking clears it.
+ * Links between records: one for each pair, without a direction. A reference field (`company_id`) is the primary link:
+ * setting it links, clearing it unlinks; linking fills it if it is null, unlinking clears it.
  */
 export interface Association extends LinkContent {
   from: { object: string; id: string }
   to: { object: string; id: string }
 }
 
-/** A record with its link to another. */
+/** A record with its link to the other record. */
 export type RelatedRecord = AgxRecord & { association: LinkContent }
 
 /**
- * Links two records. Idempotent: `properties` that are not empty replace those of an existing link; `label` is lifted
- * out of them. Throws `not_found` where either record does not exist, `validation_error` for a link to itself.
+ * Links two records. Idempotent: `properties` that are not empty replace those of an existing link; its member `label`
+ * becomes the label. Throws `not_found` if either record does not exist, `validation_error` for a link to itself.
  */
 export async function link(
   tx: Tenant,
@@ -45,7 +45,7 @@ export async function link(
   return { from: shown(from), to: shown(to), ...content }
 }
 
-/** Throws `not_found` where the two are not linked. */
+/** Throws `not_found` if the two are not linked. */
 export async function unlink(
   tx: Tenant,
   entity: EntityName,
@@ -64,7 +64,7 @@ export async function unlink(
   return { from: shown(from), to: shown(to), deleted: true }
 }
 
-/** The records of the kind `target` that are linked with this one, each with its link. Throws `not_found`. */
+/** The records of the kind `target` that are linked with a record, each with its link. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
   entity: EntityName,
@@ -79,7 +79,7 @@ export async function listRelated(
   const links = ids.length > 0 ? await linksTo(tx, end, target, ids) : new Map<string, LinkContent>()
   const data = page.data.flatMap((record) => {
     const association = links.get(record.id)
-    // A record that was unlinked between the two statements is left out.
+    // Omits a record that was unlinked between the two statements.
     return association ? { ...record, association } : []
   })
   return { ...page, data }
@@ -92,7 +92,7 @@ const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: st
 
 const shown = ({ entity, id }: End) => ({ object: entities[entity].object, id })
 
-/** Throws `not_found`. An end whose reference field may change with the link is locked as for an update. */
+/** Throws `not_found`. Locks an end as for an update if its reference field may change with the link. */
 async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
   const refers = ({ entity }: End, other: End) => referencesOf(entities[entity], other.entity).length > 0
   const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]

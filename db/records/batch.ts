@@ -17,15 +17,15 @@ export type Operation =
   | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
   | { op: 'upsert'; by: string; patch: RecordInput; input: Upsert['input'] }
   | { op: 'delete'; id: string; version?: number | undefined }
-  /** An operation that could not be read; `wanted`: its `op`, where that is valid. */
+  /** An invalid operation; `wanted`: its `op`, if that is valid. */
   | { op: 'refused'; wanted: string | null; error: AppError }
 
 export type Result = Outcome | { deleted: Deleted }
 
 /**
- * Runs operations on one kind in order, neighbours of one sort together. An operation that fails does not stop the
- * others, unless the batch is `atomic`: then it throws a `validation_error` naming the failures, and the transaction
- * must be rolled back.
+ * Runs operations on one kind in order, consecutive operations of the same type together. A failed operation does not
+ * stop the others, unless the batch is `atomic`: then it throws a `validation_error` that lists the failures, and the
+ * transaction must be rolled back.
  */
 export async function batch(
   tx: Tenant,
@@ -46,20 +46,20 @@ export async function batch(
 
 type Of<Op> = Extract<Operation, { op: Op }>
 
-/** The places of neighbours that can run together. */
+/** The indexes of consecutive operations that can run together. */
 function runsOf(steps: Operation[]): number[][] {
   const runs: number[][] = []
   for (const [place, step] of steps.entries()) {
-    const last = place > 0 && sortOf(steps[place - 1]!) === sortOf(step) ? runs.at(-1) : undefined
+    const last = place > 0 && typeOf(steps[place - 1]!) === typeOf(step) ? runs.at(-1) : undefined
     if (last) last.push(place)
     else runs.push([place])
   }
   return runs
 }
 
-const sortOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${step.by}` : step.op)
+const typeOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${step.by}` : step.op)
 
-/** `run`: all of one sort. */
+/** `run`: operations of the same type. */
 async function perform(tx: Tenant, entity: EntityName, run: Operation[]): Promise<Result[]> {
   if (allAre(run, 'create')) {
     const inputs = run.map(({ data }) => data)
@@ -90,18 +90,18 @@ async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delet
 
 const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
 
-/** Locks all the records of a batch of several runs before the first run, in the order that lock.ts gives. */
+/** Locks all records of a batch of several runs before the first run, in the order of lock.ts. */
 async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
     const finder = await settle(() => finderBy(tx, entity, by))
-    // The run of these upserts will fail with it.
+    // The run of these upserts will fail with this error.
     if ('error' in finder) continue
     const keys = upserts.flatMap((step) => (step.by === by && finder.keyOf(step.patch)) || [])
     const found = await finder.find(keys)
-    for (const those of found.values()) ids.push(...those)
+    for (const matches of found.values()) ids.push(...matches)
   }
   await lockFieldRules(tx, entity)
   const deletes = steps.some((step) => step.op === 'delete')
@@ -116,7 +116,7 @@ function inData(result: Outcome): Outcome {
   return { error: new AppError(type, message, { ...details, issues }) }
 }
 
-/** Throws one error for all that failed. */
+/** Throws one error for all failed operations. */
 function refuse(results: (Result | { error: AppError } | undefined)[]): void {
   const failed = results.flatMap((result, index) =>
     result && 'error' in result ? [{ index, error: result.error }] : [],

@@ -5,9 +5,9 @@ import type { RecordInput } from './model/schemas.ts'
 import type { Failed } from './sets.ts'
 
 /**
- * Finds companies of which only the name is known, whatever its case, and creates those that do not exist. Of several
- * with one name it takes the oldest. `inputs`: names as `createSchema` parsed them. @returns the id of each, or why a
- * name alone makes no company.
+ * Finds companies by name, ignoring case, and creates those that do not exist. If several have the name, takes the
+ * oldest. `inputs`: names, parsed by `createSchema`. @returns the id of each, or the error if a company cannot be
+ * created from a name alone.
  */
 export async function companiesNamed(
   tx: Tenant,

@@ -10,8 +10,8 @@ import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
 /**
- * Creates a record. `input`: what `createSchema` parsed. `sole`: nothing else follows in its transaction. Throws
- * `conflict` for an external_id or a unique custom field that is taken, `validation_error` for references and links to
+ * Creates a record. `input`: parsed by `createSchema`. `sole`: the last step of its transaction. Throws `conflict` if
+ * the external_id or the value of a unique custom field is taken, `validation_error` for references and links to
  * records that do not exist and for custom fields that do not match their definitions.
  */
 export async function createRecord(
@@ -23,7 +23,7 @@ export async function createRecord(
   return recordOf(await createSet(tx, entity, [input], sole))
 }
 
-/** Creates many records, in a number of statements that does not depend on how many. Errors as of `createRecord`. */
+/** Creates many records with a constant number of statements. Errors as of `createRecord`. */
 export const createMany = (tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> =>
   inSets(tx, inputs, (tx, set) => createSet(tx, entity, set))
 

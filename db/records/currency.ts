@@ -4,8 +4,8 @@ import type { Kind } from './model/kind.ts'
 import type { RecordInput } from './model/schemas.ts'
 
 /**
- * Money without a currency is in the organization's, which is read at most once.
- * @returns a function that fills it in where it is missing.
+ * The default currency of money is that of the organization, which is read at most once.
+ * @returns a function that adds the missing currency.
  */
 export function currencyFiller(tx: Tenant, kind: Kind): (values: RecordInput) => Promise<RecordInput> {
   const money = Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'money')

@@ -1,16 +1,16 @@
 import { isNegation } from '../../workflows/operators.ts'
 import { type CustomFieldType, customTypes } from './model/custom-fields/types.ts'
 import { fieldTypes, type Operator } from './model/field-types.ts'
-import { customName, type Filter, isSortable, typeOf, WHOLE } from './model/filters.ts'
+import { customName, type Filter, isSortable, typeOf, WHOLE_VALUE_OPERATORS } from './model/filters.ts'
 import type { FieldType, Kind } from './model/kind.ts'
 
-/** Filters and sort keys as SQL. Field names in it come from the kind or have passed `customName`; values are bound. */
+/** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 export interface Fragment {
   sql: string
   bindings: unknown[]
 }
 
-/** The condition that a filter stands for. */
+/** The SQL condition of a filter. */
 export function condition(kind: Kind, filter: Filter): Fragment {
   const { field, operator, values } = filter
   if (field === 'tags')
@@ -25,16 +25,16 @@ export function condition(kind: Kind, filter: Filter): Fragment {
       bindings: values,
     }
   const { sql: column, type, isTime } = comparable(kind, field, filter.type)
-  // PostgreSQL lower-cases both sides, since JavaScript does it differently.
+  // PostgreSQL lower-cases both sides: JavaScript lower-cases differently.
   const value = type === 'text' ? 'lower(?)' : `(?::${type})`
   const bindings = isTime ? boundsOf(operator, values) : values
   const range = `${column} between ${value} and ${value}`
   const list = () => `${column} in (${values.map(() => value).join(', ')})`
-  if (isTime && WHOLE.includes(operator) && values.some(isBareDate)) {
+  if (isTime && WHOLE_VALUE_OPERATORS.includes(operator) && values.some(isBareDate)) {
     const within = `(${values.map(() => range).join(' or ')})`
-    // Null is not on any day.
+    // Null matches a negation.
     const sql = isNegation(operator) ? `${within} is not true` : within
-    return { sql, bindings: values.flatMap((value) => [firstOf(value), lastOf(value)]) }
+    return { sql, bindings: values.flatMap((value) => [startOf(value), endOf(value)]) }
   }
   switch (operator) {
     case 'between':
@@ -55,36 +55,36 @@ export function condition(kind: Kind, filter: Filter): Fragment {
 const COMPARISONS = { eq: '=', ne: 'is distinct from', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
 /**
- * A bare date among times is the whole day, in UTC, as a range, which an index on the times serves. Times have
- * milliseconds, so that a day ends with its last one.
+ * For times, a date without a time means the whole day in UTC, as a range that an index can serve. Times have
+ * milliseconds, so a day ends with its last millisecond.
  */
 function boundsOf(operator: Operator, values: string[]): string[] {
-  if (operator === 'between') return [firstOf(values[0]!), lastOf(values[1]!)]
-  if (operator === 'gt' || operator === 'lte') return values.map(lastOf)
-  return operator === 'gte' || operator === 'lt' ? values.map(firstOf) : values
+  if (operator === 'between') return [startOf(values[0]!), endOf(values[1]!)]
+  if (operator === 'gt' || operator === 'lte') return values.map(endOf)
+  return operator === 'gte' || operator === 'lt' ? values.map(startOf) : values
 }
 
-/** Whether a value, as `filterValue` of times returns it, is a date without a time. */
+/** Whether a value, as returned by `filterValue` of times, is a date without a time. */
 const isBareDate = (value: string): boolean => value.length === 10
 
-const firstOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
-const lastOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
+const startOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
+const endOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
 
 export interface SortKey {
   sql: string
   /** The SQL type that a cursor's value is cast to. */
   type: string
   nullable: boolean
-  /** Whether a text can be one of its values. */
+  /** Whether a text is a possible value. */
   isValue: (text: string) => boolean
 }
 
-/** Longer texts are sorted by their beginning, for a value is part of each cursor. */
+/** Longer texts are sorted by their beginning, since each cursor contains a value. */
 const MAX_SORTED = 200
 
 /**
- * What to sort by, the same in `order by` and in cursors; undefined for a field that cannot be sorted by.
- * `customType`: of a custom field that has a definition.
+ * The sort key of `order by` and cursors; undefined if the field is not sortable. `customType`: the type of a custom
+ * field with a definition.
  */
 export function sortKey(kind: Kind, field: string, customType?: CustomFieldType): SortKey | undefined {
   if (!isSortable(kind, field)) return undefined
@@ -108,7 +108,7 @@ export function sortKey(kind: Kind, field: string, customType?: CustomFieldType)
 const NEVER_NULL = ['id', 'version', 'created_at', 'updated_at']
 
 interface Comparable {
-  /** Text in lower case, from a column that holds it where there is one, so that an index serves. */
+  /** Text in lower case, from a lower-case column if there is one, so that an index can serve. */
   sql: string
   /** The SQL type that values are cast to. */
   type: string
@@ -152,7 +152,7 @@ const time =
     type: 'text collate "C"',
   })
 
-/** Each is null where the stored value is not of the type, so that no cast and no comparison fails. */
+/** Null if the stored value is not of the type, so that no cast or comparison fails. */
 const CUSTOM_COLUMNS: Record<CustomFieldType, CustomColumn> = {
   text,
   select: text,

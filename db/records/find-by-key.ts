@@ -7,22 +7,21 @@ import type { RecordInput } from './model/schemas.ts'
 import { uniqueKey } from './model/unique.ts'
 import { customKey, upsertKey, upsertKeys } from './model/upsert-keys.ts'
 
-/** Finds records of one kind by one field, to create those that do not exist. */
+/** Finds records of one kind by one field, for find-or-create. */
 export interface Finder {
   entity: EntityName
   by: string
-  /** The value of the field in a record, in the form in which it is compared; undefined without a valid one. */
+  /** The lookup key: the value of the field, normalised for comparison; undefined without a valid value. */
   keyOf(fields: RecordInput): string | undefined
   /**
-   * The ids of the records with these keys, by key, oldest first. Serialises transactions that look for the same key
-   * until they end, so that "create if there is none" creates one record, however many ask at once.
+   * The ids of the records with these keys, by key, oldest first. Serialises transactions that look up the same key
+   * until they end, so that concurrent find-or-create operations create one record.
    */
   find(keys: string[]): Promise<Map<string, string[]>>
 }
 
 /**
- * `by`: an upsert key of the kind, or `name` of companies. Throws `validation_error` for a custom field that is not
- * unique.
+ * `by`: an upsert key of the kind, or `name` of companies. Throws `validation_error` if a custom field is not unique.
  */
 export async function finderBy(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
   const custom = customKey(by)
@@ -51,7 +50,7 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
     throw invalid([
       {
         loc: ['body', 'by'],
-        msg: `${by} is not a custom field that is unique`,
+        msg: `${by} is not a unique custom field`,
         type: 'invalid_value',
         hint: `one of ${upsertKeys(entity).join(', ')}, or custom_fields.<name> of a unique definition`,
       },
@@ -72,7 +71,7 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
   }
 }
 
-/** The ids of the records that have the value of `by` in `fields`; none where that has none. As of `Finder.find`. */
+/** The ids of the records with the value that `fields` has for `by`; none without a value. Locks as `Finder.find`. */
 export async function findByKey(
   tx: Tenant,
   entity: EntityName,
@@ -84,7 +83,7 @@ export async function findByKey(
   return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
 }
 
-/** So many of the records with one key are found. */
+/** The maximum number of records found for one key. */
 const MAX_FOUND = 100
 
 /** `matches`: selects id and created_at of the records with `key`. */
@@ -97,7 +96,7 @@ async function findLocked(
 ): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
   if (keys.length === 0) return found
-  // Locked in one order: see lock.ts.
+  // Sorted: see lock.ts.
   await tx.trx.raw(
     `select pg_advisory_xact_lock(lock) from (
        select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock

@@ -6,9 +6,9 @@ import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { RecordInput } from './model/schemas.ts'
 
-/** The `associations` of a create or an upsert: links that are made in the same change. */
+/** The `associations` of a create or an upsert: links that are created with the record. */
 
-/** Takes the associations out of an input. */
+/** Separates the associations of an input from its fields. */
 export function splitLinks({ associations, ...fields }: RecordInput): {
   links: GivenLink[]
   fields: RecordInput
@@ -34,7 +34,7 @@ export function lockWithLinked(
   )
 }
 
-/** Throws `validation_error` naming the links to a record that does not exist, or to `self`. */
+/** Throws `validation_error` with the links to `self` or to records that do not exist. */
 export function checkLinks(links: GivenLink[], locked: LockedEnds, self?: End): void {
   const issues = links.flatMap((link, i): Issue[] => {
     const loc = ['body', 'associations', i, 'id']

@@ -6,7 +6,7 @@ import type { EntityName } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { Write } from './model/prepare.ts'
 
-/** One change of a record, or of one that was merged into it: then `record_id` is that one's. */
+/** A change of a record, or of a record that was merged into it, as `record_id` shows. */
 export interface HistoryEntry {
   object: 'history_entry'
   record_id: string
@@ -16,7 +16,7 @@ export interface HistoryEntry {
   changes: Record<string, { from: unknown; to: unknown }>
   actor: Actor
   at: string
-  /** With `merged`: the record that went into this one. */
+  /** Of `merged`: the id of the loser. */
   merged_from: string | null
 }
 
@@ -28,7 +28,7 @@ export interface HistoryQuery {
 }
 
 /**
- * The changes of a record, and of those that were merged into it. Also of one that is deleted, until it is purged.
+ * The changes of a record, and of those that were merged into it; also of a deleted record until its purge.
  * Throws `not_found`; `invalid_request` for a cursor of another query.
  */
 export async function listHistory(
@@ -40,22 +40,22 @@ export async function listHistory(
   const kind = entities[entity]
   const missing = await recordNotFound(tx, kind, id)
   if (missing.details.merged_into) throw missing
-  const here = await tx.trx(entity).where({ organization_id: tx.organizationId, id }).first('id')
-  if (!here) throw missing
+  const exists = await tx.trx(entity).where({ organization_id: tx.organizationId, id }).first('id')
+  if (!exists) throw missing
   const hash = queryHash(['history', entity, id, order])
-  const position = cursor ? decodeCursor(hash, cursor, (text) => PLACE.test(text)) : undefined
+  const position = cursor ? decodeCursor(hash, cursor, (text) => POSITION.test(text)) : undefined
   const [at, version] = position?.value?.split(' ') ?? []
-  const of = `from record_history where organization_id = ? and record_id in (
+  const source = `from record_history where organization_id = ? and record_id in (
     select ?::uuid union all select id from merged_records where organization_id = ? and merged_into = ?)`
   const bindings = [tx.organizationId, id, tx.organizationId, id]
   const beyond = `and (at, version, record_id) ${order === 'asc' ? '>' : '<'} (?::timestamptz, ?::integer, ?::uuid)`
   const [{ rows }, counted] = await Promise.all([
     tx.trx.raw<{ rows: Row[] }>(
-      `select record_id, version, action, changes, actor, at, merged_from ${of} ${position ? beyond : ''}
+      `select record_id, version, action, changes, actor, at, merged_from ${source} ${position ? beyond : ''}
        order by at ${order}, version ${order}, record_id ${order} limit ? offset ?`,
       [...bindings, ...(position ? [at, version, position.id] : []), limit + 1, offset] as never,
     ),
-    tx.trx.raw<{ rows: { total: number }[] }>(`select count(*) as total ${of}`, bindings),
+    tx.trx.raw<{ rows: { total: number }[] }>(`select count(*) as total ${source}`, bindings),
   ])
   const page = rows.slice(0, limit)
   const last = page.at(-1)
@@ -65,7 +65,7 @@ export async function listHistory(
     limit,
     offset,
     has_more,
-    next_cursor: has_more && last ? encodeCursor(hash, placeOf(last)) : null,
+    next_cursor: has_more && last ? encodeCursor(hash, positionOf(last)) : null,
     total: counted.rows[0]!.total,
     total_is_estimate: false,
   }
@@ -76,8 +76,8 @@ interface Row extends Omit<HistoryEntry, 'object' | 'at'> {
 }
 
 /** The time and the version of an entry, in a cursor. */
-const PLACE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \d{1,9}$/
-const placeOf = (row: Row) => ({ value: `${row.at.toISOString()} ${row.version}`, id: row.record_id })
+const POSITION = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \d{1,9}$/
+const positionOf = (row: Row) => ({ value: `${row.at.toISOString()} ${row.version}`, id: row.record_id })
 
 function present({ changes, at, ...row }: Row): HistoryEntry {
   const { custom_fields, ...fields } = changes
@@ -85,7 +85,7 @@ function present({ changes, at, ...row }: Row): HistoryEntry {
   return { object: 'history_entry', ...row, changes: { ...fields, ...each }, at: at.toISOString() }
 }
 
-/** Custom fields are stored whole, before and after. In maps, for a name may be that of a member of every object. */
+/** The history stores all custom fields before and after. Maps, since a name may be that of an object's own member. */
 function customChanges({ from, to }: { from: unknown; to: unknown }): HistoryEntry['changes'] {
   const before = new Map<string, unknown>(Object.entries(from ?? {}))
   const after = new Map<string, unknown>(Object.entries(to ?? {}))

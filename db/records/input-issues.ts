@@ -4,7 +4,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { MAX_FIELDS } from './model/custom-fields/shape.ts'
 import type { Rules } from './model/custom-fields/types.ts'
-import { changesAmong, preparedCustomFields, readCustomFields } from './model/custom-fields/values.ts'
+import { changedFields, preparedCustomFields, readCustomFields } from './model/custom-fields/values.ts'
 import { type EntityName, referencesOf, userFields } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
@@ -20,8 +20,8 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
 
 /**
  * The issues of an input that only the database can find: custom fields that do not match their definitions, references
- * to nothing. For an input that its schema has refused, and that may be anything, so that one answer names everything.
- * `changes`: the id of the record to change; undefined for a new one.
+ * to records that do not exist. For an input of any shape that its schema refused, so that one response names all
+ * issues. `changes`: the id of the record to change; undefined for a new record.
  */
 export async function inputIssues(
   tx: Tenant,
@@ -57,5 +57,5 @@ async function fieldIssues(
 ): Promise<Issue[]> {
   if (changes === undefined) return preparedCustomFields(rules, fields).issues
   const record = await findRecord(tx, entity, changes)
-  return readCustomFields(rules, changesAmong(record?.custom_fields, fields)).issues
+  return readCustomFields(rules, changedFields(record?.custom_fields, fields)).issues
 }

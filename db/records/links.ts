@@ -2,7 +2,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
 import type { Write } from './model/prepare.ts'
 
-/** The rows of associations: one for each pair of records, which both ends find through an index. */
+/** The rows of associations: one for each pair of records, indexed for both ends. */
 
 /** An end of a link. */
 export interface End {
@@ -10,12 +10,12 @@ export interface End {
   id: string
 }
 
-/** A link that a create or an upsert asks for. */
+/** A link in the input of a create or an upsert. */
 export interface GivenLink extends End {
   label?: string | null
 }
 
-/** A record with the links that its input asks for, and what of it is written. */
+/** A record with its write and the links of its input. */
 export interface Linked {
   record: { id: string }
   write: Pick<Write, 'record' | 'previous'> | undefined
@@ -28,9 +28,9 @@ export interface LinkChanges {
 }
 
 /**
- * The links that records of a kind are given, and those that their reference fields make and remove. A field that is
- * cleared removes its link. One that names another record removes the link to the former record where the field alone
- * made it; a link with a label or properties stays.
+ * The link changes of a set of records: the links of their inputs, and those of changed reference fields. A cleared
+ * field removes its link. A field that is set to another record removes the link to the former record, unless that
+ * link has a label or properties.
  */
 export function linkChanges(tx: Tenant, kind: Kind, all: Linked[]): LinkChanges {
   const gone: LinkChanges['gone'] = []
@@ -54,7 +54,7 @@ export function linkChanges(tx: Tenant, kind: Kind, all: Linked[]): LinkChanges 
   return { gone, made: [...made.values()] }
 }
 
-/** An existing link stays as it is, but for a label that is given. */
+/** An existing link stays unchanged, except that a given label replaces its own. */
 export async function changeLinks(tx: Tenant, { gone, made }: LinkChanges): Promise<void> {
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)
@@ -63,7 +63,7 @@ export async function changeLinks(tx: Tenant, { gone, made }: LinkChanges): Prom
 const PAIRS =
   'jsonb_to_recordset(?) as p (a_entity text, a_id uuid, b_entity text, b_id uuid, cleared boolean, label text)'
 
-/** Links that are not `cleared` are deleted only without a label and properties. */
+/** A link that is not `cleared` is deleted only if it has no label and no properties. */
 async function deleteLinks(tx: Tenant, pairs: (Pair & { cleared: boolean })[]): Promise<void> {
   await tx.trx.raw(
     `delete from associations a using ${PAIRS}
@@ -84,8 +84,8 @@ async function insertLinks(tx: Tenant, pairs: LinkChanges['made']): Promise<void
 }
 
 /**
- * Moves all links of one record to another. Where both have a link with the same record, the two become one, in which
- * the label and properties of the other come first. A link between the two is removed.
+ * Moves all links of `from` to `to`. If both are linked with the same record, the two links become one, in which the
+ * label and properties of `to` win. A link between the two is removed.
  */
 export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   await tx.trx.raw(
@@ -115,14 +115,14 @@ export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   )
 }
 
-/** A link without the records that it joins. */
+/** The content of a link, without its two records. */
 export interface LinkContent {
   label: string | null
   properties: Record<string, unknown>
   created_at: string
 }
 
-/** Makes the link. Of an existing one `given` replaces label and properties, unless it is empty. */
+/** Creates or updates a link. `given` replaces the label and properties of an existing link, unless it is empty. */
 export async function upsertLink(
   tx: Tenant,
   from: End,
@@ -138,13 +138,13 @@ export async function upsertLink(
       properties: JSON.stringify(properties),
     })
     .onConflict(['organization_id', 'a_id', 'b_entity', 'b_id'])
-    // A row that stays the same is only returned where something of it is set.
+    // RETURNING includes an existing row only if the update sets a column.
     .merge(Object.keys(given).length > 0 ? ['label', 'properties'] : ['a_id'])
     .returning<LinkRow[]>(['label', 'properties', 'created_at'])
   return present(row!)
 }
 
-/** The links of a record with these of another kind, by the other's id, whichever end made them. */
+/** The links of a record with the records `ids` of `target`, in either direction, by these ids. */
 export async function linksTo(
   tx: Tenant,
   { entity, id }: End,
@@ -174,7 +174,7 @@ const present = ({ label, properties, created_at }: LinkRow): LinkContent => ({
 
 type Pair = ReturnType<typeof pairOf>
 
-/** The key of a pair's row, the same from both ends. Ids are in lower case. */
+/** The key of a pair's row, independent of the order of the ends. Ids must be in lower case. */
 export function pairOf(tx: Tenant, one: End, two: End) {
   const [a, b] = `${one.entity} ${one.id}` < `${two.entity} ${two.id}` ? [one, two] : [two, one]
   return {

@@ -10,7 +10,7 @@ import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 import { searchPatterns } from './model/search-text.ts'
 import { type Row, selectPage } from './pages.ts'
-import { containing, type Found, searchPage } from './search.ts'
+import { type Found, searchPage, wordConditions } from './search.ts'
 import { total } from './total.ts'
 
 export interface ListQuery {
@@ -25,13 +25,13 @@ export interface ListQuery {
   filters: Filter[]
 }
 
-/** What every kind has an index for that is in its order. */
-const WALKABLE = ['created_at', 'updated_at']
+/** The sort fields for which every kind has an index in their order. */
+const INDEXED_SORTS = ['created_at', 'updated_at']
 
 /**
- * A page of records. `related` narrows it to those that are linked with a record; it and `q` are always required,
- * `match` combines the filters only. Throws `invalid_request` for a cursor of another query, `validation_error` for what
- * a custom field's type does not have.
+ * A page of records. `related`: only records that are linked with this one. `match` combines only the filters, not `q`
+ * or `related`. Throws `invalid_request` for a cursor of another query, `validation_error` for values, operators and
+ * sorts that the type of a custom field does not support.
  */
 export async function listRecords(
   tx: Tenant,
@@ -43,7 +43,7 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const { filters, sortType } = await readByType(tx, entity, query)
   const key = sortKey(kind, sort, sortType)!
-  // With the types of custom fields: a cursor from before a definition changed is of another query.
+  // Includes the type of a custom field: a changed definition invalidates cursors.
   const sorted = sortType ? [sort, sortType] : sort
   const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
@@ -55,24 +55,24 @@ export async function listRecords(
       sql: 'organization_id = ? and deleted_at is null',
       bindings: [tx.organizationId],
     },
-    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...containing(words)],
+    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...wordConditions(words)],
   }
   const found: Found =
     words.length > 0
-      ? await searchPage(tx, listing, WALKABLE.includes(sort))
+      ? await searchPage(tx, listing, INDEXED_SORTS.includes(sort))
       : { rows: await selectPage(tx, listing) }
   const page = found.rows.slice(0, limit)
   const last = page.at(-1)
   const has_more = found.rows.length > limit
-  const isShown = !position && !has_more && (offset === 0 || last !== undefined)
-  const matching = found.matching ?? (isShown ? offset + page.length : undefined)
+  const isLastPage = !position && !has_more && (offset === 0 || last !== undefined)
+  const matching = found.matching ?? (isLastPage ? offset + page.length : undefined)
   return {
     data: page.map((row) => present(kind, row)),
     limit,
     offset,
     has_more,
     next_cursor: has_more && last ? encodeCursor(hash, positionOf(last)) : null,
-    ...(await total(tx, listing, query.count, { matching, density: found.density })),
+    ...(await total(tx, listing, query.count, { matching, selectivity: found.selectivity })),
   }
 }
 
@@ -86,7 +86,7 @@ const positionOf = (row: Row) => ({
   id: row.id,
 })
 
-/** What else a record must meet: the link, and the filters as `match` combines them. */
+/** The condition of `related`, and the filters combined by `match`. */
 function conditions(
   tx: Tenant,
   kind: Kind,

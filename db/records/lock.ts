@@ -7,24 +7,24 @@ import { entities, entityNames } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
 /**
- * Row locks of records. Every write takes its locks in this order, so that two writes wait for each other one way only:
+ * Row locks of records. Every write takes its locks in this order, to avoid deadlocks:
  *
- * 1. The keys to find or create records by (`Finder.find`), all those of one field at once.
- * 2. The rules of custom fields (`lockFieldRules`), if the write has any. A unique custom field as the key of an upsert
- *    needs them before 1.
- * 3. The records that change: kinds that refer before the kinds that they refer to (`referringFirst`), the records of
- *    one kind by id. Those that refer to a record that is deleted or merged change too.
- * 4. The records that a reference or a link names, which must not be deleted meanwhile: by id.
+ * 1. The lookup keys of upserts (`Finder.find`), all keys of one field at once.
+ * 2. The rules of custom fields (`lockFieldRules`), if the write has custom fields. An upsert by a unique custom field
+ *    takes them before 1.
+ * 3. The changing records: referring kinds before the kinds that they refer to (`referringFirst`), the records of one
+ *    kind by id. A delete or merge also changes the records that refer to its record.
+ * 4. The targets of references and links, against deletion: by id.
  * 5. For a new reference within a kind, the lock of that field (`reachableFrom`).
  * 6. The locks of the writes themselves: external_ids, then unique values by field and value, then links by id.
  *
- * A transaction that keeps another order, since it has several steps, may deadlock: `Database.tenant` retries it.
+ * A transaction with several steps may use another order and deadlock: `Database.tenant` retries it.
  */
 type Lock = 'for no key update' | 'for update'
 
 /**
- * Locks records against changes and deletion until the transaction ends. Others may go on referring to them, unless
- * they are locked `for update`, to be deleted. @returns those that exist, by id.
+ * Locks records against changes and deletion until the transaction ends. New references to them remain possible, unless
+ * the lock is `for update`, for a delete. @returns those that exist, by id.
  */
 export async function lockRecords(
   tx: Tenant,
@@ -43,8 +43,8 @@ export async function lockRecords(
 }
 
 /**
- * In place of `= any(?)`, for which PostgreSQL makes a new plan in each execution, since the general one is for ten
- * ids. For one contact: 0.11 ms against 0.32.
+ * Replaces `= any(?)`, which PostgreSQL plans again in each execution, since its generic plan assumes ten ids. For one
+ * contact: 0.11 ms instead of 0.32.
  */
 const AMONG = '= any(array(select unnest(?::uuid[])))'
 
@@ -71,10 +71,10 @@ export async function lockExisting(tx: Tenant, entity: EntityName, ids: string[]
   return new Set(rows.map((row) => row.id))
 }
 
-/** The records that `lockEnds` has found. */
+/** The records that `lockEnds` has locked. */
 export interface LockedEnds {
   has(end: End): boolean
-  /** Of those that change. */
+  /** One of the changing records. */
   record(end: End): AgxRecord | undefined
 }
 
@@ -100,8 +100,8 @@ const byKind = (ends: End[]): [EntityName, string[]][] =>
   })
 
 /**
- * Locks the records that refer to one that will be deleted, before that is locked itself: in the order of updates.
- * Those of its own kind are locked by id together with `own`: the record, and others that will be locked with it.
+ * Locks the records that refer to a record before its delete locks the record itself, which is the lock order of
+ * updates. Referring records of the same kind are locked by id together with `own`: the records of the delete or merge.
  */
 export async function lockReferencesTo(
   tx: Tenant,
@@ -135,10 +135,10 @@ const height = (entity: EntityName): number =>
       .map(([, { to }]) => 1 + height(to)),
   )
 
-/** Every kind before those that it refers to. */
+/** All kinds; each comes before the kinds that it refers to. */
 export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
 
-/** The reference fields of every kind that point to one, in that order. */
+/** The reference fields of all kinds that point to `entity`, in the order of `referringFirst`. */
 export const referencesTo = (entity: EntityName): { other: EntityName; field: string }[] =>
   referringFirst.flatMap((other) =>
     referencesOf(entities[other], entity).map(([field]) => ({ other, field })),

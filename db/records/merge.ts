@@ -7,7 +7,7 @@ import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
 import { lockExisting, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
-import { tooMuch } from './model/custom-fields/shape.ts'
+import { sizeIssues } from './model/custom-fields/shape.ts'
 import { type EntityName, type Kind, referencesOf, withArticle } from './model/kind.ts'
 import { entities } from './model/kinds/index.ts'
 import { change, isEmpty, nextVersion, type Write } from './model/prepare.ts'
@@ -16,14 +16,14 @@ import { moveReferences } from './primaries.ts'
 import { reachableFrom } from './references.ts'
 import type { Update } from './update.ts'
 import { writeRecords } from './write.ts'
-import { writeSound } from './write-set.ts'
+import { writeDrafts } from './write-set.ts'
 
 /**
  * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
- * wins over `false`, tags and custom fields are united, links and references move. The loser is deleted for good; its id
- * points to the winner, whose history includes the loser's. The winner always gets a version. Throws `not_found`;
- * `version_conflict` for the winner's version; `validation_error` for a record and itself, or for more custom fields
- * than a record holds.
+ * wins over `false`, tags and custom fields are combined, links and references move. The loser is deleted permanently;
+ * its id points to the winner, whose history includes the loser's. The winner always gets a new version. Throws
+ * `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record, or their
+ * custom fields exceed a limit.
  */
 export async function mergeRecords(
   tx: Tenant,
@@ -57,7 +57,7 @@ export async function mergeRecords(
 
   const write = await fold(tx, kind, winner, loser)
   const { record } = write
-  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
+  await writeDrafts(tx, kind, rules, [{ record, write, links: [] }])
   await tx
     .trx('record_history')
     .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })
@@ -73,9 +73,9 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
   }
-  // Not part of the patch, which definitions check: values from before a definition stay.
+  // Not part of the patch, which definitions check: values older than a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
-  const issues = tooMuch(custom_fields)
+  const issues = sizeIssues(custom_fields)
   if (issues.length > 0) throw invalid(issues)
   const next = { ...winner, ...patch, custom_fields }
   const changed = change(tx.actor, kind, winner, patch, next)
@@ -90,8 +90,8 @@ function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordIn
   const filled: RecordInput = {}
   for (const [name, { readOnly, to }] of [...Object.entries(kind.fields), ...COMMON]) {
     // `false` counts as unset; `true`, such as do_not_contact, wins.
-    const isOpen = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
-    if (!readOnly && !to && isOpen && !isEmpty(loser[name])) filled[name] = loser[name]
+    const isUnset = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
+    if (!readOnly && !to && isUnset && !isEmpty(loser[name])) filled[name] = loser[name]
   }
   // An amount keeps its currency.
   const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
@@ -103,7 +103,7 @@ const COMMON: [string, { readOnly?: true; to?: EntityName }][] = [
   ['owner_id', {}],
 ]
 
-/** The winner's references that are null, or point to the loser: filled with the loser's, unless they close a cycle. */
+/** Fills the winner's references that are null or point to the loser with the loser's, unless they close a cycle. */
 async function filledReferences(
   tx: Tenant,
   kind: Kind,
@@ -114,12 +114,12 @@ async function filledReferences(
   for (const [name, { to }] of referencesOf(kind)) {
     if (winner[name] !== null && winner[name] !== loser.id) continue
     const id = loser[name]
-    const free =
+    const isUsable =
       typeof id === 'string' &&
       id !== winner.id &&
       (await lockExisting(tx, to, [id])).has(id) &&
       !(await reachableFrom(tx, kind, name, id)).has(winner.id)
-    filled[name] = free ? id : null
+    filled[name] = isUsable ? id : null
   }
   return filled
 }

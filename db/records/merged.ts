@@ -2,7 +2,7 @@ import { AppError, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { EntityName, Kind } from './model/kind.ts'
 
-/** Records that are in another now: their ids point to it for good. */
+/** Records that were merged into another: their ids point to the winner permanently. */
 
 export async function mergedInto(tx: Tenant, entity: EntityName, id: string): Promise<string | undefined> {
   const row = await tx
@@ -12,7 +12,7 @@ export async function mergedInto(tx: Tenant, entity: EntityName, id: string): Pr
   return row?.merged_into
 }
 
-/** What to throw for a record that is not there: where it was merged, the error says into which. */
+/** The `not_found` error of a record; of a merged record it contains the id of the winner. */
 export async function recordNotFound(tx: Tenant, kind: Kind, id: string): Promise<AppError> {
   const winner = await mergedInto(tx, kind.entity, id)
   if (winner === undefined) return notFound(kind.object)
@@ -21,7 +21,7 @@ export async function recordNotFound(tx: Tenant, kind: Kind, id: string): Promis
   })
 }
 
-/** From now on `id`, and all that were merged into it before, point to the winner. */
+/** Points `id`, and the ids of all records that were merged into it before, to the winner. */
 export async function pointTo(tx: Tenant, kind: Kind, id: string, winner: string): Promise<void> {
   const merged = () => tx.trx('merged_records')
   await merged()

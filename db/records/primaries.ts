@@ -8,7 +8,7 @@ import { change } from './model/prepare.ts'
 import { closesCycle, reachableFrom } from './references.ts'
 import { writeRecords } from './write.ts'
 
-/** Keeps reference fields (`company_id`: the primary link) in agreement with associations. */
+/** Keeps reference fields (`company_id`: the primary link) consistent with associations. */
 
 /**
  * Linking fills a reference field that is null, at either end. Between two records of one kind only `from` has its
@@ -37,8 +37,8 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
 }
 
 /**
- * Clears the reference fields that point to a record that will be deleted, also those that were set before it was
- * locked. Its links stay, since it may be restored; until then they are not visible.
+ * Clears the reference fields that point to a record before its delete, including those set before it was locked. Its
+ * links stay for a restore; until then they are not visible.
  */
 export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
@@ -47,12 +47,12 @@ export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: stri
   }
 }
 
-/** Fills the reference fields that the delete of a record, which is now restored, has cleared and that are still null. */
+/** Fills the reference fields that the delete of a restored record has cleared, if they are still null. */
 export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
-    const lost = await clearedByDelete(tx, other, field, id)
-    const above = lost.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
-    const holders = lost.filter((holder) => !above.has(holder))
+    const cleared = await clearedByDelete(tx, other, field, id)
+    const ancestors = cleared.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
+    const holders = cleared.filter((holder) => !ancestors.has(holder))
     await replaceReference(tx, other, holders, { field, from: null, to: id })
   }
 }
@@ -65,12 +65,12 @@ export async function moveReferences(
   winner: string,
 ): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
-    const above = await reachableFrom(tx, entities[other], field, winner)
+    const ancestors = await reachableFrom(tx, entities[other], field, winner)
     const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
-    const moved = holders.filter((id) => !above.has(id))
+    const moved = holders.filter((id) => !ancestors.has(id))
     await replaceReference(tx, other, moved, { field, from: loser, to: winner })
-    // A record above the winner would be below it too.
-    const circular = holders.filter((id) => above.has(id))
+    // The winner's ancestors would refer to it and close a cycle.
+    const circular = holders.filter((id) => ancestors.has(id))
     await replaceReference(tx, other, circular, { field, from: loser, to: null })
   }
 }
@@ -85,7 +85,7 @@ async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: stri
   return rows.map((row) => row.id)
 }
 
-/** Records in memory, and in one statement, at a time. */
+/** The number of records in memory and in one statement. */
 const AT_A_TIME = 1_000
 
 /** Changes the records whose field still has the value `from`. Links stay as they are. */
@@ -107,8 +107,8 @@ async function replaceReference(
 }
 
 /**
- * The records still linked with this one whose field, null now, held it last. The history distinguishes them from
- * records that were only linked.
+ * The records still linked with a record whose field, now null, referred to it last. The history distinguishes them
+ * from records that were only linked.
  */
 async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
@@ -134,7 +134,7 @@ async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id:
   return rows.map((row) => row.id)
 }
 
-/** The record that a field, null now, held until a delete cleared it, if the two are still linked. */
+/** The record that a field, now null, referred to until a delete cleared it, if the two are still linked. */
 export async function clearedReference(
   tx: Tenant,
   holder: End,

@@ -2,12 +2,12 @@ import type { Knex } from 'knex'
 import { entityNames } from './model/kinds/index.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
-/** Of each kind, so many at once: the sweep comes every minute. */
+/** The number of records of each kind in one sweep, which runs every minute. */
 const BATCH = 1_000
 
 /**
- * Removes records that nobody can restore any more for good, with their links, unique values and histories. What a
- * record was merged into keeps its history, and the pointer to it, for as long as it is there itself.
+ * Purges records that can no longer be restored, with their links, unique values and histories. The history of a merged
+ * record, and the pointer to its winner, stay until the winner is purged.
  */
 export async function purgeRecords(system: Knex): Promise<void> {
   for (const entity of entityNames)

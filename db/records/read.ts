@@ -12,7 +12,7 @@ export async function getRecord(tx: Tenant, entity: EntityName, id: string): Pro
   return record
 }
 
-/** In one statement. */
+/** Reads a record in one statement; undefined if it does not exist or is deleted. */
 export async function findRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord | undefined> {
   const kind = entities[entity]
   const row = await tx

@@ -6,15 +6,15 @@ import { type Kind, referencesOf, userFields, withArticle } from './model/kind.t
 import { entities } from './model/kinds/index.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
-/** A record, and which of its fields to check; all of them by default. */
+/** A record, and its fields to check; default: all. */
 export interface Referring {
   record: AgxRecord
   only?: string[] | undefined
 }
 
 /**
- * Checks the references of many records, and locks what they point to against deletion. @returns the issues by the id
- * of each record with a reference to nothing, to itself, in a cycle or to a user who is not a member.
+ * Checks the references of many records, and locks their targets against deletion. @returns the issues by record id:
+ * references to records that do not exist, to the record itself, in a cycle, or to users who are not members.
  */
 export async function referenceIssues(
   tx: Tenant,
@@ -44,7 +44,7 @@ export async function referenceIssues(
         report(one, { msg: `there is no ${entities[to].object} with this id`, type: 'not_found' })
       // Nothing refers to a new record.
       else if (record.version > 1 && (await closesCycle(tx, kind, name, record.id, id)))
-        report(one, { msg: 'the references would go around in a circle', type: 'circular_reference' })
+        report(one, { msg: 'the references would form a cycle', type: 'circular_reference' })
     }
   }
   return found
@@ -58,7 +58,7 @@ interface Given {
 
 const idsOf = (given: Given[]) => given.map(({ id }) => id)
 
-/** The ids that one field of the records holds, where it is checked. */
+/** The ids in one field of the records that check it. */
 const givenIn = (all: Referring[], name: string): Given[] =>
   all.flatMap(({ record, only }) =>
     record[name] != null && (!only || only.includes(name))
@@ -76,8 +76,8 @@ export const closesCycle = async (
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
 /**
- * The records that `id` refers to, directly or not, and itself; none for references to another kind. Serialises its
- * callers until their transactions end, so that two changes, each valid alone, do not close a cycle together.
+ * `id` and the records that it refers to, directly or indirectly; none for references to another kind. Serialises its
+ * callers until their transactions end, so that two concurrent changes do not close a cycle together.
  */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()

@@ -12,15 +12,15 @@ import type { AgxRecord } from './model/schemas.ts'
 import { clearedReference, refillReferencesTo } from './primaries.ts'
 import { closesCycle } from './references.ts'
 import type { Update } from './update.ts'
-import { writeSound } from './write-set.ts'
+import { writeDrafts } from './write-set.ts'
 
 /** How long a deleted record can be restored. */
 export const RESTORABLE_DAYS = 30
 
 /**
- * Undoes a delete. The record's links are visible again, and the references that deletes have cleared, to it and its
- * own, are filled where they are still null. Throws `not_found` for a record that is not deleted, or was deleted too
- * long ago; `conflict` where its external_id or a unique custom field is taken.
+ * Restores a deleted record and its links. References that deletes have cleared, to the record and its own, are filled
+ * again if they are still null. Throws `not_found` for a record that is not deleted or was deleted too long ago;
+ * `conflict` if its external_id or the value of a unique custom field is taken.
  */
 export async function restoreRecord(
   tx: Tenant,
@@ -42,14 +42,14 @@ export async function restoreRecord(
   const moved = await movedReferences(tx, kind, before)
   const write = nextVersion('restored', tx.actor, before, moved)
   const { record } = write
-  await writeSound(tx, kind, rules, [{ record, write, links: [] }])
+  await writeDrafts(tx, kind, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, entity, id)
   return record
 }
 
 /**
- * The references that change with the restore: one to a deleted record becomes null, one to a merged record points to
- * the winner, and one that a delete has cleared is filled where its record exists again.
+ * The references that the restore changes: one to a deleted record becomes null, one to a merged record points to the
+ * winner, and one that a delete has cleared is filled if its record exists again.
  */
 async function movedReferences(
   tx: Tenant,

@@ -1,47 +1,47 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment } from './filter-sql.ts'
-import { gatherPage, type Listing, type Row, searched, selectPage, walkToPage } from './pages.ts'
+import { gatherPage, type Listing, type Row, scanPage, searchView, selectPage } from './pages.ts'
 import { EXACT_UP_TO } from './total.ts'
 
-/** So many records for each row of a page are looked at first: what one in a hundred says fills a page. */
-const NEAREST_PER_ROW = 100
-const MAX_NEAREST = 10_000
-/** A page of what is in too many records to gather is found among so many, unless the last ones have little of it. */
-const MAX_WALKED = 100_000
+/** Records scanned first for each row of the page: enough for words that one record in a hundred contains. */
+const FIRST_SCAN_PER_ROW = 100
+const MAX_FIRST_SCAN = 10_000
+/** Row limit of the second index-order scan. */
+const MAX_SCANNED = 100_000
 
 export interface Found {
   rows: Row[]
-  /** How many match, where the search has shown it: `many` are more than are counted. */
+  /** The number of matches, if known; `many`: more than EXACT_UP_TO. */
   matching?: number | 'many'
-  /** Which part of the records seems to match, where a walk along the order has shown it. */
-  density?: number
+  /** The estimated fraction of matching records, if an index-order scan found the page. */
+  selectivity?: number
 }
 
-/** Each word of a query as a condition. */
-export const containing = (words: string[][]): Fragment[] =>
+/** The condition of each word of a query. */
+export const wordConditions = (words: string[][]): Fragment[] =>
   words.map((patterns) => ({
     sql: `(${patterns.map(() => 'search_text like ?').join(' or ')})`,
     bindings: patterns,
   }))
 
 /**
- * A page of what free text finds. Which way is quick depends on how common the words are, which the planner cannot
- * know: common ones are met soon along the order, rare ones have few records in the index. So the first is tried for a
- * little, then the second for some more; what is in between costs both.
+ * A page of a full-text search. The fastest plan depends on the selectivity of the words, which the planner cannot
+ * estimate: an index-order scan soon finds common words, the text index has few records of rare words. So it tries a
+ * short scan, then the text index, then a longer scan; words of medium frequency cost all of these.
  */
-export async function searchPage(tx: Tenant, listing: Listing, isWalkable: boolean): Promise<Found> {
+export async function searchPage(tx: Tenant, listing: Listing, hasOrderIndex: boolean): Promise<Found> {
   const { limit, offset } = listing
-  const walk = async (atMost: number): Promise<Found | undefined> => {
-    if (!isWalkable) return undefined
-    const rows = await walkToPage(tx, listing, atMost)
+  const scan = async (maxScanned: number): Promise<Found | undefined> => {
+    if (!hasOrderIndex) return undefined
+    const rows = await scanPage(tx, listing, maxScanned)
     const last = rows.at(-1)
-    return last && rows.length === limit ? { rows, density: (offset + limit) / last.walked } : undefined
+    return last && rows.length === limit ? { rows, selectivity: (offset + limit) / last.scanned } : undefined
   }
-  const nearest = (offset + limit) * NEAREST_PER_ROW
-  const near = nearest <= MAX_NEAREST ? await walk(nearest) : undefined
-  if (near) return near
+  const firstScan = (offset + limit) * FIRST_SCAN_PER_ROW
+  const first = firstScan <= MAX_FIRST_SCAN ? await scan(firstScan) : undefined
+  if (first) return first
   const { matching, rows } = await gatherPage(tx, listing, EXACT_UP_TO + 1)
   if (matching <= EXACT_UP_TO) return { rows, matching }
-  const far = (await walk(MAX_WALKED)) ?? { rows: await selectPage(tx, listing, searched(listing.kind)) }
-  return { ...far, matching: 'many' }
+  const page = (await scan(MAX_SCANNED)) ?? { rows: await selectPage(tx, listing, searchView(listing.kind)) }
+  return { ...page, matching: 'many' }
 }

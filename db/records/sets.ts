@@ -2,14 +2,14 @@ import { AppError } from '../errors.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { AgxRecord } from './model/schemas.ts'
 
-/** Runs writes of many records together although each of them may fail alone. */
+/** Writes many records together, while each record may fail on its own. */
 
 export type Failed = { error: AppError }
 
-/** The result of one write of several, at its place. `changed`: whether it made a version. */
+/** The result of one of several writes, at its index. `changed`: whether it created a version. */
 export type Outcome = { record: AgxRecord; created: boolean; changed: boolean } | Failed
 
-/** All in one savepoint. If that fails, which says nothing about which of them failed, each in its own. */
+/** Writes all items in one savepoint. If that fails, writes each in its own, to find those that fail. */
 export async function inSets<T>(
   tx: Tenant,
   items: T[],
@@ -28,7 +28,7 @@ export async function inSets<T>(
   return outcomes
 }
 
-/** Items that share a key are written one after the other, in order; the others together. */
+/** Writes items that share a key one after the other, in order; the others together. */
 export async function inWaves<T, R>(
   items: T[],
   keysOf: (item: T) => string[],
@@ -50,13 +50,13 @@ export async function inWaves<T, R>(
   return outcomes
 }
 
-/** The record of a set of one. Throws what it failed with. */
+/** The record of a set of one. Throws the error of a failed write. */
 export function recordOf([outcome]: Outcome[]): AgxRecord {
   if ('error' in outcome!) throw outcome.error
   return outcome!.record
 }
 
-/** The AppError that `work` throws, as a value. */
+/** Returns the AppError that `work` throws as a value. */
 export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed> {
   try {
     return await work()

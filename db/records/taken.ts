@@ -9,9 +9,9 @@ import { uniqueKeys, uniqueValues } from './model/unique.ts'
 import { customKey } from './model/upsert-keys.ts'
 
 /**
- * Finds those of several new records whose external_id or unique custom field another record has, or one before them,
- * by id with the `conflict`: they would fail the statement that writes them all. It locks nothing, so the statement may
- * still fail. A single record needs no such check: its write finds out.
+ * Finds new records whose external_id or unique value is taken by an existing record or an earlier one of the set: they
+ * would fail the statement that writes them all. Without locks, so the statement may still fail. A single record needs
+ * no check: its write fails. @returns the `conflict` of each by id.
  */
 export async function takenAmong(
   tx: Tenant,
@@ -44,7 +44,7 @@ export async function takenAmong(
 export const externalIdTaken = (kind: Kind, record: AgxRecord): AppError =>
   conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })
 
-/** The external_ids of `records` that records in the database have. */
+/** The external_ids of `records` that stored records have. */
 async function heldExternalIds(tx: Tenant, kind: Kind, records: AgxRecord[]): Promise<string[]> {
   const wanted = records.flatMap(({ external_id }) => (external_id as string | null) ?? [])
   if (wanted.length === 0) return []

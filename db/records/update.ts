@@ -16,23 +16,23 @@ import { type Draft, writeSet } from './write-set.ts'
 /** A change of one record. */
 export interface Update {
   id: string
-  /** What `updateSchema` or `upsertSchema` parsed: null clears, custom fields are merged key by key. */
+  /** Parsed by `updateSchema` or `upsertSchema`: null clears, custom fields are merged key by key. */
   patch: RecordInput
-  /** The versions that the change was made for; undefined for any. */
+  /** The accepted current versions; undefined accepts any. */
   ifVersion?: readonly number[] | undefined
-  /** What of the patch is added to the record's values, in place of replacing them. */
+  /** The parts of the patch that are added to the record's values instead of replacing them. */
   adding?: Adding | undefined
 }
 
 export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
-  /** Nothing else follows in its transaction. */
+  /** The update is the last step of its transaction. */
   sole?: boolean
 }
 
 /**
- * Changes a record. A patch that changes nothing makes no version. `associations` of an upsert's patch are linked, and
- * fill the reference fields that are null. Throws `not_found`; `version_conflict` where `ifVersion` does not have the
- * record's; what `createRecord` throws; `validation_error` for a link of the record to itself.
+ * Updates a record. A patch without changes creates no version. `associations` of an upsert's patch create links, which
+ * fill the reference fields that are null. Throws `not_found`; `version_conflict` if `ifVersion` does not include the
+ * record's version; the errors of `createRecord`; `validation_error` for a link of the record to itself.
  */
 export async function updateRecord(
   tx: Tenant,
@@ -44,7 +44,7 @@ export async function updateRecord(
   return recordOf(await updateSet(tx, entity, [{ id, patch, ifVersion }], sole))
 }
 
-/** Changes many records; several updates of one record take effect in order. Errors as of `updateRecord`. */
+/** Updates many records; several updates of one record apply in order. Errors as of `updateRecord`. */
 export function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): Promise<Outcome[]> {
   const own = referencesOf(entities[entity], entity).map(([name]) => name)
   const mayCloseCycle = ({ patch }: Update) =>
@@ -54,7 +54,7 @@ export function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): P
   return inWaves(updates, keysOf, (wave) => inSets(tx, wave, (tx, set) => updateSet(tx, entity, set)))
 }
 
-/** `updates`: each of another record. Throws as `writeSet` does. */
+/** `updates`: at most one for each record. Throws as `writeSet` does. */
 export async function updateSet(
   tx: Tenant,
   entity: EntityName,
@@ -86,7 +86,7 @@ export async function updateSet(
   return writeSet(tx, kind, rules, drafts, sole)
 }
 
-/** The reference fields that the links fill, but for those that would close a cycle. */
+/** The reference fields that the links fill, except those that would close a cycle. */
 async function filledByLinks(
   tx: Tenant,
   kind: Kind,

@@ -9,27 +9,27 @@ import { upsertKey } from './model/upsert-keys.ts'
 import { type Failed, inWaves, type Outcome } from './sets.ts'
 import { type Update, updateMany, updateSet } from './update.ts'
 
-/** The change of a record that exists, and the input to create it. An error matters only where it is needed. */
+/** The patch of an existing record, and the input to create one. Only the one that applies may fail with its error. */
 export interface Upsert {
-  /** What `updateSchema` or `upsertSchema` parsed. */
+  /** Parsed by `updateSchema` or `upsertSchema`. */
   patch: RecordInput | AppError
-  /** What `createSchema` parsed. */
+  /** Parsed by `createSchema`. */
   input: RecordInput | AppError
 }
 
 export interface KeyedUpsert extends Upsert {
-  /** What `Finder.keyOf` made of the value to find the record by; undefined creates one. */
+  /** The lookup key, from `Finder.keyOf`; undefined creates a record. */
   key: string | undefined
 }
 
 export interface UpsertOptions extends Pick<Update, 'adding'> {
-  /** Of several records with the key the oldest is updated. By default they are a conflict. */
+  /** If several records have the key, the oldest is updated. By default this is a conflict. */
   takesOldest?: boolean
 }
 
 /**
- * Updates the record whose `by` has the input's value, or creates it. Throws `conflict` with the candidates where
- * several records have it; `validation_error` for a `by` that is not unique; what create and update throw.
+ * Updates the record with the input's value of the field `by`, or creates one. Throws `conflict` with the candidates if
+ * several records have this value; `validation_error` if `by` is not unique; the errors of create and update.
  */
 export async function upsertRecord(
   tx: Tenant,
@@ -45,12 +45,13 @@ export async function upsertRecord(
   const item = { input, patch, key: finder.keyOf(input) }
   const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
   if ('error' in outcome!) throw outcome.error
-  return outcome!
+  const { record, created } = outcome!
+  return { record, created }
 }
 
 /**
- * Updates or creates many records, each found by its value of `by`; one without a value is created. Several with one
- * value take effect in order. Errors as of `upsertRecord`.
+ * Updates or creates many records, found by their values of `by`; an item without a value is created. Items with the
+ * same value apply in order. Errors as of `upsertRecord`.
  */
 export async function upsertMany(
   tx: Tenant,
@@ -66,7 +67,7 @@ export async function upsertMany(
   )
 }
 
-/** The same, with the keys already read. */
+/** `upsertMany` with the lookup keys already computed. */
 export const upsertKeyed = (
   tx: Tenant,
   finder: Finder,
@@ -79,8 +80,8 @@ export const upsertKeyed = (
     (wave) => upsertSet(tx, finder, wave, options, updateMany),
   )
 
-/** So often an upsert looks for its record before it fails with what came in between. */
-const LOOKS = 3
+/** Attempts of an upsert, which retries after a concurrent write of its record. */
+const MAX_ATTEMPTS = 3
 
 /** `items`: without duplicate keys. `update`: `updateMany`, or `updateSet` where a conflict may fail the transaction. */
 async function upsertSet(
@@ -89,7 +90,7 @@ async function upsertSet(
   items: KeyedUpsert[],
   options: UpsertOptions,
   update: typeof updateMany,
-  looks = LOOKS,
+  attempts = MAX_ATTEMPTS,
 ): Promise<Outcome[]> {
   const { entity } = finder
   const found = await finder.find(items.flatMap(({ key }) => key ?? []))
@@ -104,11 +105,12 @@ async function upsertSet(
     return ('input' in step ? created : updated).shift()!
   })
   const overtaken = [...items.keys()].filter(
-    (place) => looks > 1 && items[place]!.key !== undefined && isOvertaken(steps[place]!, outcomes[place]!),
+    (place) =>
+      attempts > 1 && items[place]!.key !== undefined && isOvertaken(steps[place]!, outcomes[place]!),
   )
   if (overtaken.length === 0) return outcomes
   const rest = overtaken.map((place) => items[place]!)
-  const again = await upsertSet(tx, finder, rest, options, update, looks - 1)
+  const again = await upsertSet(tx, finder, rest, options, update, attempts - 1)
   for (const [i, outcome] of again.entries()) outcomes[overtaken[i]!] = outcome
   return outcomes
 }
@@ -123,8 +125,8 @@ function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options
 }
 
 /**
- * Whether a look found what does not hold any more. A create fails with `conflict` where another client, who looked by
- * another field or not at all, took a unique value: the record may exist now. The record of an update may be deleted.
+ * Whether the lookup is outdated. A create fails with `conflict` if a concurrent request, which found its record by
+ * another field or by none, took a unique value: the record may exist now. The record of an update may be deleted now.
  */
 const isOvertaken = (step: Step, outcome: Outcome): boolean =>
   'error' in outcome &&

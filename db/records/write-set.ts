@@ -14,16 +14,16 @@ import type { Failed, Outcome } from './sets.ts'
 import { externalIdTaken, takenAmong } from './taken.ts'
 import { writeRecords } from './write.ts'
 
-/** A change of a record that passed its checks; without a `write` nothing but its links changes. */
+/** A checked change of a record; without a `write` only its links change. */
 export interface Draft extends Linked {
   record: AgxRecord
   write: Write | undefined
 }
 
 /**
- * Checks the references of drafts of one kind, and whether new records would take what others have, and writes those
- * that pass. `rules`: undefined where no custom fields are written. `sole`: nothing else follows in the transaction.
- * Throws as `writeSound` does.
+ * Checks the references of drafts of one kind and the unique values of new records, and writes the drafts that pass.
+ * `rules`: undefined if no custom fields are written. `sole`: the last step of the transaction. Throws as `writeDrafts`
+ * does.
  */
 export async function writeSet(
   tx: Tenant,
@@ -45,8 +45,8 @@ export async function writeSet(
     const error = 'error' in draft ? undefined : refused.get(draft.record.id)
     return error ? { error } : draft
   })
-  const sound = checked.flatMap((draft) => ('error' in draft ? [] : [draft]))
-  await writeSound(tx, kind, rules, sound, sole)
+  const valid = checked.flatMap((draft) => ('error' in draft ? [] : [draft]))
+  await writeDrafts(tx, kind, rules, valid, sole)
   return checked.map((draft): Outcome => {
     if ('error' in draft) return draft
     const { record, write } = draft
@@ -55,10 +55,10 @@ export async function writeSet(
 }
 
 /**
- * Writes drafts with all that follows from them: histories, events, unique values, links. Throws `conflict` where an
- * external_id or a unique value is taken; then the transaction, or the savepoint, must be rolled back.
+ * Writes drafts with their histories, events, unique values and links. Throws `conflict` if an external_id or a unique
+ * value is taken; then the transaction, or the savepoint, must be rolled back.
  */
-export async function writeSound(
+export async function writeDrafts(
   tx: Tenant,
   kind: Kind,
   rules: Rules | undefined,
@@ -67,15 +67,15 @@ export async function writeSound(
 ): Promise<void> {
   const writes = drafts.flatMap(({ write }) => write ?? [])
   const linked = linkChanges(tx, kind, drafts)
-  const follows = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
-  if (sole && !follows) tx.last()
+  const hasMore = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
+  if (sole && !hasMore) tx.last()
   await writeRecords(tx, kind, writes).catch((error: unknown) => {
-    // Of several records it does not say which one: each is tried alone then, see `inSets`.
+    // The error does not name the record: `inSets` then writes each record alone.
     throw sqlState(error) === UNIQUE_VIOLATION ? externalIdTaken(kind, writes[0]!.record) : error
   })
   if (rules) await claimUnique(tx, kind, rules, writes)
   await changeLinks(tx, linked)
-  // Linking fills the references at the other ends too; of a link within the kind only this one's are filled.
+  // A link fills the references of the other end too, except for a link between two records of one kind.
   for (const { record, links } of drafts)
     for (const to of links)
       if (to.entity !== kind.entity) await fillReference(tx, to, { entity: kind.entity, id: record.id })

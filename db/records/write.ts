@@ -4,13 +4,13 @@ import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
 import { eventsOf, type Write } from './model/prepare.ts'
 
-/** Characters of JSON in one statement: building and sending more at once would block the process. */
+/** Characters of JSON in one statement: more would block the event loop. */
 const MAX_JSON = 4 * 1024 * 1024
 
 /**
- * Writes records of one kind, all of them new or all of them changed, with their histories and events in one statement;
- * in a few where they are very large. The text of the statement does not depend on the number of records, so that it
- * stays prepared. When it throws, the transaction or the savepoint must be rolled back.
+ * Writes records of one kind, all new or all changed, with their histories and events in one statement, or in a few if
+ * they are very large. The text of the statement does not depend on the number of records, so it stays prepared. If it
+ * throws, the transaction or the savepoint must be rolled back.
  */
 export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
   if (writes.length === 0) return
@@ -40,7 +40,7 @@ function portions(rows: string[]): string[][] {
   return found
 }
 
-/** `record` is the record as the API shows it: its fields are named as the columns are. */
+/** `record` has the shape of the API: its fields have the names of the columns. */
 const rowOf = (kind: Kind, write: Write): string =>
   JSON.stringify({
     record: write.record,
@@ -77,7 +77,7 @@ const insert = (kind: Kind): string => {
           from input cross join lateral jsonb_populate_record(null::${kind.entity}, input.record) r`
 }
 
-/** By a list of ids: a join with `input` alone is planned as a scan of the whole table while that is small. */
+/** By a list of ids: PostgreSQL plans a join with `input` alone as a full scan of a small table. */
 const update = (kind: Kind): string => {
   const columns = [...writableColumns(kind), 'version', 'updated_at', 'updated_by']
   return `update ${kind.entity} t

@@ -8,28 +8,28 @@ import { runEvent } from './events.ts'
 import { rewind } from './state.ts'
 
 /**
- * Every statement that changes `runs.status`. A run is born `queued` (`runs.ts`), which is the outbox: the relay starts
- * its workflow. `test/db/runs/moves.test.ts` reads this table, and tries every move on every status.
+ * Every statement that changes `runs.status`. A run is inserted as `queued` (`runs.ts`), which is the outbox: the relay
+ * starts its workflow. `test/db/runs/moves.test.ts` reads this table and tries every move on every status.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | markRunsStarted | queued | running | the relay, after Temporal took the start | its first segment does not hold the row | ends the lease |
  * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot |
- * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes those that wait for its end |
- * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which tells Temporal |
+ * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
+ * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal refuses the start | | as endUnrecordedRun |
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
- * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | takes back node rows from the segment on |
+ * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on |
  *
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
  */
 
-/** @returns how many were queued and are running now. One that its first segment holds needs no mark. */
+/** @returns the number of runs that changed from queued to running. */
 export async function markRunsStarted(
   system: System,
   runs: { organization_id: string; id: string }[],
 ): Promise<number> {
-  // A locked row is skipped: its first segment writes the same, and must not be waited for.
+  // A locked row is skipped: its first segment writes the same.
   const { rowCount } = await system.raw<{ rowCount: number }>(
     `update runs r set status = 'running', started_at = now(), updated_at = now(), lease_until = null
      from (
@@ -58,7 +58,7 @@ const NODE_COLUMNS = `node_id text, node_type text, title text, status text, att
   handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
   started_at timestamptz, ended_at timestamptz`
 
-/** Writes all that a segment did to its run, in one statement. Throws where the run has ended. */
+/** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
@@ -78,7 +78,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
          status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
          handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
          settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
-       -- an activity may have settled its row since it was read; the newer one stays
+       -- an activity may have settled its row since it was read: keep the newer row
        where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
      ), segment as (
        insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
@@ -113,14 +113,14 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
 }
 
 /**
- * Cancels a run, or asks for its cancellation: one that no relay has claimed ends at once, a running one when Temporal
- * has told its workflow. One that has ended stays as it is. @returns its status now. Throws `not_found`.
+ * Cancels a run or requests its cancellation: an unclaimed run ends at once, a running one when Temporal has cancelled
+ * its workflow. An ended run stays unchanged. @returns its new status. Throws `not_found`.
  */
 export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
   const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()),
-       -- one that a relay is starting at this moment counts as running
+       -- a run that a relay has claimed counts as running
        status = case when status = 'queued' and start_attempts = 0 then 'cancelled' else status end,
        ended_at = case when status = 'queued' and start_attempts = 0 then now() end,
        updated_at = now()
@@ -140,7 +140,7 @@ export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
   return run.status
 }
 
-/** Fails a run whose start Temporal refuses. `reason` is Temporal's. @returns whether it was queued. */
+/** Fails a run whose start Temporal rejected with `reason`. @returns whether it was queued. */
 export const failRunStart = (tx: Tenant, id: string, reason: string): Promise<boolean> =>
   endRun(tx, id, {
     where: `status = 'queued'`,
@@ -151,7 +151,7 @@ export const failRunStart = (tx: Tenant, id: string, reason: string): Promise<bo
 
 /**
  * Ends a run whose workflow has ended without recording it. `temporalRunId` is the Temporal run that was looked up.
- * @returns false where the run has ended, or where a reset has made another Temporal run its owner.
+ * @returns false if the run has ended, or if another Temporal run owns it after a reset.
  */
 export const endUnrecordedRun = (
   tx: Tenant,
@@ -195,8 +195,8 @@ async function endRun(
 }
 
 /**
- * Gives the run to a Temporal run that a reset in the Temporal UI has made, from this segment on.
- * @returns false where that Temporal run owns the row, or once did and is superseded.
+ * Transfers the run to the Temporal run that a reset in the Temporal UI created, from this segment on.
+ * @returns false if that Temporal run owns the row, or owned it and is superseded.
  */
 export async function reopenRun(
   tx: Tenant,

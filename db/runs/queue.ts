@@ -3,15 +3,15 @@ import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** What the relay and the sweep read of runs and node tests; `moves.ts` has what they change of a status. */
+/** Queries of the relay and the sweep on runs and node tests; `moves.ts` has the status changes. */
 
-/** What each plan allows to run at once, as JSON by plan. */
+/** The limit of concurrent runs by plan, as JSON. */
 const MAX_RUNNING = JSON.stringify(
   Object.fromEntries(PLANS.map((plan) => [plan, PLAN_LIMITS[plan].max_running])),
 )
 const LEASE_SECONDS = 30
 
-/** A run or node test that was claimed. */
+/** A claimed run or node test. */
 export interface ClaimedRun {
   organization_id: string
   id: string
@@ -27,7 +27,7 @@ export interface ClaimedRun {
 
 /**
  * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A skip scan of the queue's index
- * finds the lanes (workflows of an organization) that have queued runs; each gives at most as many as it has free slots.
+ * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
   claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })
@@ -72,7 +72,7 @@ const CLAIM = `
   update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
   from chosen c
   where r.organization_id = c.organization_id and r.id = c.id
-    -- written so that the primary key serves it: the queue's index would be read whole for each row
+    -- an expression, so that the planner uses the primary key instead of a full scan of the queue's index per row
     and r.status || '' = 'queued'
   returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
     r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
@@ -80,7 +80,7 @@ const CLAIM = `
 /** A run whose cancellation was requested. */
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
 
-/** Leases up to `limit` running runs whose cancellation was requested and not sent to Temporal; the oldest request first. */
+/** Leases up to `limit` running runs whose cancellation was requested but not sent to Temporal, oldest request first. */
 export async function claimCancels(system: System, limit: number): Promise<ClaimedCancel[]> {
   const { rows } = await system.raw<{ rows: ClaimedCancel[] }>(
     `update runs set lease_until = now() + interval '10 seconds'
@@ -95,7 +95,7 @@ export async function claimCancels(system: System, limit: number): Promise<Claim
   return rows
 }
 
-/** Notes that Temporal was told to cancel these runs. */
+/** Records that these cancellations were sent to Temporal. */
 export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Promise<void> {
   await system('runs')
     .whereIn(
@@ -105,7 +105,7 @@ export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Pr
     .update({ cancel_sent_at: system.fn.now(), lease_until: null })
 }
 
-/** A running run that no segment has touched for some time. */
+/** A running run without a recent write. */
 export interface IdleRun {
   organization_id: string
   id: string
@@ -114,7 +114,7 @@ export interface IdleRun {
   temporal_run_id: string | null
 }
 
-/** Up to `limit` runs that have been untouched for `idle` (a PostgreSQL interval), the longest untouched first. */
+/** Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), the longest idle first. */
 export async function listIdleRuns(system: System, idle: string, limit: number): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
     `select organization_id, id, kind, temporal_run_id from runs
@@ -124,7 +124,7 @@ export async function listIdleRuns(system: System, idle: string, limit: number):
   return rows
 }
 
-/** Notes that the sweep has looked at a run, and why it is stuck, if it is: the next sweep looks at others first. */
+/** Records that the sweep checked a run, and why it is stuck, if it is. The next sweep checks other runs first. */
 export async function markRunChecked(
   system: System,
   { organization_id, id }: IdleRun,

@@ -6,14 +6,14 @@ import type { Tenant } from '../postgres/tenancy.ts'
 export interface NewRun {
   workflow: { id: string; version: number; name: string }
   trigger: RunTrigger
-  /** As checked by `checkInputs`. */
+  /** Validated by `checkInputs`. */
   inputs: Record<string, unknown>
-  /** The record that the run is about, for the lists of runs and the Temporal UI. */
+  /** The subject record, for the lists of runs and the Temporal UI. */
   record_id?: string
 }
 
 /**
- * Queues a run: the relay starts it as soon as the transaction has committed and a slot is free.
+ * Queues a run; the relay starts it after the commit, when a slot is free.
  * @returns the run's id. Throws `not_found` for a version that does not exist.
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {

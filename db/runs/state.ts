@@ -2,7 +2,7 @@ import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** Loads a run in one round trip and holds its row until the transaction ends. Undefined when there is none. */
+/** Loads a run in one round trip and locks its row until the transaction ends. Undefined if it does not exist. */
 export async function lockRun(
   tx: Tenant,
   id: string,
@@ -31,7 +31,7 @@ export async function lockRun(
   return rows[0]
 }
 
-/** Writes the row of an external node, unless the run has ended it meanwhile. */
+/** Updates the row of an external node. @returns false if the run has ended the node. */
 export async function updateNode(
   tx: Tenant,
   runId: string,
@@ -54,7 +54,7 @@ export async function updateNode(
   return count > 0
 }
 
-/** Whether a Temporal run has recorded a segment of this run. One that has, and does not own the row, is superseded. */
+/** Whether a Temporal run has recorded a segment of this run. If it has but does not own the row, it is superseded. */
 export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {
   const segment = await tx
     .trx('run_segments')
@@ -64,9 +64,9 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
 }
 
 /**
- * Takes back from the record what the Temporal run before did from this segment on; effects on records and events
- * stay. Nodes that the new Temporal run still waits for are open again. An external node that has ended keeps its
- * result, which the new one learns again.
+ * Reverts the node rows that the previous Temporal run wrote from this segment on; effects on records and events stay.
+ * Nodes that the new Temporal run still waits for are reopened. An ended external node keeps its result, which is
+ * reported to the new run.
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }

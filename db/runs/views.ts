@@ -6,7 +6,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** A run as lists show it: without what went in and came out. */
+/** A run as lists show it: without inputs and outputs. */
 export interface RunSummary {
   id: string
   workflow_id: string
@@ -65,21 +65,21 @@ export interface RunKey {
 export type RunEnd = Pick<RunDetails, 'status' | 'outputs' | 'error'>
 
 /**
- * How runs of any organizations ended, by id; those that have not are missing. One statement without a transaction,
- * for many wait for their ends at once: hence as the system role.
+ * The ends of runs of any organization, by id; runs in progress are missing. One statement without a transaction for
+ * all waiting requests, hence the system role.
  */
 export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<string, RunEnd>> {
   const { rows } = await system.raw<{ rows: (RunEnd & { id: string })[] }>(
     `select r.id, r.status, r.outputs, r.error
-     from unnest(:organizationIds::uuid[], :ids::uuid[]) as asked (organization_id, id)
-     join runs r on r.organization_id = asked.organization_id and r.id = asked.id
+     from unnest(:organizationIds::uuid[], :ids::uuid[]) as wanted (organization_id, id)
+     join runs r on r.organization_id = wanted.organization_id and r.id = wanted.id
      where r.ended_at is not null`,
     { organizationIds: runs.map((run) => run.organizationId), ids: runs.map((run) => run.id) },
   )
   return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 
-/** In the order in which they were reached. */
+/** Nodes in the order of execution. */
 export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
   return tx
     .trx('run_nodes')
@@ -91,14 +91,14 @@ export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
     )
 }
 
-/** From the start of a run or a node to its end, in milliseconds; null as long as either is to come. */
+/** Duration of a run or a node in milliseconds; null until it has ended. */
 export const durationOf = ({ started_at, ended_at }: { started_at: Date | null; ended_at: Date | null }) =>
   started_at && ended_at ? ended_at.getTime() - started_at.getTime() : null
 
-/** What a tested node told while it ran. `time` is ISO 8601. */
+/** Log of a tested node. `time` is ISO 8601. */
 export type TestLog = { time: string; message: string }[]
 
-/** How a node test went: its one node, or why there is none, and its log. Undefined while it is under way. */
+/** The result of a node test: its node, or the error if there is none, and its log. Undefined while it is in progress. */
 export async function getNodeTest(
   tx: Tenant,
   id: string,
@@ -121,7 +121,7 @@ export interface RunFilter {
   record_id?: string | undefined
 }
 
-/** The newest first, or the oldest. */
+/** Newest or oldest first, by `order`. */
 export function listRuns(
   tx: Tenant,
   filter: RunFilter,
@@ -131,20 +131,20 @@ export function listRuns(
   const rows = filtered(tx, filter).select(SUMMARY)
   const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
   if (count === 'exact') return pageById(rows, page, { of, order })
-  return pageById(rows, page, { of, order, count: count === 'none' ? null : () => countSome(tx, filter) })
+  return pageById(rows, page, { of, order, count: count === 'none' ? null : () => countUpTo(tx, filter) })
 }
 
-const COUNTED = 10_000
+const MAX_COUNT = 10_000
 
-/** Exact up to 10,000. */
-async function countSome(tx: Tenant, filter: RunFilter): Promise<{ total: number; is_estimate: boolean }> {
-  const some = filtered(tx, filter)
-    .limit(COUNTED + 1)
+/** Exact up to MAX_COUNT. */
+async function countUpTo(tx: Tenant, filter: RunFilter): Promise<{ total: number; is_estimate: boolean }> {
+  const limited = filtered(tx, filter)
+    .limit(MAX_COUNT + 1)
     .select('id')
-    .as('some')
-  const [row] = await tx.trx.from(some).count({ total: '*' })
+    .as('limited')
+  const [row] = await tx.trx.from(limited).count({ total: '*' })
   const total = Number(row?.total ?? 0)
-  return { total: Math.min(total, COUNTED), is_estimate: total > COUNTED }
+  return { total: Math.min(total, MAX_COUNT), is_estimate: total > MAX_COUNT }
 }
 
 const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>

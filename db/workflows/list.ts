@@ -4,12 +4,12 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
 
 export interface WorkflowFilter {
-  /** true: active; false: everything else, drafts included. */
+  /** true: active; false: all others, including drafts. */
   active?: boolean | undefined
   status?: WorkflowStatus | undefined
-  /** Exactly. */
+  /** Exact match. */
   name?: string | undefined
-  /** Occurs in name or description, whatever its case. */
+  /** Substring of name or description, case-insensitive. */
   q?: string | undefined
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
-import type { Definition, Plan, Trigger } from '../../workflows/definition/types.ts'
+import type { Definition, Program, Trigger } from '../../workflows/definition/types.ts'
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -14,27 +14,27 @@ export interface WorkflowSummary {
   name: string
   description: string | null
   status: WorkflowStatus
-  /** The newest. */
+  /** The newest version. */
   version: number
-  /** The one that triggers start; null while it is not active. */
+  /** The version that triggers start; null if the workflow is not active. */
   active_version: number | null
-  /** Of the newest version. */
+  /** Trigger of the newest version. */
   trigger: Trigger
   created_at: Date
   updated_at: Date
 }
 
-/** A workflow with the newest version's text (null where it was saved as a raw definition) and definition. */
+/** A workflow with the source text (null if saved as a raw definition) and definition of its newest version. */
 export interface Workflow extends WorkflowSummary {
   spec: string | null
   definition: Definition
 }
 
-/** What one save stores, besides the name. */
+/** The content of one saved version. */
 export interface VersionContent {
   spec: string | null
   definition: Definition
-  plan: Plan
+  plan: Program
 }
 
 const SUMMARY = [
@@ -67,7 +67,7 @@ export async function getWorkflow(tx: Tenant, id: string): Promise<Workflow> {
   return row
 }
 
-/** Reads it and holds its row for a change in the same transaction. Throws `not_found`, `version_conflict`. */
+/** Reads a workflow and locks its row for a change in the same transaction. Throws `not_found`, `version_conflict`. */
 export async function lockWorkflow(
   tx: Tenant,
   id: string,
@@ -80,8 +80,8 @@ export async function lockWorkflow(
 }
 
 /**
- * Changes what is given and differs of a workflow that is locked; `content` makes the next version.
- * The active version stays what it is until the next activation.
+ * Updates a locked workflow; `content` creates the next version. The active version is unchanged until the next
+ * activation.
  */
 export async function updateWorkflow(
   tx: Tenant,
@@ -100,7 +100,7 @@ export async function updateWorkflow(
   return getWorkflow(tx, id)
 }
 
-/** Hides it everywhere; runs that are under way end as they would have. Throws `not_found`. @returns the time. */
+/** Soft-deletes a workflow; runs in progress continue. Throws `not_found`. @returns the time of deletion. */
 export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
   const [row] = await tx
     .trx('workflows')
@@ -111,28 +111,28 @@ export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
   return row.deleted_at
 }
 
-/** Triggers start the newest version from now on. Throws `not_found`. */
+/** Activates the newest version: triggers start it. Throws `not_found`. */
 export const activate = (tx: Tenant, id: string) =>
   setStatus(tx, id, { status: 'active', active_version: tx.trx.raw('version') })
 
-/** Triggers start nothing from now on; a draft stays a draft. Throws `not_found`. */
+/** Deactivates a workflow: triggers no longer start it; a draft stays a draft. Throws `not_found`. */
 export const deactivate = (tx: Tenant, id: string) =>
   setStatus(tx, id, {
     status: tx.trx.raw("case status when 'DRAFT' then 'DRAFT' else 'inactive' end"),
     active_version: null,
   })
 
-/** One version of a workflow, ready to run: the active one where there is one, else the newest. */
+/** One version of a workflow for a run: the active one if any, else the newest. */
 export interface Runnable {
   id: string
   name: string
   status: WorkflowStatus
   version: number
-  plan: Plan
+  plan: Program
 }
 
 /**
- * The one workflow of exactly this name. Throws `not_found`, or `ambiguous_name` with the candidates
+ * The only workflow with exactly this name. Throws `not_found`, or `ambiguous_name` with the candidates
  * (`{workflow_id, name, status, created_at}`).
  */
 export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
@@ -151,7 +151,7 @@ export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
   return only
 }
 
-/** The workflow of this id, in the version given if one is. Throws `not_found`, for the workflow or the version. */
+/** The workflow with this id, in `version` if given. Throws `not_found` for the workflow or the version. */
 export async function findById(tx: Tenant, id: string, version?: number): Promise<Runnable> {
   const found = await runnables(tx, version)
     .where('w.id', id)
@@ -179,24 +179,24 @@ const runnables = (tx: Tenant, version?: number): Knex.QueryBuilder =>
     )
     .where({ 'w.organization_id': tx.organizationId, 'w.deleted_at': null })
 
-/** The plan of one version, of deleted workflows too, for their runs. Throws `not_found`. */
+/** The compiled definition of one version, also of deleted workflows, for their runs. Throws `not_found`. */
 export async function getPlan(
   tx: Tenant,
   workflowId: string,
   version: number,
-): Promise<{ plan: Plan; name: string }> {
+): Promise<{ plan: Program; name: string }> {
   const row = await tx
     .trx('workflow_versions as v')
     .join('workflows as w', (on) =>
       on.on('w.organization_id', 'v.organization_id').andOn('w.id', 'v.workflow_id'),
     )
     .where({ 'v.organization_id': tx.organizationId, 'v.workflow_id': workflowId, 'v.version': version })
-    .first<{ plan: Plan; name: string } | undefined>('v.plan', 'w.name')
+    .first<{ plan: Program; name: string } | undefined>('v.plan', 'w.name')
   if (!row) throw notFound('workflow version')
   return row
 }
 
-/** Living workflows of the organization, each with its newest version. */
+/** The organization's workflows that are not deleted, each with its newest version. */
 export function workflows(tx: Tenant): Knex.QueryBuilder {
   return tx
     .trx('workflows as w')

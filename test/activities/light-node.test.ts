@@ -49,7 +49,7 @@ describe('a light node', () => {
     })
   const namesOf = async () => (await db.system('companies').orderBy('name')).map(({ name }) => name)
 
-  it('that PostgreSQL refuses is undone alone: the transaction goes on', async () => {
+  it('that PostgreSQL refuses is undone alone: the transaction continues', async () => {
     const outcomes = await db.tenant(organization, testActor, async (tx) => {
       const kept = await run(tx, 'crm_manager', create('Kept'))
       const refused = await run(tx, 'crm_manager', create('Undone'), {
@@ -72,7 +72,7 @@ describe('a light node', () => {
     assert.deepEqual(await namesOf(), ['Kept', 'Later'])
   })
 
-  it('that ignores a refused statement fails, and the transaction goes on', async () => {
+  it('that ignores a refused statement fails, and the transaction continues', async () => {
     const { outcome } = await db.tenant(organization, testActor, async (tx) => {
       const ignored = await run(tx, 'crm_manager', create('Ignored'), {
         records: (host) => ({

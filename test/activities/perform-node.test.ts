@@ -53,7 +53,7 @@ describe('one attempt of a node', () => {
     lines = []
   })
 
-  it('fails where the outputs of the nodes before are too large together', async () => {
+  it('fails if the outputs of earlier nodes are too large in total', async () => {
     const nodes = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${n}`, { output: 'x'.repeat(900_000) }]))
     const config = { fields: { a: 1 } }
@@ -62,7 +62,7 @@ describe('one attempt of a node', () => {
     assert.equal(outcome.status === 'failed' && outcome.error.code, 'run_too_large')
   })
 
-  it('fails a node whose data outgrow a mebibyte, by name', async () => {
+  it('fails a node whose data exceed a mebibyte, with a code', async () => {
     const half = 'x'.repeat(600_000)
     const fits = await run({ fields: { a: '{{ inputs.half }}' } }, { half })
     assert.equal(fits.status, 'completed')
@@ -74,7 +74,7 @@ describe('one attempt of a node', () => {
     })
   })
 
-  it('refuses a large value that is referred to many times before it is written out', async () => {
+  it('refuses a large value that is referenced many times before it becomes JSON', async () => {
     const list = Array.from({ length: 600 }, () => '{{ inputs.big }}')
     const outcome = await run({ fields: { list } }, { big: 'x'.repeat(1_000_000) })
     assert.equal(outcome.status === 'failed' && outcome.error.code, 'output_too_large')
@@ -84,13 +84,13 @@ describe('one attempt of a node', () => {
     assert.equal((await digits(530_000)).status, 'failed')
   })
 
-  it('replaces what PostgreSQL cannot keep in a text', async () => {
+  it('replaces characters that PostgreSQL cannot store', async () => {
     const outcome = await run({ fields: { a: '{{ inputs.bad }}' } }, { bad: 'a\0b\ud800c' })
     assert.equal(outcome.status, 'completed')
     assert.deepEqual(outcome.output, { a: 'a\ufffdb\ufffdc' })
   })
 
-  it('logs where a fault of ours was thrown, with the run, and never its message', async () => {
+  it('logs the stack of an internal error with the run, but not its message', async () => {
     const config = { operation: 'get', entity: 'contacts', id: state.run.id }
     const outcome = await run(config, {}, 'crm_manager')
     assert.equal(outcome.status, 'failed')
@@ -102,7 +102,7 @@ describe('one attempt of a node', () => {
     assert.doesNotMatch(lines[0]!, /hunter2/)
   })
 
-  it('says which setting did not fit once it was rendered', async () => {
+  it('names the setting that is invalid after rendering', async () => {
     const outcome = await run({ for: '{{ inputs.time }}' }, { time: 'soon' }, 'delay')
     assert.equal(outcome.status, 'failed')
     assert.equal(outcome.error.code, 'invalid_config')
@@ -110,7 +110,7 @@ describe('one attempt of a node', () => {
     assert.deepEqual(outcome.input, { for: 'soon' })
   })
 
-  it('says in words what is wrong with a config, as validation does', async () => {
+  it('describes an invalid config as validation does', async () => {
     const said = async (type: string, config: Record<string, unknown>) => {
       const outcome = await run(config, {}, type)
       return outcome.status === 'failed' && outcome.error.message
@@ -118,11 +118,11 @@ describe('one attempt of a node', () => {
     assert.equal(await said('condition', { bad: 1 }), 'conditions is missing; condition has no setting bad')
     assert.equal(
       await said('switch', { value: 1, cases: { error: 1 } }),
-      'cases.error is the name of a handle of every switch',
+      'cases.error is a reserved handle name: choose another',
     )
   })
 
-  it('keeps no secret of a call: neither what it was sent with nor what could not be rendered', async () => {
+  it('stores no secret of a call, neither a sent one nor one that could not be rendered', async () => {
     const call = {
       method: 'POST',
       url: 'https://ada:hunter2@example.com/a?page=1&access%5Ftoken=hunter2&q=x#part',
@@ -144,7 +144,7 @@ describe('one attempt of a node', () => {
     assert.doesNotMatch(JSON.stringify([sent, failed, lines]), /hunter2/)
   })
 
-  it('calls with no header that belongs to the connection', async () => {
+  it('sends no headers of the connection', async () => {
     const outcome = await run(
       { url: 'https://example.com/', headers: { 'Transfer-Encoding': 'chunked' } },
       {},

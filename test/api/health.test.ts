@@ -26,19 +26,19 @@ describe('/healthz and /readyz', () => {
     assert.ok(headers.get('x-request-id'))
   })
 
-  it('say ready when the database is migrated and Temporal answers', async () => {
+  it('report ready if the database is migrated and Temporal answers', async () => {
     process.env.TEMPORAL_ADDRESS = process.env.TEST_TEMPORAL_ADDRESS
     assert.equal((await ready()).status, 200)
   })
 
-  it('say which part is not', async () => {
+  it('report which check failed', async () => {
     process.env.TEMPORAL_ADDRESS = '127.0.0.1:1'
     const away = await ready()
     assert.equal(away.status, 503)
     assert.deepEqual(away.body.checks, { database: 'ok', migrations: 'ok', temporal: 'failed' })
   })
 
-  it('notice a pending migration', async () => {
+  it('report a pending migration', async () => {
     process.env.TEMPORAL_ADDRESS = process.env.TEST_TEMPORAL_ADDRESS
     const other = await createTestDatabase()
     const behind = await startApi(other)

@@ -35,7 +35,7 @@ describe('the API process', () => {
     return text
   }
 
-  it('finishes and ends with 0 on SIGTERM', async () => {
+  it('completes open requests and exits with 0 on SIGTERM', async () => {
     const child = start({})
     const [line] = await once(child.stdout!, 'data')
     assert.match(String(line), /listening/)
@@ -44,7 +44,7 @@ describe('the API process', () => {
     assert.equal(code, 0)
   })
 
-  it('names the setting that is wrong, in one line, and no password', async () => {
+  it('reports the invalid setting in one line, without the password', async () => {
     const port = String((taken.address() as AddressInfo).port)
     const wrong = {
       PORT: { PORT: port },

@@ -5,7 +5,7 @@ import { withApi } from '../support/with-api.ts'
 describe('GET /v1/me and /v1/scopes', () => {
   const suite = withApi()
 
-  it('says what the key is', async () => {
+  it('returns the current key', async () => {
     const { status, body } = await suite.api.request('GET', '/v1/me')
     assert.equal(status, 200)
     assert.equal(body.object, 'key')
@@ -14,7 +14,7 @@ describe('GET /v1/me and /v1/scopes', () => {
     assert.ok(!JSON.stringify(body).includes(suite.api.key))
   })
 
-  it('lists every scope with what it implies', async () => {
+  it('lists every scope with the scopes that it implies', async () => {
     const { body } = await suite.api.request('GET', '/v1/scopes')
     assert.equal(body.object, 'list')
     const run = body.data.find((entry: { scope: string }) => entry.scope === 'workflows:run')

@@ -11,18 +11,18 @@ import { reaper } from '../support/reaper.ts'
 export interface ApiProcess {
   url: string
   databaseUrl: string
-  /** Megabytes that the api has resident. */
+  /** The resident memory of the api, in megabytes. */
   memory(): number
   stop(): Promise<void>
 }
 
 /**
  * An api process as `npm run api` starts it, and a PostgreSQL with the settings of `npm start`, without worker and
- * Temporal. `databaseUrl`: of another server, whose data is kept.
+ * Temporal. `databaseUrl`: another server, whose data stays.
  */
 export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))
-  // Root hands PostgreSQL to another user, who must get there.
+  // As root, PostgreSQL runs as another user, who needs access.
   chmodSync(folder, 0o755)
   const postgres = databaseUrl
     ? undefined

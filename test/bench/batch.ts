@@ -17,7 +17,7 @@ const MILLION = 1_000_000
 
 /**
  * Batches of 200 creates, one client after another, against one multi-row INSERT each of the same rows, histories and
- * events in one transaction, whose parameters were made before: through a bare connection, without HTTP.
+ * events in one transaction, with prepared parameters, on a bare connection without HTTP.
  */
 export async function benchBatch(db: Database, { api, key, id, contacts }: Target): Promise<void> {
   const client = new pg.Client({ connectionString: db.url })
@@ -43,7 +43,7 @@ export async function benchBatch(db: Database, { api, key, id, contacts }: Targe
   await client.end()
 }
 
-/** As the seed's contacts are, without a company. */
+/** Like the seed's contacts, without a company. */
 function inputAt(n: number) {
   const { id, company_id, created_at, updated_at, external_id, ...input } = contactAt(n, MILLION, ['none'])
   return { ...input, external_id: `bench-${Date.now().toString(36)}-${n}` }
@@ -103,7 +103,7 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
   ]
 }
 
-/** A value as the driver takes it: lists are arrays, objects JSON. */
+/** A value for the driver: lists as arrays, objects as JSON. */
 const toColumn = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : value
 

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** Another process of a bench, so that a floor shares nothing with what it is the floor of. */
+/** Another process of a bench, so that a floor shares nothing with the measured code. */
 export interface BenchChild {
-  /** What it said first: it is ready. */
+  /** Its first message, sent when it is ready. */
   ready: Record<string, unknown>
   ask<T>(question: object): Promise<T>
   close(): Promise<void>
@@ -27,7 +27,7 @@ export async function startChild(file: string, args: string[]): Promise<BenchChi
 }
 
 async function answer<T>(child: ChildProcess): Promise<T> {
-  // Takes the listener back that had nothing to hear.
+  // Removes the listener that is no longer needed.
   const heard = new AbortController()
   const [message] = await Promise.race([
     once(child, 'message', heard),

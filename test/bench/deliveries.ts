@@ -10,13 +10,13 @@ import { liftLimits } from './setup.ts'
 
 const ROUNDS = 3
 const EVENTS = 500
-/** Of the endpoint, and of the floor. */
+/** Concurrency of the endpoint and of the floor. */
 const CONCURRENCY = 50
 const SECONDS = 5
 
 /**
- * Events written at once until all have arrived, against a hand-written workflow whose local activity sends one
- * request to the same receiver. Latencies: ours from the write on, in a queue; the floor's of one workflow.
+ * Events written at once, until all have arrived, against a hand-written workflow whose local activity sends one
+ * request to the same receiver. Latencies: from the write, queue included; of the floor, of one workflow.
  */
 export async function benchDeliveries(stack: TestStack): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
@@ -57,7 +57,7 @@ async function deliver(
   )
 }
 
-/** As an owner does it in the settings. */
+/** As an owner does in the settings. */
 async function createEndpoint({ apiUrl, owner }: TestStack, url: string): Promise<void> {
   const post = async (path: string, headers: Record<string, string>, body: object) => {
     const answer = await fetch(`${apiUrl}/app${path}`, {
@@ -80,7 +80,7 @@ async function createEndpoint({ apiUrl, owner }: TestStack, url: string): Promis
 
 interface Receiver {
   url: string
-  /** The times at which so many requests with distinct webhook-ids came. */
+  /** The arrival times of this many requests with distinct webhook-ids. */
   expect(count: number): Promise<number[]>
   close(): Promise<void>
 }

@@ -14,14 +14,14 @@ import { recording, replay, type Statement } from './recording.ts'
 
 /**
  * The floor of the record benches, in a process of its own: a bare Koa handler that sends the same SQL through the
- * same pool, without authentication, limits, validation or envelope. What it sends for a request is recorded first,
- * from the code that the API runs. Arguments: database, organization.
+ * same pool, without authentication, limits, validation or envelope. The statements of each request are recorded first
+ * from the API's own code. Arguments: database, organization.
  */
 const [url, organizationId] = process.argv.slice(2) as [string, string]
 const db = connect({ url })
 const actor: Actor = { type: 'system', id: null }
 const PATH = '/v1/objects/contacts'
-/** No other number in the statements is like it. */
+/** A number that occurs nowhere else in the statements. */
 const VERSION = 987_654_321
 
 async function record(work: (tx: Tenant) => Promise<unknown>): Promise<Statement[]> {
@@ -46,7 +46,7 @@ const patch = updateSchema('contacts').parse({ job_title: 'Floor' })
 const creating = await record((tx) => createRecord(tx, 'contacts', body))
 const reading = await record((tx) => getRecord(tx, 'contacts', sample.id))
 const updating = await record((tx) => updateRecord(tx, 'contacts', sample.id, patch))
-/** Of a batch only the one statement that inserts the rows, their histories and events. */
+/** For a batch, only the statement that inserts the rows, their histories and events. */
 const creatingMany = (
   await record((tx) =>
     createMany(
@@ -79,7 +79,7 @@ app.use(async (ctx) => {
 const server = createServer(app.callback())
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 
-/** Lists to be recorded, before they are asked for. */
+/** Lists to record before they are requested. */
 process.on('message', async (paths: string[]) => {
   for (const path of paths) {
     const query = Object.fromEntries(new URL(path, 'http://floor').searchParams)

@@ -29,7 +29,7 @@ const run = await recorded.tenant(organizationId!, actor, async (tx) => {
     trigger: { type: 'api' },
     inputs: { contact_id: contactId },
   })
-  // Leased, and started here: the relay of the stack under measurement would take it, and nothing would be recorded.
+  // Leased and started here: otherwise the relay of the measured stack would claim it, and nothing would be recorded.
   const kept = statements.length
   await tx.trx('runs').where({ organization_id: organizationId, id }).update({ lease_until: LEASED })
   statements.length = kept

@@ -5,12 +5,12 @@ import { v7 as uuidv7 } from 'uuid'
 import { type LoadResult, summary } from './load.ts'
 
 export interface Floor {
-  /** `clients` closed loops of start and result, for `seconds`. */
+  /** Runs `clients` closed loops of start and result, for `seconds`. */
   measure(clients: number, seconds: number): Promise<LoadResult>
   close(): Promise<void>
 }
 
-/** A worker and an eagerly starting client of a hand-written workflow whose one local activity is `work`. */
+/** A worker and a client with eager start, for a hand-written workflow with the local activity `work`. */
 export async function startFloor(address: string, work: () => Promise<void>): Promise<Floor> {
   Runtime.install({ logger: new DefaultLogger('ERROR') })
   const connection = await NativeConnection.connect({ address })

@@ -2,7 +2,7 @@ import { proxyLocalActivities } from '@temporalio/workflow'
 
 const { work } = proxyLocalActivities<{ work(): Promise<void> }>({ startToCloseTimeout: '10 seconds' })
 
-/** The hand-written workflow that the durable ones are held against: one local activity. */
+/** The hand-written workflow of the floors: one local activity. */
 export async function floor(): Promise<void> {
   await work()
 }

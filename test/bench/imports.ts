@@ -12,7 +12,7 @@ const ROWS = 4_000
 const BATCH = 200
 const FILE_MEGABYTES = [4, 32, 32]
 
-/** A row of an import against a row of a batch, in turns; and what the processes weigh while a file is read. */
+/** A row of an import against a row of a batch, in turns; and the memory of the processes during an import. */
 export async function benchImports(stack: TestStack): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
   await liftLimits(db)
@@ -47,7 +47,7 @@ export async function benchImports(stack: TestStack): Promise<void> {
   for (const megabytes of FILE_MEGABYTES) await weigh(stack, imports, megabytes)
 }
 
-/** Notes of 1,000 characters, so that it does not take all day. */
+/** Notes of 1,000 characters, to bound the time. */
 async function weigh(
   stack: TestStack,
   imports: ReturnType<typeof importsOf>,

@@ -1,6 +1,6 @@
 import { Pool } from 'undici'
 
-/** What one closed-loop load found. Times in milliseconds. */
+/** The results of one closed-loop load. Times in milliseconds. */
 export interface LoadResult {
   perSecond: number
   p50: number
@@ -17,7 +17,7 @@ export interface Shot {
   body?: string
 }
 
-/** `clients` clients that each send the next request when the last was answered, for `seconds` seconds. */
+/** Runs a closed loop of requests for each of `clients` clients, for `seconds` seconds. */
 export async function load(
   origin: string,
   clients: number,
@@ -46,7 +46,7 @@ export async function load(
   return summary(times, took, refused)
 }
 
-/** Percentiles and rate of `times` (milliseconds each), which all fell into `took` seconds. */
+/** Percentiles and rate of `times` (milliseconds each), within `took` seconds. */
 export function summary(times: number[], took: number, refused = 0): LoadResult {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (quantile: number) =>

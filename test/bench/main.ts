@@ -8,7 +8,7 @@ import { benchStart } from './start.ts'
 
 /**
  * `npm run bench [-- records runs deliveries imports start]`: each figure as a ratio to a floor measured in the same run, in
- * turns, for machines are noisy. Nothing here is asserted. Of records also: `--rows=` for fewer than a million,
+ * turns, because machines are noisy. Asserts nothing. Options of records: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {

@@ -4,7 +4,7 @@ import type { Shot } from './load.ts'
 import type { Seeded } from './seed.ts'
 import { contactAt, SEEDED_MS } from './seed-values.ts'
 
-/** An organization under measurement, with values of records that are in it. */
+/** A measured organization, with values of some of its records. */
 export interface Target extends Seeded {
   api: string
   samples: Sample[]
@@ -34,7 +34,7 @@ export async function target(db: Database, api: string, seeded: Seeded): Promise
   return { ...seeded, api, samples }
 }
 
-/** Requests a second of one record at a time. */
+/** Requests per second, one record each. */
 export const singles: Record<string, (target: Target) => (n: number) => Omit<Shot, 'headers'>> = {
   'one: GET': (target) => (n) => ({ path: `${PATH}/${sampleAt(target, n).id}` }),
   'one: POST': () => (n) => ({
@@ -66,7 +66,7 @@ export const batches: Record<string, (target: Target) => (n: number) => Omit<Sho
   }),
 }
 
-/** The record at a place of a batch, with as much in it as the seeded ones have. */
+/** The record at a position of a batch, as large as the seeded ones. */
 export const batched = (n: number, i: number): RecordInput => {
   const {
     id: _,
@@ -78,12 +78,12 @@ export const batched = (n: number, i: number): RecordInput => {
   return { ...data, company_id: null }
 }
 
-/** The paths of a kind of list, which are asked for in turn. */
+/** The paths of one list case, requested in turn. */
 export const lists: Record<string, (target: Target) => Promise<string[]>> = {
   'first page': async () => [PATH],
   'email=': of(({ email }) => ({ email })),
   'company_id=': of(({ company_id }) => ({ company_id })),
-  // Both ranges hold about as many.
+  // Both ranges hold about the same number.
   'created_at between': of(({ created_at }, { contacts }) => ({
     'created_at[between]': [created_at, new Date(created_at.getTime() + (100 * SEEDED_MS) / contacts)]
       .map((at) => at.toISOString())
@@ -115,7 +115,7 @@ function every(...words: string[]) {
   return async () => words.map((q) => `${PATH}?${new URLSearchParams({ q })}`)
 }
 
-/** The page that begins so many records down. */
+/** The page that follows this many records. */
 async function deep({ api, key }: Target, records: number): Promise<string> {
   const before = await fetch(`${api}${PATH}?limit=1&count=none&offset=${Math.floor(records) - 1}`, {
     headers: { authorization: `Bearer ${key}` },

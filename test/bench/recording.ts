@@ -5,7 +5,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import { PLANNED_ANEW } from '../../db/postgres/dialect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 
-/** A statement as the code under measurement sent it. */
+/** A statement of the measured code. */
 export interface Statement {
   sql: string
   bindings: unknown[]
@@ -13,8 +13,8 @@ export interface Statement {
 }
 
 /**
- * The same database, writing down every statement of every tenant transaction: a floor that sends these again does
- * the same SQL by construction, and goes on doing it when the code changes.
+ * The same database, which records every statement of every tenant transaction: a floor that replays them sends the
+ * same SQL by construction, also after changes of the code.
  */
 export function recording(db: Database, statements: Statement[]): Database & { stop(): void } {
   const inTenant = new AsyncLocalStorage<true>()
@@ -33,7 +33,7 @@ export function recording(db: Database, statements: Statement[]): Database & { s
   return {
     ...db,
     tenant: (organizationId, actor, work) => inTenant.run(true, () => db.tenant(organizationId, actor, work)),
-    /** Before anything is measured: following who calls whom slows the whole process. */
+    /** Call it before measuring: the tracing of calls slows the whole process. */
     stop() {
       pg.Client.prototype.query = query
       inTenant.disable()
@@ -43,15 +43,15 @@ export function recording(db: Database, statements: Statement[]): Database & { s
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** What a replay puts in the place of recorded values. */
+/** The values with which a replay replaces recorded ones. */
 export interface Replaced {
-  /** By recorded id; what is not here becomes a fresh one for each replay. */
+  /** By recorded id; any other id becomes a new one for each replay. */
   ids: { get(id: string): string | undefined }
-  /** A version in the recording, high enough to be no other number; what the first answer's row has, and one more. */
+  /** A version in the recording, too high to be another number; replaced by that of the first row, and by one more. */
   version?: number
 }
 
-/** Sends the statements in one transaction. @returns the rows of the answer that has most. */
+/** Sends the statements in one transaction. @returns the rows of the largest result. */
 export async function replay(
   tx: Tenant,
   statements: Statement[],

@@ -7,7 +7,7 @@ import { batches, lists, singles, type Target, target } from './record-cases.ts'
 import { inRounds, print, printRates, printTimes } from './report.ts'
 import { seed } from './seed.ts'
 
-/** Many short ones, for a shared machine is now quick and now slow. */
+/** Many short rounds, because the speed of a shared machine varies. */
 const ROUNDS = 7
 const SECONDS = 1
 /** For rates; times are those of one client. */
@@ -16,15 +16,15 @@ const BATCH_CLIENTS = 4
 const MEMORY_REQUESTS = 100_000
 
 export interface RecordOptions {
-  /** How many contacts the big organization has. */
+  /** The number of contacts in the large organization. */
   rows: number
-  /** Of a server whose data is kept, and found again by the next bench. */
+  /** A server whose data stays for the next bench. */
   databaseUrl?: string | undefined
   /** Only the figures whose name contains this. */
   only?: string | undefined
 }
 
-/** Each figure at `rows` contacts beside that at few, and beside a bare Koa handler that sends the same SQL. */
+/** Each figure with `rows` contacts, with few, and of a bare Koa handler that sends the same SQL. */
 export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptions): Promise<void> {
   const api = await startApi(databaseUrl)
   const db = connect({ url: api.databaseUrl })
@@ -85,7 +85,7 @@ export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptio
 
 const headersOf = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' })
 
-/** What the api has resident while many requests of all kinds come. */
+/** The resident memory of the api during many requests of all kinds. */
 async function benchMemory(api: ApiProcess, big: Target): Promise<void> {
   const headers = headersOf(big.key)
   const kinds = Object.values(singles).map((shotOf) => shotOf(big))

@@ -8,7 +8,7 @@ export interface Pair {
   floor: LoadResult
 }
 
-/** Measures both sides in turn, `rounds` times, so that a change of the machine's speed meets both. */
+/** Measures both sides in turn, `rounds` times, so that a change of the machine's speed affects both. */
 export async function inTurns(
   rounds: number,
   ours: () => Promise<LoadResult>,
@@ -41,7 +41,7 @@ export function printPairs(name: string, pairs: Pair[]): void {
   if (refused > 0) print(`${name}: ${refused} answers were not 2xx, the figures are void`)
 }
 
-/** What is compared: at many records, at few, and the floor at many. */
+/** The sides of a comparison: many records, few records, and the floor with many. */
 export interface Three<T> {
   big: T
   small: T

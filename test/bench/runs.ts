@@ -8,7 +8,7 @@ import { liftLimits } from './setup.ts'
 const ROUNDS = 3
 const SECONDS = 5
 
-/** Five light nodes: pure ones and ones on the organization's own data. */
+/** Five light nodes: pure, read and write ones. */
 const SPEC = `name: Bench
 inputs:
   contact_id: {type: string, required: true}
@@ -60,7 +60,7 @@ export async function benchRuns(stack: TestStack): Promise<void> {
     workflow.workflow_id,
     contact.id,
   ])
-  // Until both have been compiled.
+  // Until the JIT has compiled both.
   await load(stack.apiUrl, 50, 10, () => shot)
   await floor.ask({ clients: 50, seconds: 5 })
   for (const clients of [1, 50])

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 
 /**
- * What the benches' records hold: names, companies and domains as unevenly spread as in life, so that there are words
- * that one record in a million has and words that every third has. The same number always makes the same values.
+ * The values of the benches' records: names, companies and domains with a realistic, uneven distribution. Some words
+ * occur in one record of a million, others in every third. The same number always gives the same values.
  */
 const FIRST =
   'James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph Jessica Thomas Sarah Charles Karen Christopher Lisa Daniel Nancy Matthew Betty Anthony Sandra Mark Margaret Donald Ashley Steven Kimberly Andrew Emily Paul Donna Joshua Michelle Kenneth Carol Kevin Amanda Brian Melissa Zoë Jürgen Łukasz Renée'.split(
@@ -28,7 +28,7 @@ const INTERESTS = 'pricing|integrations|onboarding|migration|support|roadmap|sec
 /** The time over which the contacts were created. */
 export const SEEDED_MS = 3 * 365 * 86_400_000
 
-/** The nth of `count` contacts, which were created one after another over three years. */
+/** The nth of `count` contacts, created one after another over three years. */
 export function contactAt(n: number, count: number, companyIds: string[]): Record<string, unknown> {
   const random = generator(n)
   const first = skewed(FIRST, random)
@@ -70,7 +70,7 @@ export function companyAt(n: number, count: number): Record<string, unknown> {
   return { id: uuidv7({ msecs: at }), name, created_at: time, updated_at: time }
 }
 
-/** Some tens of thousands there are, a few hundred of them common. */
+/** Some tens of thousands, of which a few hundred are common. */
 function surname(random: () => number): string {
   const parts = random() < 0.5 ? 2 : 3
   const name = Array.from({ length: parts }, () => skewed(SYLLABLES, random)).join('')
@@ -89,11 +89,11 @@ const ascii = (text: string) =>
 const pick = <T>(values: readonly T[], random: () => number): T =>
   values[Math.floor(random() * values.length)]!
 
-/** The first are likelier by far. */
+/** The first ones are far more likely. */
 const skewed = <T>(values: readonly T[], random: () => number): T =>
   values[Math.floor(random() ** 2 * values.length)]!
 
-/** mulberry32: small, quick, and even enough. */
+/** mulberry32: small, fast and sufficiently uniform. */
 function generator(seed: number): () => number {
   let state = (seed * 0x9e3779b1) >>> 0
   return () => {

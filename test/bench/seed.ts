@@ -8,7 +8,7 @@ import { entities } from '../../db/records/model/kinds/index.ts'
 import { print } from './report.ts'
 import { companyAt, contactAt } from './seed-values.ts'
 
-/** One organization with contacts, and a key that may do everything in it. */
+/** One organization with contacts, and a key with every scope. */
 export interface Seeded {
   id: string
   key: string
@@ -17,20 +17,19 @@ export interface Seeded {
 
 export interface Seed {
   big: Seeded
-  /** The same with so few that everything is in reach; a little more than the depth of the deep page. */
+  /** The same with few contacts: a little more than the depth of the deep page. */
   small: Seeded
 }
 
 const SMALL = 10_250
 const NEIGHBOURS = 200
-/** So many rows travel in a statement. */
+/** Rows per statement. */
 const CHUNK = 5_000
 const LIMITS = { requests_per_minute: 100_000_000, requests_per_minute_per_key: 100_000_000 }
 
 /**
- * One organization with `rows` contacts with custom fields, one with few and 200 little ones beside them; what is
- * there already is used again. The rows are made by the functions that the API writes with, so that search finds in
- * them what it would find.
+ * One organization with `rows` contacts with custom fields, one with few, and 200 small ones. Existing ones are used
+ * again. The write functions of the API create the rows, so that search behaves as with real ones.
  */
 export async function seed(db: Database, rows: number): Promise<Seed> {
   const started = performance.now()
@@ -76,7 +75,7 @@ async function key(db: Database, organizationId: string): Promise<string> {
   return made.key
 }
 
-/** Indexes are built after loading, which is quicker. @returns what builds them. */
+/** Drops the indexes, because building them after loading is faster. @returns a function that builds them. */
 async function withoutIndexes(client: pg.Client): Promise<() => Promise<void>> {
   const { rows } = await client.query<{ name: string; definition: string }>(
     `select indexname as name, indexdef as definition from pg_indexes
@@ -97,7 +96,7 @@ async function fill(client: pg.Client, organizationId: string, count: number, qu
   for (let from = 0; from < count; from += CHUNK) {
     const length = Math.min(CHUNK, count - from)
     const rows = Array.from({ length }, (_, i) => contactAt(from + i, count, ids))
-    // The next rows are made while PostgreSQL takes these.
+    // Creates the next rows while PostgreSQL inserts these.
     await inserting
     inserting = insert(client, 'contacts', organizationId, rows)
     if (!quiet) progress(`${from + length} of ${count} contacts`)

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/postgres/connect.ts'
 
-/** Gives the demo organization limits that no bench meets; the limits stay on. @returns its id. */
+/** Sets limits of the demo organization that no bench reaches; they stay enforced. @returns its id. */
 export async function liftLimits(db: Database): Promise<string> {
   const limits = {
     requests_per_minute: 100_000_000,

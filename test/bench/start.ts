@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { print } from './report.ts'
 
-/** V8 gives back what the start took only some 20 s after it. */
+/** V8 releases the memory of the start only after about 20 s. */
 const IDLE_SECONDS = 30
 
-/** A second start on the data of a stack that has ended: how long until ready, and what it weighs when idle. */
+/** A second start on the data of a stopped stack: the time until ready, and the memory when idle. */
 export async function benchStart(previous: TestStack): Promise<void> {
   const started = performance.now()
   const stack = await startStack({ previous })

@@ -20,7 +20,7 @@ describe('the log', () => {
     assert.deepEqual([list, run_id], [[{ password: '[masked]' }], 'r'])
   })
 
-  it('keeps errors, without the keys and the passwords that their text holds', () => {
+  it('logs errors with keys and passwords redacted', () => {
     const key = `agx_${'a'.repeat(46)}`
     const { err } = written((logger) =>
       logger.error({ err: new Error(`no ${key} at postgres://agx:hunter2@host/db`) }, 'failed'),

@@ -6,18 +6,18 @@ import { open, seal } from '../../db/seal.ts'
 describe('sealed secrets', () => {
   const key = randomBytes(32)
 
-  it('open to what was sealed, whatever the text', () => {
+  it('decrypt to the original text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => assert.equal(open(key, seal(key, text)), text)),
     )
   })
 
-  it('still open after SECRETS_KEY was replaced, while the old key is given', () => {
+  it('decrypt after a rotation of SECRETS_KEY if the old key is passed too', () => {
     assert.equal(open([randomBytes(32), key], seal(key, 'secret')), 'secret')
     assert.throws(() => open(randomBytes(32), seal(key, 'secret')), /another SECRETS_KEY/)
   })
 
-  it('do not open when altered or cut', () => {
+  it('do not decrypt if altered or truncated', () => {
     const sealed = seal(key, 'a long enough secret')
     const start = sealed.lastIndexOf('.') + 1
     const other = sealed[start] === 'A' ? 'B' : 'A'

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** The tables whose status only their moves change, and the files that hold the moves. */
+/** The tables whose status only the move files may change, and the paths of these files. */
 const MOVES: Record<string, RegExp> = {
   runs: /^db\/runs\/moves\.ts$/,
   deliveries: /^db\/outgoing\/moves\//,
@@ -20,16 +20,16 @@ describe('statuses of runs, deliveries, imports and exports', () => {
       .filter((path) => path.endsWith('.ts') && !path.startsWith('db/migrations/')),
   )
 
-  it('are changed by the statements of their moves only', () => {
-    const strangers = files.flatMap((path) =>
+  it('are changed by the statements of the move files only', () => {
+    const otherWrites = files.flatMap((path) =>
       statusWrites(readFileSync(join(ROOT, path), 'utf8'))
         .filter(({ table }) => !(MOVES[table] ?? /moves\//).test(path))
         .map(({ text }) => `${path}: ${text}`),
     )
-    assert.deepEqual(strangers, [])
+    assert.deepEqual(otherWrites, [])
   })
 
-  it('are changed there: the check finds the statements', () => {
+  it('are changed in the move files: the check finds these statements', () => {
     for (const [table, place] of Object.entries(MOVES)) {
       const found = files
         .filter((path) => place.test(path))
@@ -47,12 +47,12 @@ describe('statuses of runs, deliveries, imports and exports', () => {
     'an update of any table': `raw(\`update \${table} set status = ?\`)`,
     'a builder': "tx.trx('imports').where({ id }).update({ error, status: 'failed' })",
     'a builder over several lines': "tx\n  .trx('exports')\n  .where({ id })\n  .update({\n    status,\n  })",
-    'a builder with values from elsewhere': "system('runs').where({ id }).update({ ...values, error })",
+    'a builder with spread values': "system('runs').where({ id }).update({ ...values, error })",
     'a builder with a variable': "system('runs').where({ id }).update(values)",
     'a builder of any table': "system(sort.table).where({ id }).update({ status: 'failed' })",
     'an upsert': "trx('deliveries').insert(rows).onConflict('id').merge()",
   }))
-    it(`are seen to be changed by ${what}`, () => assert.equal(statusWrites(source).length, 1))
+    it(`are changed by ${what}`, () => assert.equal(statusWrites(source).length, 1))
 
   for (const [what, source] of Object.entries({
     'a lease': "raw(`update runs set lease_until = now() where status = 'queued'`)",
@@ -61,16 +61,16 @@ describe('statuses of runs, deliveries, imports and exports', () => {
     'another table': "raw(`update run_nodes set status = 'failed'`)",
     'a read': "trx('imports').where({ id }).first('status')\n\ntrx('users').update({ status })",
   }))
-    it(`are not seen to be changed by ${what}`, () => assert.deepEqual(statusWrites(source), []))
+    it(`are not changed by ${what}`, () => assert.deepEqual(statusWrites(source), []))
 })
 
 const TABLE = Object.keys(MOVES).join('|')
-/** A statement as text; `set` goes on to the next clause or the end of the text. */
+/** A statement as text; `set` ends at the next clause or the end of the text. */
 const UPDATE = new RegExp(
   `\\bupdate\\s+(${TABLE}|\\$\\{[^}]+\\})\\s(?:\\w+\\s)?\\s*set\\b([\\s\\S]*?)(?=\\bwhere\\b|\\bfrom\\b|\`|$)`,
   'g',
 )
-/** A builder on one of the tables, or on one that a variable names, up to the end of its expression. */
+/** A builder on one of the tables, or on a table named by a variable, up to the end of its expression. */
 const BUILDER = new RegExp(
   `\\((?:'(${TABLE})(?: as \\w+)?'|(?:\\w+\\.)?(table))\\)([\\s\\S]*?)(?=\\n\\s*\\n|;|\\n\\}|$)`,
   'g',

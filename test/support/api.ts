@@ -23,17 +23,17 @@ export interface RequestOptions {
   /** Sent as JSON; a string or Buffer as it is. */
   body?: unknown
   headers?: Record<string, string>
-  /** In place of the key of `startApi`; null sends none. */
+  /** Replaces the key of `startApi`; null sends none. */
   key?: string | null
 }
 
-/** A running API over a test database, with an organization and a key that may do everything. */
+/** A running API over a test database, with an organization and a key with every scope. */
 export interface TestApi {
   url: string
   organizationId: string
   key: string
   secretsKey: Buffer
-  /** Throws where the answer is not what OpenAPI declares. */
+  /** Throws if the answer differs from its OpenAPI declaration. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   close(): Promise<void>
 }
@@ -49,7 +49,7 @@ export async function createKey(
   )
 }
 
-/** `env` are settings of the API, as its environment would give them. */
+/** `env` replaces environment variables of the API. */
 export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })

@@ -7,8 +7,8 @@ import { migrate } from '../../db/postgres/migrate.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
 
 /**
- * A database of the calling test file's own, cloned from a migrated template: real PostgreSQL, ready in tens of
- * milliseconds. Call `drop()` in `after`.
+ * A database for the calling test file, cloned from a migrated template in tens of milliseconds. Call `drop()` in
+ * `after`.
  */
 export interface TestDatabase extends Database {
   drop(): Promise<void>
@@ -30,7 +30,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 
 export const testActor: Actor = { type: 'system', id: null }
 
-/** A new organization, as sign-up would make it. @returns its id. */
+/** Creates an organization as sign-up does. @returns its id. */
 export async function createOrganization(
   db: Database,
   values: { name?: string; plan?: string; settings?: object; limits?: object } = {},
@@ -46,7 +46,7 @@ export async function createOrganization(
   return id
 }
 
-/** A person in the organization, who cannot sign in. @returns the user's id. */
+/** Creates a member of the organization, who cannot sign in. @returns the user's id. */
 export async function createMember(db: Database, organizationId: string, name = 'Grace'): Promise<string> {
   const id = uuidv7()
   await db.system('users').insert({ id, name, email: `${id}@example.com`, password_hash: 'none' })
@@ -80,7 +80,7 @@ async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   }
 }
 
-/** Made once for each state of the migrations, so that an edited migration is never tested against an old template. */
+/** Created once per state of the migrations, so that an edited migration never uses an old template. */
 async function ensureTemplate(): Promise<string> {
   const folder = new URL('../../db/migrations/', import.meta.url)
   const hash = createHash('sha1')

@@ -16,9 +16,8 @@ for (const [path, methods] of Object.entries(document.paths))
 const checkers = new Map<string, z.ZodType>()
 
 /**
- * Holds an answer of the API against what its OpenAPI document declares for the operation and status. Throws with the
- * operation's name where the status, the type or the body is another; a member that the document does not name is
- * wrong, too. Paths that are no operation pass.
+ * Checks an answer of the API against the OpenAPI document. Throws with the operation's name if the status, the content
+ * type or the body differs, or if the body has an undeclared member. Paths without an operation pass.
  */
 export function assertDeclared(method: string, path: string, { status, headers, body }: Answer): void {
   const { pathname, searchParams } = new URL(path, 'http://api')
@@ -71,7 +70,7 @@ function toChecker(schema: Json): z.ZodType {
   return z.fromJSONSchema({ ...(closed(schema) as Json), $defs: definitions } as z.core.JSONSchema.JSONSchema)
 }
 
-/** Clients are to ignore what they do not know; what the API itself says must all be declared. */
+/** Clients must ignore unknown members, but the API itself must declare all of its own. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)
   if (typeof part !== 'object' || part === null) return part

@@ -2,7 +2,7 @@ import type { Operator } from '../../db/records/model/field-types.ts'
 
 export type Comparable = string | number | boolean | string[] | null
 
-/** Text without regard to case, as lists compare it; times are in the order of their texts. */
+/** Text in lower case, as lists compare it; the text order of times is their order. */
 export function comparable(value: unknown): Comparable {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.map((item) => String(item).toLowerCase())
@@ -15,7 +15,7 @@ export const beside = <T>(value: T, given: unknown): T | string =>
     ? value.slice(0, 10)
     : value
 
-/** What a filter means, over a value in memory: `comparable` ones. */
+/** The meaning of a filter, applied to `comparable` values in memory. */
 export function holds(found: Comparable, operator: Operator, given: Comparable[]): boolean {
   const [wanted, upTo] = given as [Comparable, Comparable]
   const value = beside(found, wanted)

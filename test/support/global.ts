@@ -9,14 +9,14 @@ import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 
 /**
- * Property tests draw the same cases in every run, so that a failure is of the change at hand. FAST_CHECK_SEED draws
- * others: `FAST_CHECK_SEED=$RANDOM npm test`.
+ * Property tests use the same seed in every run, so that a failure comes from the current change. FAST_CHECK_SEED sets
+ * another: `FAST_CHECK_SEED=$RANDOM npm test`.
  */
 fc.configureGlobal({ seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
 
 const stops: (() => Promise<void>)[] = []
 
-/** Starts what the suite needs, once: PostgreSQL and Temporal, unless the environment names running ones. */
+/** Starts PostgreSQL and Temporal once for the suite, unless the environment names running ones. */
 export async function mochaGlobalSetup(): Promise<void> {
   await Promise.all([
     process.env.TEST_DATABASE_URL ? undefined : startTestPostgres(),
@@ -31,7 +31,7 @@ export async function mochaGlobalTeardown(): Promise<void> {
 async function startTestPostgres(): Promise<void> {
   const folder = temporaryFolder()
   const server = await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log'), fast: true })
-  // Nothing of it is kept, so it need not shut down in order.
+  // Its data is not kept, so it needs no clean shutdown.
   const pidFile = join(server.folder, 'postmaster.pid')
   stops.push(reaper(`kill -QUIT $(head -n 1 '${pidFile}'); sleep 0.2; rm -rf '${server.folder}' '${folder}'`))
   process.env.TEST_DATABASE_URL = server.url

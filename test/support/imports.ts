@@ -1,7 +1,7 @@
 import type { TestApi } from './api.ts'
 import { until } from './journey.ts'
 
-/** Imports as a client of the API goes about them. */
+/** Imports, as a client of the API makes them. */
 export function importsOf(api: Pick<TestApi, 'request'>) {
   const upload = (id: string, file: string | Uint8Array, headers: Record<string, string> = {}) =>
     api.request('PUT', `/v1/imports/${id}/file`, {

@@ -10,16 +10,16 @@ export interface TestWebhook {
   secret: string
 }
 
-/** An API with somebody signed in, and what tests of incoming webhooks do with it. */
+/** An API with a signed-in owner, and helpers for tests of incoming webhooks. */
 export interface IncomingTest {
   db: TestDatabase
   api: TestApi
-  /** A call of /app as the owner; the answer must have the given status, default any 2xx. */
+  /** Calls /app as the owner; the answer must have the given status, by default any 2xx. */
   app(method: string, path: string, body?: unknown, status?: number): Promise<Answer>
   /** The headers of a new session. */
   signIn(role: MemberRole): Promise<Record<string, string>>
   createWebhook(values?: object): Promise<TestWebhook>
-  /** What a sender does; `headers` may replace the secret's. */
+  /** Sends a webhook; `headers` may replace the secret's header. */
   send(webhook: TestWebhook, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Newest first. */
   logs(webhook: TestWebhook): Promise<Answer['body'][]>

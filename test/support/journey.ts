@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import type { TestStack } from './stack.ts'
 
-/** Someone else's server, on this machine: a CRM that workflows call, and a receiver of outgoing webhooks. */
+/** A third-party server on this machine: a CRM that workflows call, and a receiver of outgoing webhooks. */
 export interface Outside {
   url: string
-  /** Bodies that came to /crm. */
+  /** The bodies of requests to /crm. */
   calls: Record<string, unknown>[]
-  /** What came to /hooks and verified; `id` is the webhook-id. */
+  /** The verified deliveries to /hooks; `id` is the webhook-id. */
   hooks: { id: string; event: string; data: Record<string, unknown> }[]
-  /** Answers that failed verification. */
+  /** Deliveries that failed verification. */
   forged: string[]
   /** The secret that the receiver verifies with. */
   secret: string
@@ -81,9 +81,9 @@ nodes:
 outputs: {accepted: "{{ nodes.tell_sales.output.body.accepted }}"}
 `
 
-/** What an owner sets up once, over HTTP, before the first lead comes in. */
+/** The setup that an owner makes once, over HTTP, before the first lead arrives. */
 export interface Journey {
-  /** Where the form provider posts to, and with which secret. */
+  /** The URL and the secret of the form provider. */
   incoming: { url: string; secret: string }
   v1<T>(method: string, path: string, body?: unknown): Promise<T>
   app<T>(method: string, path: string, body?: unknown): Promise<T>
@@ -109,7 +109,7 @@ export async function prepareJourney(stack: TestStack, outside: Outside): Promis
   return { incoming, v1, app }
 }
 
-/** Calls with JSON, throwing what was answered where it is not 2xx. */
+/** Calls with JSON. Throws the answer if it is not 2xx. */
 function caller(base: string, headers: Record<string, string>) {
   return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await fetch(base + path, {
@@ -137,7 +137,7 @@ async function signIn(stack: TestStack): Promise<Journey['app']> {
   return caller(`${stack.apiUrl}/app`, { cookie, 'x-csrf-token': csrf_token })
 }
 
-/** Polls until `read` gives something, for `seconds`. */
+/** Polls until `read` returns a value, for `seconds`. */
 export async function until<T>(
   what: string,
   read: () => Promise<T | undefined> | T | undefined,

@@ -31,7 +31,7 @@ interface Problem {
   message: string
   location: { pointer?: string }[]
 }
-// Nothing on standard output means that the linter itself failed.
+// An empty standard output means that the linter itself failed.
 const problems: Problem[] | undefined = stdout ? JSON.parse(stdout).problems : undefined
 for (const { severity, ruleId, message, location } of problems ?? [])
   process.stderr.write(`${severity} ${ruleId}: ${message} (${location[0]?.pointer})\n`)

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 
-/** A line of a table of moves, as the header comment of the source has it. */
+/** A line of the table of moves in the header comment of a source file. */
 export interface TableRow {
-  /** The function, and what distinguishes several moves of one: `endAttempt, failed`. */
+  /** The function, and the variant if it has several moves: `endAttempt, failed`. */
   move: string
   from: string[]
   to: string[]
@@ -14,8 +14,8 @@ const BIRTH = '(none)'
 const UNCHANGED = 'unchanged'
 
 /**
- * The table in a file's header comment; where it has several, the one below the line `<title>:`. Moves of births are
- * left out. Throws where there is none.
+ * The table in a file's header comment; if it has several, the one below the line `<title>:`. Without the moves that
+ * create a row. Throws if there is none.
  */
 export function readTable(path: string, title?: string): TableRow[] {
   const source = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -36,10 +36,10 @@ export function readTable(path: string, title?: string): TableRow[] {
   return rows
 }
 
-/** A row of a table under test, made for one case. */
+/** A row of a table under test, created for one case. */
 export interface Fixture {
   status(): Promise<string>
-  /** Everything that a move may write. */
+  /** The values that a move may write. */
   snapshot(): Promise<unknown>
   remove(): Promise<void>
 }
@@ -48,9 +48,9 @@ export interface Fixture {
 export interface Driver<F extends Fixture> {
   /** Makes the conditions of the move to this status true. */
   arrange?(fixture: F, to: string): Promise<unknown>
-  /** Tries the move. @returns what it says: whether it was made. */
+  /** Tries the move. @returns whether it reports success. */
   act(fixture: F, to: string): Promise<boolean>
-  /** Tries it where a condition is false. */
+  /** Tries it while a condition is false. */
   unmet?: Record<string, (fixture: F, to: string) => Promise<boolean>>
 }
 
@@ -58,11 +58,11 @@ export interface MovesOptions<F extends Fixture> {
   table: TableRow[]
   statuses: readonly string[]
   fixture(status: string): Promise<F>
-  /** By the table's `move`, in the order of its lines where two have one name. */
+  /** By the table's `move`; in the order of its lines if two have the same name. */
   drivers: Record<string, Driver<F> | Driver<F>[]>
 }
 
-/** Declares tests: every move of a table, tried on every status, makes what the table says and nothing else. */
+/** Declares tests: every move of a table, tried on every status, changes what the table allows and nothing else. */
 export function describeMoves<F extends Fixture>({ table, statuses, fixture, drivers }: MovesOptions<F>) {
   const moves = table.map((row) => {
     const namesakes = table.filter(({ move }) => move === row.move)

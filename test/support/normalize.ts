@@ -1,6 +1,6 @@
 /**
- * Replaces what differs from one run of a test to the next: ids, times, secrets, addresses and durations. Equal ids stay
- * equal: the first that is seen becomes the first of a sequence.
+ * Replaces values that differ between runs of a test: ids, times, secrets, addresses and durations. Equal ids stay equal:
+ * ids are numbered in the order in which they occur.
  */
 export function createNormalizer() {
   const ids = new Map<string, string>()
@@ -33,7 +33,7 @@ export function createNormalizer() {
   }
 }
 
-/** Members whose every value that is not null differs. */
+/** Members of which every non-null value differs. */
 const MEMBERS: Record<string, string | number> = {
   duration_ms: 12,
   response_time_ms: 4.2,

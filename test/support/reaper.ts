@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 
 /**
- * Runs `script` in a shell of its own as soon as this process ends, however it ends, kill -9 included: the shell
- * waits for its standard input to close. Call the returned function to have it run now, and wait for it.
+ * Runs `script` in a shell of its own as soon as this process ends, even by kill -9: the shell waits until its standard
+ * input closes. The returned function runs it at once and waits for it.
  */
 export function reaper(script: string): () => Promise<void> {
   const shell = spawn('/bin/sh', ['-c', `cat > /dev/null\n${script}`], {
@@ -13,7 +13,7 @@ export function reaper(script: string): () => Promise<void> {
   })
   const closed = once(shell, 'close')
   shell.unref()
-  // It is a socket, though its type does not say so; left alone it would keep this process from ending by itself.
+  // It is a socket, although its type differs; referenced, it would keep this process alive.
   const stdin = shell.stdin as Socket
   stdin.unref()
   return async () => {

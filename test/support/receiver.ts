@@ -6,10 +6,10 @@ export interface Received {
   body: string
 }
 
-/** What the receiver does next; the default is to accept. */
+/** The next answer of the receiver; by default it accepts. */
 export type Behaviour = number | { status: number; headers: IncomingHttpHeaders } | 'hang'
 
-/** An endpoint of someone else's, that webhooks are sent to. */
+/** A third-party endpoint that receives webhooks. */
 export async function startReceiver() {
   const received: Received[] = []
   const next: Behaviour[] = []
@@ -33,16 +33,16 @@ export async function startReceiver() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     received,
-    /** How often the sender hung up on an answer that did not come. */
+    /** How often the sender closed the connection before the answer. */
     hungUp: () => hungUp,
-    /** From now on every answer takes so many milliseconds. */
+    /** Delays every later answer by this many milliseconds. */
     answerAfter(milliseconds: number) {
       delay = milliseconds
       mostOpen = 0
     },
-    /** How many requests were open at the same time, since `answerAfter`. */
+    /** The maximum of concurrent requests since `answerAfter`. */
     mostAtOnce: () => mostOpen,
-    /** Forgets what came; the next requests are answered like this. */
+    /** Clears the received requests, and sets the answers to the next ones. */
     behave(...behaviours: Behaviour[]) {
       received.length = 0
       delay = 0

@@ -1,6 +1,6 @@
 /**
  * Records histories of deliveries for `test/workflows/replay.test.ts`, as `record-histories.ts` does those of runs:
- * `node --import tsx test/support/record-delivery-histories.ts`. What is stored is never recorded over.
+ * `node --import tsx test/support/record-delivery-histories.ts`. Stored histories are never overwritten.
  */
 import { existsSync } from 'node:fs'
 import { insertEvents } from '../../db/events/outbox.ts'
@@ -16,7 +16,7 @@ const folder = new URL('../fixtures/histories/', import.meta.url)
 interface Case {
   answers: Behaviour[]
   retry_schedule: number[]
-  /** What is done while the delivery waits for its next attempt. */
+  /** Runs while the delivery waits for its next attempt. */
   meanwhile?: (app: App, delivery: { id: string; webhook_id: string }) => Promise<unknown>
 }
 const cases: Record<string, Case> = {

@@ -1,6 +1,6 @@
 /**
  * Records histories of imports and exports into `test/fixtures/histories`, as `record-histories.ts` does those of
- * runs: `node --import tsx test/support/record-file-histories.ts`. What is stored is never recorded over.
+ * runs: `node --import tsx test/support/record-file-histories.ts`. Stored histories are never overwritten.
  */
 import { existsSync } from 'node:fs'
 import { startApi } from './api.ts'
@@ -17,7 +17,7 @@ const api = await startApi(db)
 const imports = importsOf(api)
 const worker = await startWorker(db)
 
-/** Each makes a history; @returns the workflow's id. */
+/** Each records a history. @returns the workflow's id. */
 const cases: Record<string, () => Promise<string>> = {
   async 'import-completed'() {
     const { id } = await imports.run({ entity: 'contacts' }, 'email\na@x.example\nwrong\n')

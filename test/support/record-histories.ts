@@ -1,7 +1,7 @@
 /**
  * Records the histories that `test/workflows/replay.test.ts` replays: `node --import tsx test/support/record-histories.ts`
- * with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories are never recorded over: what they hold has
- * happened, and every later version of the workflows must still be able to replay it. A new case gets a new name.
+ * with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories are never overwritten: every later
+ * version of the workflows must be able to replay them. A new case gets a new name.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
@@ -60,7 +60,7 @@ for (const [name, definition] of Object.entries(cases)) {
     const done = (await handle.fetchHistory()).events?.find(
       (event) => event.workflowTaskCompletedEventAttributes,
     )
-    // A reset does its first task over: the same history as when a worker dies in it.
+    // A reset repeats its first task: the same history as after the death of a worker.
     await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId: handle.workflowId },

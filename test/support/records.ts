@@ -12,7 +12,7 @@ import { restoreRecord } from '../../db/records/restore.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { type TestDatabase, testActor } from './database.ts'
 
-/** The records of one organization, each call in a transaction of its own, through the schemas as the API goes. */
+/** The records of one organization. Each call has its own transaction and uses the schemas of the API. */
 export function recordsOf(db: TestDatabase, organizationId: string) {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
   return {
@@ -55,7 +55,7 @@ export const everything: ListQuery = {
   filters: [],
 }
 
-/** Filters as a query string has them: `{ 'amount[gte]': '5' }`. */
+/** Filters in the format of query strings: `{ 'amount[gte]': '5' }`. */
 export const filtersOf = (entity: EntityName, parameters: Record<string, string>) =>
   Object.entries(parameters).map(([parameter, value]) => {
     const filter = parseFilter(entities[entity], parameter, value)

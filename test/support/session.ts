@@ -5,7 +5,7 @@ import type { Answer, TestApi } from './api.ts'
 
 export type App = (method: string, path: string, body?: unknown) => Promise<Answer>
 
-/** Signs a new member of the API's organization in. @returns requests below /app in that session. */
+/** Signs in a new member of the API's organization. @returns a function for requests to /app in that session. */
 export async function signIn(db: Database, api: TestApi, role: MemberRole = 'owner'): Promise<App> {
   const email = `${role}.${api.organizationId}@example.com`
   const password = 'correct horse battery staple'

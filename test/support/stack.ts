@@ -10,41 +10,41 @@ import { reaper } from './reaper.ts'
 /** The processes of a running stack. */
 export type ProcessName = 'supervisor' | 'api' | 'worker' | 'temporal' | 'postgres'
 
-/** A whole stack, started as `npm start` starts it, on free ports and with a data folder of its own. */
+/** A stack started as by `npm start`, on free ports and with its own data folder. */
 export interface TestStack {
-  /** Without a slash at the end, as the others. */
+  /** Without a trailing slash, like the other URLs. */
   apiUrl: string
   workerUrl: string
   temporalAddress: string
   temporalUiUrl: string
   databaseUrl: string
   dataDir: string
-  /** A key that may do everything. */
+  /** A key with every scope. */
   key: string
   owner: { email: string; password: string }
   /** What the supervisor printed so far. */
   output(): string
   pid(name: ProcessName): number
-  /** Sends a signal to one process, SIGKILL unless told otherwise; all but the supervisor are then started again. */
+  /** Sends a signal to one process, by default SIGKILL. All processes except the supervisor are then restarted. */
   kill(name: ProcessName, signal?: NodeJS.Signals): void
   /** The supervisor's exit code or signal. */
   exited: Promise<number | NodeJS.Signals>
-  /** Ends it by a signal, SIGTERM unless told otherwise, and waits. The data folder goes with the test process. */
+  /** Ends it by a signal, by default SIGTERM, and waits. The data folder is removed with the test process. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
 export interface StackOptions {
-  /** Settings beside those that make it free-standing. */
+  /** Settings in addition to those that isolate it. */
   env?: Record<string, string>
-  /** An earlier stack that has ended, to start again on its data and ports. */
+  /** A stopped stack whose data and ports to use again. */
   previous?: TestStack
-  /** A stack whose database and Temporal this one's api and worker share. Both want the same SECRETS_KEY. */
+  /** A stack whose database and Temporal this one's api and worker share. Both need the same SECRETS_KEY. */
   beside?: TestStack
 }
 
 const START_MILLISECONDS = 90_000
 
-/** Resolves when the box is printed: everything is ready. Throws with all that was printed when it ends before. */
+/** Resolves when the box is printed: everything is ready. Throws with its output if it ends before. */
 export async function startStack({
   env: given = {},
   previous,
@@ -84,7 +84,7 @@ export async function startStack({
   }
 }
 
-/** The supervisor alone, for starts that are meant to fail: nothing is waited for. */
+/** The supervisor alone, for starts that must fail: does not wait. */
 export function spawnSupervisor(settings: Record<string, string>) {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(TEST_|TEMPORAL_|BOOTSTRAP_|DATABASE_|DATA_DIR|PORT|NODE_V8_COVERAGE)/.test(name),
@@ -114,7 +114,7 @@ export function spawnSupervisor(settings: Record<string, string>) {
   }
 }
 
-/** What the box of a first start shows once. */
+/** The credentials that the box of a first start shows once. */
 function secrets(output: string): Pick<TestStack, 'key' | 'owner'> {
   const key = /Demo key +(agx_\S+)/.exec(output)
   const owner = /Owner +(\S+), password (\S+)/.exec(output)
@@ -157,7 +157,7 @@ function portsOf(stack: TestStack) {
   }
 }
 
-/** Ends the supervisor, then whatever it could not, then removes the data: for a test process that was killed. */
+/** Ends the supervisor and all remaining processes, then removes the data: for a killed test process. */
 function cleanUp(supervisor: number, dataDir: string): string {
   return `
     kill -TERM ${supervisor}

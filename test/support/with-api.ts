@@ -6,7 +6,7 @@ export interface ApiSuite {
   api: TestApi
 }
 
-/** For a `describe`: a database, and a running API over it. Its members are there once tests run. */
+/** For a `describe`: a database, and a running API over it. Its members are set once tests run. */
 export function withApi(env?: Record<string, string>): ApiSuite {
   const suite: Partial<ApiSuite> = {}
   before(async () => {

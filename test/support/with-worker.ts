@@ -7,7 +7,7 @@ export interface WorkerSuite {
   organizationId: string
 }
 
-/** For a `describe`: a database with an organization, and a worker on it. Its members are there once tests run. */
+/** For a `describe`: a database with an organization, and a worker on it. Its members are set once tests run. */
 export function withWorker(effects?: Parameters<typeof startWorker>[1]): WorkerSuite {
   const suite: Partial<WorkerSuite> = {}
   before(async function () {

@@ -22,12 +22,12 @@ import { testActor } from './database.ts'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
-// The SDK's own log would drown the tests' names.
+// The SDK's own log would hide the names of the tests.
 Runtime.install({ logger: new DefaultLogger('ERROR') })
 
 type Advance = ReturnType<typeof createActivities>['advance']
 
-/** A worker process in miniature: relay and workers on a task queue of their own. */
+/** A minimal worker process: relay and workers on a task queue of their own. */
 export interface TestWorker {
   client: Client
   taskQueue: string
@@ -41,7 +41,7 @@ export async function startWorker(
   effects: {
     http?: HttpClient['call']
     advance?: (advance: Advance) => Advance
-    /** Of the API that sealed the endpoints' secrets. */
+    /** The key of the API, which sealed the secrets of the endpoints. */
     secretsKey?: Buffer
   } = {},
   taskQueue = `test-${randomUUID()}`,

@@ -34,7 +34,7 @@ describe('deliveries on Temporal', function () {
     await db?.drop()
   })
 
-  /** An endpoint that wants an event of its own; it retries twice, a second apart. */
+  /** An endpoint that subscribes to its own event; it retries twice, one second apart. */
   async function createWebhook(values: object = {}) {
     const event = `test.e${randomUUID().slice(0, 8)}`
     const { status, body } = await app('POST', '/webhooks/outgoing', {
@@ -61,14 +61,14 @@ describe('deliveries on Temporal', function () {
       const delivery = await get(id)
       return delivery.ended_at && delivery
     })
-  /** Waits for its next attempt after the first has failed. */
+  /** Waits until the first attempt has failed and a retry is scheduled. */
   const waiting = (id: string) =>
     until(async () => {
       const delivery = await get(id)
       return delivery.next_attempt_at && delivery
     })
 
-  it('arrive once, signed, at the cost of one workflow task', async () => {
+  it('arrive once, signed, with one workflow task', async () => {
     const webhook = await createWebhook()
     const id = await raise(webhook)
     assert.equal((await ended(id)).status, 'succeeded')
@@ -84,7 +84,7 @@ describe('deliveries on Temporal', function () {
     assert.equal(events.filter((one) => one.workflowTaskCompletedEventAttributes).length, 1)
   })
 
-  it('tell of a contact that was created over HTTP, with the custom headers', async () => {
+  it('report a contact created over HTTP, with the custom headers', async () => {
     await createWebhook({ events: ['contact.created'], headers: { 'X-Team': 'crm' } })
     const made = await api.request('POST', '/v1/objects/contacts', { body: { email: 'zoe@example.com' } })
     assert.equal(made.status, 201)
@@ -109,13 +109,13 @@ describe('deliveries on Temporal', function () {
     for (const { duration_ms } of delivery.attempts) assert.ok(Number.isInteger(duration_ms), duration_ms)
   })
 
-  it('fail when the schedule is used up; a redirect is a failure', async () => {
+  it('fail after the last retry; a redirect is a failure', async () => {
     receiver.behave(302, 302)
     const delivery = await ended(await raise(await createWebhook({ retry_schedule: [1] })))
     assert.deepEqual([delivery.status, delivery.attempt_count, receiver.received.length], ['failed', 2, 2])
   })
 
-  it('turn the endpoint off on 410', async () => {
+  it('disable the endpoint on 410', async () => {
     receiver.behave(410)
     const webhook = await createWebhook()
     assert.equal((await ended(await raise(webhook))).status, 'failed')
@@ -125,7 +125,7 @@ describe('deliveries on Temporal', function () {
 
   it('never reach a private address', async () => {
     const webhook = await createWebhook({ retry_schedule: [] })
-    // As if the name had come to resolve to it.
+    // As if the host name now resolved to it.
     await db.system('outgoing_webhooks').where({ id: webhook.id }).update({ url: 'http://169.254.169.254/' })
     const delivery = await ended(await raise(webhook))
     assert.match(delivery.error, /egress_refused/)
@@ -137,7 +137,7 @@ describe('deliveries on Temporal', function () {
     assert.match(delivery.error, /^timeout: .*500 ms/)
   })
 
-  it('wait as long as Retry-After asks, unless someone retries at once', async () => {
+  it('wait for Retry-After, unless a user retries at once', async () => {
     receiver.behave({ status: 503, headers: { 'retry-after': '3600' } })
     const id = await raise(await createWebhook())
     const { next_attempt_at } = await waiting(id)
@@ -156,7 +156,7 @@ describe('deliveries on Temporal', function () {
     assert.deepEqual([result.status, receiver.received.length], ['cancelled', 1])
   })
 
-  it('hang up when they are cancelled during an attempt', async () => {
+  it('abort the request when they are cancelled during an attempt', async () => {
     receiver.behave(500, 'hang')
     const id = await raise(await createWebhook({ retry_schedule: [1, 3_600] }))
     await until(async () => receiver.received.length === 2)
@@ -167,7 +167,7 @@ describe('deliveries on Temporal', function () {
     assert.deepEqual([status, attempts.at(-1).status], ['cancelled', 'unknown'])
   })
 
-  it('wait while the endpoint is off, and go on when it is on again', async () => {
+  it('wait while the endpoint is disabled, and continue when it is enabled', async () => {
     receiver.behave(500)
     const webhook = await createWebhook({ retry_schedule: [3_600, 3_600] })
     const id = await raise(webhook)
@@ -193,7 +193,7 @@ describe('deliveries on Temporal', function () {
     assert.throws(() => new Webhook(rotated.secret).verify(after.body, after.headers))
   })
 
-  it('can be tried with an example before the endpoint is on', async () => {
+  it('can be tested with an example before the endpoint is enabled', async () => {
     const webhook = await createWebhook({ events: ['contact.updated'] })
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const { status, body } = await app('POST', `/webhooks/outgoing/${webhook.id}/test`)
@@ -203,7 +203,7 @@ describe('deliveries on Temporal', function () {
     assert.deepEqual([sent.event, sent.test, sent.data.object], ['contact.updated', true, 'contact'])
   })
 
-  it('are one delivery, however often they are started', async () => {
+  it('are sent once, however often they are started', async () => {
     const webhook = await createWebhook()
     const id = await raise(webhook)
     await ended(id)
@@ -214,12 +214,12 @@ describe('deliveries on Temporal', function () {
     assert.equal(receiver.received.length, 1)
   })
 
-  it('are sent when their endpoint went off and on before the relay had noted an earlier start', async () => {
+  it('are sent if their endpoint was disabled and enabled before the relay recorded an earlier start', async () => {
     const webhook = await createWebhook()
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await raise(webhook)
     const before = await db.system('deliveries').where({ id }).first()
-    // No relay takes it, as if it were claimed only after the note.
+    // No relay claims it, as if it were claimed only after the start was recorded.
     await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
     const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
@@ -230,7 +230,7 @@ describe('deliveries on Temporal', function () {
     assert.equal((await ended(id)).status, 'succeeded')
   })
 
-  it('show an attempt as unknown when the worker died in it', async () => {
+  it('record the result of an attempt as unknown if the worker died in it', async () => {
     const webhook = await createWebhook()
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await raise(webhook)
@@ -246,7 +246,7 @@ describe('deliveries on Temporal', function () {
     )
   })
 
-  it('hold no slot while they wait: what comes after them is sent', async () => {
+  it('occupy no slot while they wait: later deliveries are sent', async () => {
     receiver.behave(500)
     const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
     const first = await raise(webhook)
@@ -256,7 +256,7 @@ describe('deliveries on Temporal', function () {
     assert.equal((await ended(first)).status, 'succeeded')
   })
 
-  it('take a slot again for each retry, beside the ones that are new', async () => {
+  it('take a slot for each retry, in turn with new deliveries', async () => {
     receiver.behave(500, 500, 500, 500)
     const webhook = await createWebhook({ retry_schedule: [1], concurrency: 2 })
     const retried = await Promise.all([1, 2, 3, 4].map(() => raise(webhook)))
@@ -267,8 +267,8 @@ describe('deliveries on Temporal', function () {
     assert.equal(receiver.mostAtOnce(), 2)
   })
 
-  it('that are due go one after the other, without a pause between, and new ones among them', async function () {
-    // Left alone they would ask for the slot again in half a minute.
+  it('that are due are sent without a pause, interleaved with new ones', async function () {
+    // Without a signal they would request the slot again in half a minute.
     this.timeout(28_000)
     const count = 24
     receiver.behave(...Array.from({ length: count }, () => 503))
@@ -296,7 +296,7 @@ describe('deliveries on Temporal', function () {
   })
 })
 
-/** Polls until `look` finds something. */
+/** Polls until `look` returns a value. */
 async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
   for (;;) {
     const found = await look()

@@ -13,7 +13,7 @@ import { queueRun, testLog, untilRun } from '../support/worker.ts'
 const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
 const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
 
-/** The ways in which a run ends, or never begins, that its author did not plan. */
+/** Unplanned ends of runs, also of runs that never start. */
 describe('ends of runs', () => {
   const suite = withWorker()
   const events = async (id: string): Promise<string[]> => {
@@ -46,8 +46,8 @@ describe('ends of runs', () => {
     assert.equal(node.status, 'cancelled')
   })
 
-  it('ends with a reduced record where the database refuses what the run did', async () => {
-    // Its owner's work, which the processes' role may not do.
+  it('records a reduced end if the database refuses the full one', async () => {
+    // As the owner: the role of the processes must not do this.
     const owner = new pg.Client({ connectionString: suite.db.url })
     await owner.connect()
     await owner.query("alter table run_nodes add constraint refused check (title <> 'Broken')")
@@ -63,7 +63,7 @@ describe('ends of runs', () => {
     }
   })
 
-  it('answers with outputs that jsonb would refuse, cleaned', async () => {
+  it('cleans outputs that jsonb would refuse', async () => {
     const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [set('a')],
       outputs: { text: '{{ "a%00b" | url_decode }}' },
@@ -102,7 +102,7 @@ describe('ends of runs', () => {
     const client = new Client({ connection: suite.worker.connection, namespace })
     const queue = runsQueue({ taskQueue: 'nobody', log: testLog })
     const row = rowOf(randomUUID())
-    // The namespace takes a moment to be known everywhere.
+    // A new namespace is available after a moment.
     for (const until = Date.now() + 30_000; ; ) {
       try {
         await queue.start(client, row)
@@ -124,7 +124,7 @@ describe('ends of runs', () => {
 
   it('fails a run that Temporal refuses to start, with its reason and its event', async () => {
     const other = await createOrganization(suite.db)
-    // Nobody claims it: the organization may run nothing.
+    // No relay claims it: the organization's limit of running runs is 0.
     await suite.db
       .system('organizations')
       .where({ id: other })
@@ -145,7 +145,7 @@ describe('ends of runs', () => {
     assert.deepEqual(await events(id), ['workflow.failed'])
   })
 
-  it('takes names and titles of any script at their greatest length', async () => {
+  it('accepts names and titles of any script at their maximum length', async () => {
     const title = '漢'.repeat(200)
     const id = await queueRun(suite.db, suite.organizationId, {
       name: title,

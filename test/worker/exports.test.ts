@@ -26,7 +26,7 @@ describe('exports', function () {
     await db?.drop()
   })
 
-  /** A client of an organization of its own. */
+  /** A client of a new organization. */
   async function client(): Promise<Request> {
     const { key } = await createKey(db, await createOrganization(db))
     return (method, path, options) => api.request(method, path, { key, ...options })
@@ -42,7 +42,7 @@ describe('exports', function () {
     return { done, file: (await request('GET', `/v1/exports/${done.id}/file`)).body }
   }
 
-  it('hold the records that the list shows, in its order, with the fields that were asked for', async () => {
+  it('contain the records of the list, in its order, with the requested fields', async () => {
     const request = await client()
     for (const body of [
       {
@@ -69,7 +69,7 @@ describe('exports', function () {
     assert.equal(done.bytes, Buffer.byteLength(file))
   })
 
-  it('of any records are imported as the same records', async () => {
+  it('of any records can be imported as the same records', async () => {
     const source = await client()
     await source('POST', '/v1/custom-fields/contacts', { body: { name: 'score', type: 'number' } })
     await source('POST', '/v1/custom-fields/contacts', { body: { name: 'paid', type: 'boolean' } })
@@ -152,7 +152,7 @@ describe('exports', function () {
     assert.deepEqual(await said(target), before)
   })
 
-  it('show nothing for a field that a record does not have, whatever its name', async () => {
+  it('have an empty cell for a field that a record does not have, whatever its name', async () => {
     const request = await client()
     await request('POST', '/v1/objects/contacts', {
       body: { first_name: 'A', custom_fields: { constructor: 'Bob' } },
@@ -167,7 +167,7 @@ describe('exports', function () {
     )
   })
 
-  it('of every kind are understood by an import', async () => {
+  it('of every kind can be imported', async () => {
     const request = await client()
     const records: Record<string, object> = {
       companies: {
@@ -204,7 +204,7 @@ describe('exports', function () {
     }
   })
 
-  it('fail when the database refuses them again and again', async () => {
+  it('fail if the database refuses them repeatedly', async () => {
     const request = await client()
     const owner = new pg.Client({ connectionString: db.url })
     await owner.connect()

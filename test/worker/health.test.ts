@@ -41,7 +41,7 @@ describe('health of the worker process', () => {
     await db?.drop()
   })
 
-  it('is alive, and not ready, while there is no Temporal', async () => {
+  it('is alive but not ready without Temporal', async () => {
     const alive = await fetch(`${url}/healthz`)
     assert.deepEqual([alive.status, await alive.json()], [200, { status: 'alive' }])
     const { status, checks } = await ready()
@@ -49,7 +49,7 @@ describe('health of the worker process', () => {
     assert.deepEqual(checks, { database: 'ok', migrations: 'ok', temporal: 'failed', pollers: 'failed' })
   })
 
-  it('is ready once Temporal hears its workers poll, and not before', async () => {
+  it('is ready as soon as its workers poll Temporal', async () => {
     const { identity } = worker.workers[0]!.options
     const looks = async (watched: Worker[]) => {
       health.watch({ connection, workers: watched })

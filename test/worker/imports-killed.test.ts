@@ -7,7 +7,7 @@ import { startStack, type TestStack } from '../support/stack.ts'
 
 const ROWS = 3_000
 
-describe('an import whose worker is killed in the middle', function () {
+describe('an import whose worker is killed', function () {
   this.timeout(180_000)
   let stack: TestStack
   before(async () => {
@@ -29,7 +29,7 @@ describe('an import whose worker is killed in the middle', function () {
     }
   }
 
-  it('has every row once: its record, its history and its event', async () => {
+  it('writes every row once: its record, its history and its event', async () => {
     const imports = importsOf({ request })
     // Every tenth row is wrong.
     const rows = Array.from(

@@ -31,7 +31,7 @@ describe('imports', function () {
   const contacts = async (query: string) =>
     (await api.request('GET', `/v1/objects/contacts?sort=email&order=asc&${query}`)).body.data
 
-  it('create a record of each row, tell those that are wrong, and can be put right', async () => {
+  it('create a record per valid row and report invalid rows, which can be corrected', async () => {
     const file = [
       'First Name;E-Mail;Phone Number;Do not contact;=Shoe size',
       'Ada;ada@rows.example;+41 44 668 18 00;yes;37',
@@ -65,7 +65,7 @@ describe('imports', function () {
     assert.deepEqual([again.progress.created, again.progress.failed], [2, 0])
   })
 
-  it('read the deals of other systems: a closing time is its day, 50% is 50', async () => {
+  it('read deals of other systems: a closing time becomes its date, 50% becomes 50', async () => {
     const done = await imports.run(
       { entity: 'deals' },
       'Deal Name,Close Date,Probability\nTimed,2025-12-31 10:00,50%\nBad day,13/13/2025,5\nShare,,0.5\n',
@@ -75,17 +75,14 @@ describe('imports', function () {
     const [{ expected_close_date, probability }] = body.data
     assert.deepEqual([expected_close_date, probability], ['2025-12-31', 50])
     const [, day, share] = (await imports.errors(done.id)).split('\r\n')
-    assert.equal(
-      day,
-      'Bad day,13/13/2025,5,"line 3: Close Date: must be a date that exists, such as 2026-01-31"',
-    )
+    assert.equal(day, 'Bad day,13/13/2025,5,line 3: Close Date: must be a valid date such as 2026-01-31')
     assert.equal(
       share,
-      'Share,,0.5,line 4: Probability: may be a share or percent: for one half write 50 or 50%',
+      'Share,,0.5,line 4: Probability: may be a fraction or a percentage: for one half write 50 or 50%',
     )
   })
 
-  it('link deals with the companies that they name, those that are there and those that are not', async () => {
+  it('link deals with the companies that they name; missing companies are created', async () => {
     const { body: company } = await api.request('POST', '/v1/objects/companies', {
       body: { name: 'Old Engines' },
     })
@@ -100,7 +97,7 @@ describe('imports', function () {
     assert.equal((await api.request('GET', `/v1/objects/companies/${second}`)).body.name, 'New Engines')
   })
 
-  it('take no thousand of a European file for a decimal', async () => {
+  it('never read a thousand in a European file as a decimal', async () => {
     await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
     const done = await imports.run(
       { entity: 'deals' },
@@ -109,8 +106,8 @@ describe('imports', function () {
     assert.equal(
       await imports.errors(done.id),
       'name;amount;weight;error\r\n' +
-        'e1;1.250;;line 2: amount: 1.250 may be a thousand or a decimal: write 1250 or 1,25\r\n' +
-        'e3;;8.541;line 4: weight: 8.541 may be a thousand or a decimal: write 8541 or 8,5410\r\n',
+        'e1;1.250;;line 2: amount: 1.250 is ambiguous: write 1250 or 1,25\r\n' +
+        'e3;;8.541;line 4: weight: 8.541 is ambiguous: write 8541 or 8,5410\r\n',
     )
     const { body } = await api.request('GET', '/v1/objects/deals?name[in]=e2,e4&sort=name&order=asc')
     assert.deepEqual(
@@ -123,7 +120,7 @@ describe('imports', function () {
     await api.request('DELETE', '/v1/custom-fields/deals/weight?delete_values=true')
   })
 
-  it('name all that is wrong with a row at once', async () => {
+  it('report all errors of a row together', async () => {
     const define = (name: string, more: object) =>
       api.request('POST', '/v1/custom-fields/deals', { body: { name, ...more } })
     await define('size', { type: 'number' })
@@ -141,18 +138,18 @@ describe('imports', function () {
       'external_id,Close Date,Probability\nd0,2026-13-04,1.0\n',
     )
     const [, change] = (await imports.errors(changes.id)).split('\r\n')
-    assert.match(change!, /Probability: .*; Close Date: must be a date/)
+    assert.match(change!, /Probability: .*; Close Date: must be a valid date/)
     assert.doesNotMatch(change!, /name/)
     for (const name of ['size', 'site'])
       await api.request('DELETE', `/v1/custom-fields/deals/${name}?delete_values=true`)
   })
 
-  it('lose nothing of a row with too many cells, however often it is sent again', async () => {
+  it('keep all cells of a row with too many cells, however often it is resubmitted', async () => {
     const file =
       'First Name,Company name,E-Mail\nA,Acme, Inc,cells@lost.example\nB,,no address,,\nC,,cee@lost.example\n'
     const first = await imports.run({ entity: 'contacts' }, file)
     const errors = await imports.errors(first.id)
-    const wrong = 'a cell with the delimiter in it must be quoted'
+    const wrong = 'a cell that contains the delimiter must be quoted'
     assert.equal(
       errors,
       'First Name,Company name,E-Mail,error\r\n' +
@@ -184,7 +181,7 @@ describe('imports', function () {
     )
   })
 
-  it('keep cells that look like formulas as they are, however often they are sent again', async () => {
+  it('keep cells that look like formulas unchanged, however often they are resubmitted', async () => {
     const file =
       "Full Name,Company name,Job title,'@Note,E-Mail\n" +
       "@Joan,@Home,+1 abc,-x,no address\n'@Joan,'@Home,'=Exp,''=y,no address\n"
@@ -211,7 +208,7 @@ describe('imports', function () {
     assert.equal(company.body.name, '@Home')
   })
 
-  it('update what is there and create what is not, by any key', async () => {
+  it('update existing records and create the others, by any key', async () => {
     await api.request('POST', '/v1/objects/contacts', {
       body: {
         email: 'Eve@upsert.example',
@@ -234,7 +231,7 @@ describe('imports', function () {
     )
     assert.deepEqual(eve.address, { line1: 'Here 1', city: 'There' })
     assert.deepEqual([fay.last_name, fay.tags], ['Fey', ['a', 'b']])
-    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty, or nothing to find a record by/)
+    assert.match(await imports.errors(done.id), /line 5: E-mail: is empty or not a valid upsert key/)
     const again = await imports.run(values, file.replace('fay@upsert.example,Fay,a;b,\n', ''))
     assert.deepEqual([again.progress.skipped, again.progress.updated], [2, 0])
 
@@ -247,7 +244,7 @@ describe('imports', function () {
     assert.match(await imports.errors(deals.id), /d2,5,line 3: name: is required/)
   })
 
-  it('find records by a unique custom field, and fail as a whole once it is not unique any more', async () => {
+  it('find records by a unique custom field, and fail as a whole once it is no longer unique', async () => {
     const define = (method: string, path: string, body: object) =>
       api.request(method, `/v1/custom-fields/contacts${path}`, { body })
     await define('POST', '', { name: 'member_no', label: 'Member number', type: 'number', unique: true })
@@ -261,10 +258,10 @@ describe('imports', function () {
     await imports.start(body.id)
     const failed = await imports.ended(body.id)
     assert.equal(failed.status, 'failed')
-    assert.match(failed.error.message, /custom_fields.member_no is not a custom field that is unique/)
+    assert.match(failed.error.message, /custom_fields.member_no is not a unique custom field/)
   })
 
-  it('try everything and write nothing in a dry run, and are started for real after it', async () => {
+  it('try every row and write none in a dry run, and can then be started', async () => {
     const file = 'external_id,name,company\nt1,Tim Two,Acme Tried\nt1,Tim Again,Acme Tried\nt3,,\n'
     const tried = await imports.run({ entity: 'contacts', dry_run: true }, file)
     assert.deepEqual(tried.progress, { rows: 3, created: 1, updated: 0, skipped: 0, failed: 2, line: 5 })
@@ -283,7 +280,7 @@ describe('imports', function () {
     assert.equal((await imports.start(tried.id)).status, 409)
   })
 
-  it('report of a dry run what the import then does, also of rows that are far apart', async () => {
+  it('report the same in a dry run as in the import, also for rows that are far apart', async () => {
     const many = Array.from({ length: 450 }, (_, i) => `far${i},far${i}@x.example,F\n`).join('')
     const file = `external_id,email,first_name\n${many}far3,other@x.example,G\nfar9,FAR9@x.example,H\n`
     for (const values of [{ mode: 'create' }, { mode: 'upsert', by: 'email' }]) {
@@ -301,7 +298,7 @@ describe('imports', function () {
     assert.equal(Number((await db.system('import_keys').count().first())!.count), 0)
   })
 
-  it('stop behind a row and go on behind it', async () => {
+  it('stop after a row and resume after it', async () => {
     const rows = 3_000
     const file = `email\n${Array.from({ length: rows }, (_, i) => `stop${i}@x.example\n`).join('')}`
     const { body } = await imports.prepare({ entity: 'contacts' }, file)
@@ -332,7 +329,7 @@ describe('imports', function () {
   it('end with their workflow, and are resumed', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
     const { id } = body
-    // As if it had been started, and its workflow terminated before its first row.
+    // As if it had been started and its workflow terminated before its first row.
     await db
       .system('imports')
       .where({ id })
@@ -342,7 +339,7 @@ describe('imports', function () {
     const stopped = (await api.request('GET', `/v1/imports/${id}`)).body
     assert.deepEqual(
       [stopped.status, stopped.error.message],
-      ['stopped', 'Temporal does not know the import any more.'],
+      ['stopped', "Temporal no longer has the import's workflow."],
     )
     await api.request('POST', `/v1/imports/${id}/resume`)
     assert.equal(
@@ -356,7 +353,7 @@ describe('imports', function () {
     )
   })
 
-  it('write no row twice where two do the same turn', async () => {
+  it('write no row twice if two workers process the same rows', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\ntwice@x.example\n')
     const { id } = body
     await db
@@ -374,7 +371,7 @@ describe('imports', function () {
     assert.equal((await contacts('email=twice@x.example')).length, 1)
   })
 
-  it('end a workflow whose import another start has taken over', async () => {
+  it('end a workflow whose import was started again', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\n')
     await db.system('imports').where({ id: body.id }).update({ status: 'running', starts: 2 })
     const input = { organization_id: api.organizationId, id: body.id, start: 1, summary: 'import' }
@@ -388,11 +385,11 @@ describe('imports', function () {
     await db.system('imports').where({ id: body.id }).update({ status: 'stopped' })
   })
 
-  it('leave out a row for whose company there can be none, and go on', async () => {
+  it('skip a row whose company cannot be created, and continue', async () => {
     const file = `email,company name\nlong@company.example,${'x'.repeat(300)}\nshort@company.example,Short\n`
     const done = await imports.run({ entity: 'contacts' }, file)
     assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 1, 1])
-    assert.match(await imports.errors(done.id), /company name: no such company can be made: name: Too big/)
+    assert.match(await imports.errors(done.id), /company name: the company cannot be created: name: Too big/)
 
     const definition = { name: 'tier', type: 'text', required: true }
     await api.request('POST', '/v1/custom-fields/companies', { body: definition })
@@ -400,12 +397,12 @@ describe('imports', function () {
     assert.deepEqual([other.status, other.progress.failed], ['completed', 1])
     assert.match(
       await imports.errors(other.id),
-      /company name: no such company can be made: custom_fields.tier: required/,
+      /company name: the company cannot be created: custom_fields.tier: required/,
     )
     await api.request('DELETE', '/v1/custom-fields/companies/tier')
   })
 
-  it('leave out a row that the database refuses, and go on', async () => {
+  it('skip a row that the database refuses, and continue', async () => {
     const owner = new pg.Client({ connectionString: db.url })
     await owner.connect()
     await owner.query(`

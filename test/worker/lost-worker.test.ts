@@ -12,8 +12,8 @@ import { freePort } from '../../db/postgres/embedded/server.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-/** Real worker processes, killed with SIGKILL in the middle. */
-describe('a worker that is lost', () => {
+/** Real worker processes, killed with SIGKILL during their work. */
+describe('a killed worker', () => {
   let db: TestDatabase
   let organizationId: string
   let server: Server
@@ -48,7 +48,7 @@ describe('a worker that is lost', () => {
     await db?.drop()
   })
 
-  /** As `npm run worker` starts it. @returns once it is ready. */
+  /** Starts it as `npm run worker` does. Resolves when it is ready. */
   async function startProcess(): Promise<ChildProcess> {
     const port = await freePort()
     const child = spawn(process.execPath, ['--import', 'tsx', 'worker/main.ts'], {
@@ -81,10 +81,10 @@ describe('a worker that is lost', () => {
     await once(child, 'exit')
   }
 
-  it('in the middle of a segment: another does it, and its effects are there once', async function () {
+  it('in a segment: another worker repeats the segment, and its effects happen once', async function () {
     this.timeout(90_000)
     const first = await startProcess()
-    // The segment blocks on this lock after its first node's effect, before it can commit.
+    // The segment blocks on this lock after the effect of its first node, before it commits.
     const blocker = new pg.Client({ connectionString: db.url })
     await blocker.connect()
     await blocker.query('begin')
@@ -100,7 +100,7 @@ describe('a worker that is lost', () => {
       ],
       edges: [{ from: 'save', handle: 'success', to: 'paid' }],
     })
-    // Asked on another connection, for a transaction keeps seeing the activity that it saw first.
+    // On another connection, because a transaction keeps its first snapshot of pg_stat_activity.
     const observer = new pg.Client({ connectionString: db.url })
     await observer.connect()
     for (const until = Date.now() + 20_000; ; ) {
@@ -127,7 +127,7 @@ describe('a worker that is lost', () => {
     )
   })
 
-  it('in the middle of a call: another makes it again with the same key, and the attempt does not count', async function () {
+  it('in a call: another worker repeats the call with the same key, and the attempt does not count', async function () {
     this.timeout(90_000)
     for (const child of children.splice(0)) if (child.exitCode === null && !child.killed) await kill(child)
     const first = await startProcess()

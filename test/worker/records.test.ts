@@ -87,7 +87,7 @@ describe('runs that work on records', () => {
     ])
   })
 
-  it('make deals with tasks, notes and activities that belong to them', async () => {
+  it('create deals with their tasks, notes and activities', async () => {
     const deal = [{ object: 'deal', id: '{{ nodes.deal.output.id }}' }]
     const create = (id: string, entity: string, fields: object) =>
       crm(id, { operation: 'create', entity, fields })
@@ -138,7 +138,7 @@ describe('runs that work on records', () => {
     assert.ok(await suite.db.system('events').where({ name: 'deal.won' }).first())
   })
 
-  it('keep custom fields as they are defined', async () => {
+  it('store custom fields as defined', async () => {
     const [since, score] = ['since', 'score'].map((name) => `custom_fields.${name}`)
     await suite.db.tenant(suite.organizationId, { type: 'system', id: null }, async (tx) => {
       await createDefinition(tx, 'notes', 'since', { type: 'date' })
@@ -177,7 +177,7 @@ describe('runs that work on records', () => {
     )
   })
 
-  it('undo what a failed node had written, and keep what the others did', async () => {
+  it('roll back the writes of a failed node and keep those of the others', async () => {
     const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [
         crm('first', { operation: 'create', entity: 'companies', fields: { name: 'Kept' } }),

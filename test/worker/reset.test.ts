@@ -50,7 +50,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     around = (advance) => advance
   })
 
-  /** To the workflow task that is the nth to have completed, from 0. @returns the new Temporal run's id. */
+  /** Resets to completed workflow task number `task`, from 0. @returns the new Temporal run's id. */
   async function reset(id: string, task: number): Promise<string> {
     const workflowId = `run:${id}`
     const events = await historyOf(worker.client, workflowId)
@@ -77,7 +77,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     }
   }
 
-  it('runs again what a failed call had stopped, and ends anew', async () => {
+  it('repeat a failed call and continue to a new end', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [set('before'), call, set('next')],
       edges: [edge('before', 'call'), edge('call', 'next')],
@@ -93,7 +93,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     assert.equal(calls, 2)
   })
 
-  it('fails again, rather than complete, when it is reset to behind the failed call', async () => {
+  it('fail again if they are reset to a task after the failed call', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [call, set('next')],
       edges: [edge('call', 'next')],
@@ -107,7 +107,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     assert.deepEqual(await nodes(id), { call: 'failed' })
   })
 
-  it('waits again for what the end had cancelled, and goes on behind it', async () => {
+  it('wait again for a delay that the end had cancelled, and continue after it', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [set('first'), delay('pause', '1500ms'), set('after'), call],
       edges: [edge('first', 'pause'), edge('pause', 'after'), edge('first', 'call')],
@@ -126,7 +126,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     })
   })
 
-  it('lets no late segment of the Temporal run before take the row back', async () => {
+  it('ignore a late segment of the previous Temporal run', async () => {
     let late: Promise<unknown> | undefined
     let release = () => {}
     let held = false

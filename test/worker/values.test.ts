@@ -9,7 +9,7 @@ import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../
 const get = (url: string): NodeSpec => ({ id: 'get', type: 'api_request', config: { url } })
 const say = (text: string): NodeSpec => ({ id: 'say', type: 'set_fields', config: { fields: { text } } })
 
-/** Runs that call a server through the same guarded client as in production. */
+/** Runs that call a server through the guarded client of production. */
 describe('values and calls of runs', () => {
   let db: TestDatabase
   let organizationId: string
@@ -73,7 +73,7 @@ describe('values and calls of runs', () => {
     }
   })
 
-  it('fails the node that gets 1.5 MB; its error handle is taken, and the worker goes on', async () => {
+  it('fails a node that receives 1.5 MB; its error handle is taken, and the worker continues', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [get(`${url}?bytes=1500000`), say('{{ nodes.get.error.code }}')],
       edges: [{ from: 'get', handle: 'error', to: 'say' }],
@@ -82,7 +82,7 @@ describe('values and calls of runs', () => {
     assert.deepEqual((await untilRun(db, id)).outputs, { why: 'response_too_large' })
   })
 
-  it('fails the node that would send 1.5 MB, before it sends anything', async () => {
+  it('fails a node with a body of 1.5 MB before it sends anything', async () => {
     const before = requests.length
     const post: NodeSpec = {
       id: 'post',

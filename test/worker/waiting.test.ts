@@ -52,7 +52,7 @@ describe('runs that wait', () => {
     await db?.drop()
   })
 
-  it('goes on after a delay, and not before', async () => {
+  it('continue after a delay, and not before', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [wait('pause', '300ms'), set('then')],
       edges: [edge('pause', 'then')],
@@ -63,7 +63,7 @@ describe('runs that wait', () => {
     assert.ok(then.started_at.getTime() - pause.started_at.getTime() >= 300)
   })
 
-  it('runs branches beside one another and joins them', async () => {
+  it('run branches in parallel and join them', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [
         set('start'),
@@ -78,7 +78,7 @@ describe('runs that wait', () => {
     assert.deepEqual([run.status, run.outputs], ['completed', { status: 200 }])
   })
 
-  it('skips the branch that a condition does not take, and what only it reaches', async () => {
+  it('skip the branch that a condition does not take, with all nodes that only it reaches', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [
         { id: 'if', type: 'condition', config: { conditions: [{ left: 1, operator: 'eq', right: 2 }] } },
@@ -107,7 +107,7 @@ describe('runs that wait', () => {
     })
   })
 
-  it('tries an external node again with the same idempotency key', async () => {
+  it('retry an external node with the same idempotency key', async () => {
     answer = async () => ({ status: calls.length < 3 ? 503 : 201, headers: {}, body: null, duration_ms: 1 })
     const id = await queueRun(db, organizationId, {
       nodes: [
@@ -120,7 +120,7 @@ describe('runs that wait', () => {
     assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 3)
   })
 
-  it('leaves by the error handle when the attempts are used up, where that is led nowhere too, and fails without one', async () => {
+  it('take the error handle after the last attempt, even without an edge there; fail without a handle', async () => {
     answer = async () => {
       throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
     }
@@ -149,7 +149,7 @@ describe('runs that wait', () => {
     )
   })
 
-  it('is cancelled while it waits, with what it waits for', async () => {
+  it('are cancelled while they wait, and so is their timer', async () => {
     const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
     await worker.client.workflow
       .getHandle(`run:${id}`)
@@ -164,7 +164,7 @@ describe('runs that wait', () => {
     assert.equal((await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name, 'CANCELLED')
   })
 
-  it('is on record when an operator terminates it in the Temporal UI', async () => {
+  it('are recorded as terminated after an operator terminated them in the Temporal UI', async () => {
     const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
     await untilRun(db, id, ['running'])
     await new Promise((resolve) => setTimeout(resolve, 200))
@@ -176,7 +176,7 @@ describe('runs that wait', () => {
     assert.equal(raised.length, 1)
   })
 
-  it('holds the runs of a workflow that has used its concurrency', async () => {
+  it('hold runs above the concurrency limit of their workflow', async () => {
     const definition = { nodes: [wait('a', '300ms')], settings: { concurrency: 1 } }
     const first = await queueRun(db, organizationId, definition)
     const { workflow_id, workflow_version, workflow_name } = await db

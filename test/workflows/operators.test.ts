@@ -3,7 +3,7 @@ import { compare } from '../../workflows/nodes/compare.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS, isNegation, operandsOf } from '../../workflows/operators.ts'
 
 describe('operators', () => {
-  it('take as many values in filters as in conditions, by either of their names', () => {
+  it('take the same operands in filters and in conditions, by both names', () => {
     assert.deepEqual([operandsOf('nin'), operandsOf('not_in'), operandsOf('in')], ['list', 'list', 'list'])
     assert.deepEqual(
       [operandsOf('between'), operandsOf('is_null'), operandsOf('is_empty')],
@@ -16,7 +16,7 @@ describe('operators', () => {
     assert.deepEqual([...new Set(negations)].sort(), ['is_not_empty', 'ne', 'nin', 'not_contains', 'not_in'])
   })
 
-  it('that are negations hold of what has no value, as those of filters do', () => {
+  it('that are negations hold for null, as in filters', () => {
     const absent = [null, undefined]
     for (const left of absent) {
       assert.deepEqual(

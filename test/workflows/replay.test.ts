@@ -7,7 +7,7 @@ import { workflowBundle } from '../../worker/bundle.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
 
-/** Runs that started under an older version of the workflows go on under this one. */
+/** Runs that started under an older version of the workflows continue under this one. */
 describe('stored histories replay', () => {
   let codePath: string
   before(async function () {

@@ -16,7 +16,7 @@ describe('secret names', () => {
   ])
     it(`do not include ${name}`, () => assert.equal(isSecretName(name), false))
 
-  it('are masked at every level of objects and lists, and nothing else is changed', () => {
+  it('are masked at every level of objects and lists, without other changes', () => {
     const at = new Date()
     assert.deepEqual(maskSecrets({ a: [{ token: { b: 1 }, c: at }], key: 1 }), {
       a: [{ token: MASK, c: at }],

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { summaryOf } from '../../workflows/summary.ts'
 
 describe('summaries in the Temporal UI', () => {
-  it('are the text itself, or a beginning of whole characters in at most 400 bytes', () => {
+  it('are the text, or its first whole characters in at most 400 bytes', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 600 })
     fc.assert(
       fc.property(fc.oneof(text, fc.string({ unit: 'binary', maxLength: 600 })), (title) => {

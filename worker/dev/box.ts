@@ -4,27 +4,27 @@ export interface BoxContents {
   apiUrl: string
   temporalUiUrl: string | undefined
   dataDir: string
-  /** What this start made; it is shown now and never again. */
-  made: Bootstrapped | undefined
+  /** Secrets that this start created; shown only once. */
+  created: Bootstrapped | undefined
 }
 
-/** What a newcomer needs next, as lines to print. Not framed at the sides, so that it can be copied. */
-export function box({ apiUrl, temporalUiUrl, dataDir, made }: BoxContents): string {
+/** The lines that `npm start` prints when it is ready. No frame at the sides, so that they can be copied. */
+export function box({ apiUrl, temporalUiUrl, dataDir, created }: BoxContents): string {
   const line = '─'.repeat(78)
   const rows = [
     ['API', apiUrl],
     ['API reference', `${apiUrl}/docs`],
     ...(temporalUiUrl ? [['Temporal UI', temporalUiUrl]] : []),
-    ...(made
+    ...(created
       ? [
-          ['Demo key', `${made.apiKey}  (shown once)`],
-          ['Owner', `${made.email}, password ${made.password}  (shown once)`],
+          ['Demo key', `${created.apiKey}  (shown once)`],
+          ['Owner', `${created.email}, password ${created.password}  (shown once)`],
         ]
       : []),
     ['Data and logs', dataDir],
   ]
-  const curl = made
-    ? `curl -H "Authorization: Bearer ${made.apiKey}" ${apiUrl}/v1/me`
+  const curl = created
+    ? `curl -H "Authorization: Bearer ${created.apiKey}" ${apiUrl}/v1/me`
     : `curl ${apiUrl}/readyz`
   return [
     line,

@@ -10,7 +10,7 @@ import { tryConnect } from '../../db/postgres/try-connect.ts'
 const TIMEOUT = 5_000
 const GRPC_NOT_FOUND = 5
 
-/** Each throws ConfigError: one line that names the setting and says what to do. */
+/** Each check throws ConfigError: one line that names the setting and the remedy. */
 
 export function checkDataDir(folder: string): void {
   const probe = join(folder, `.probe-${process.pid}`)
@@ -25,7 +25,7 @@ export function checkDataDir(folder: string): void {
   }
 }
 
-/** Step by step: where a folder exists but takes none (/proc), `recursive` tries for ever. */
+/** Level by level: under /proc, mkdir with `recursive` never returns. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))
@@ -46,7 +46,7 @@ export async function checkPort(setting: string, port: number, host: string): Pr
       )
     if (code(error) === 'EACCES')
       throw new ConfigError(
-        `${setting} ${port} may not be listened on by this user: set ${setting} to a port above 1023`,
+        `${setting} ${port} is not permitted for this user: set ${setting} to a port above 1023`,
       )
     throw new ConfigError(
       `HOST ${host} cannot be listened on (${code(error)}): set HOST to an address of this machine`,
@@ -62,19 +62,19 @@ export async function checkDatabase(url: string): Promise<void> {
   })
 }
 
-/** With the TEMPORAL_* variables that every process here reads (address, namespace, TLS, API key). */
+/** Connects with the same TEMPORAL_* variables as every process (address, namespace, TLS, API key). */
 export async function checkTemporal(address: string, namespace: string): Promise<void> {
   const connection = await connectToTemporal().catch((error) => {
-    const advice = 'start it, correct TEMPORAL_ADDRESS, or leave it out: then one is started here'
+    const advice = 'start it, correct TEMPORAL_ADDRESS, or unset it to start an embedded server'
     throw new ConfigError(`TEMPORAL_ADDRESS ${address} cannot be reached (${reason(error)}): ${advice}`)
   })
   try {
     await connection.workflowService.describeNamespace({ namespace })
   } catch (error) {
-    // Who may work in a namespace need not be allowed to look at it: only what is certain is said.
+    // Credentials that may use a namespace need not be allowed to describe it: only "not found" is certain.
     if (code(error) !== GRPC_NOT_FOUND) return
     throw new ConfigError(
-      `TEMPORAL_NAMESPACE ${namespace} does not exist at ${address}: make it with \`temporal operator namespace create\`, or name another`,
+      `TEMPORAL_NAMESPACE ${namespace} does not exist at ${address}: create it with \`temporal operator namespace create\`, or set another`,
     )
   } finally {
     await connection.close()
@@ -89,7 +89,7 @@ async function connectToTemporal(): Promise<Connection> {
 const code = (error: unknown): unknown => (error as { code?: unknown }).code ?? String(error)
 
 function reason(error: unknown): string {
-  // Node tries each address of a name, and tells of the failures as one error without a message.
+  // Node tries each address of a host name and reports the failures as one error without a message.
   const first = error instanceof AggregateError ? error.errors[0] : error
   return first instanceof Error ? first.message.split('\n')[0]! : String(first)
 }

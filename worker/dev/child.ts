@@ -2,19 +2,19 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A log that has grown past this is set aside at the next start. */
+/** A larger log is rotated at the next start. */
 const MAX_LOG_BYTES = 20_000_000
 const STOP_MILLISECONDS = 5_000
 const MAX_DELAY = 30_000
 
-/** One part of the stack that runs until it is stopped. */
+/** A part of the stack that runs until it is stopped. */
 export interface Part {
   name: string
   stop(): Promise<void>
 }
 
 export interface Child extends Part {
-  /** Fulfils with the reason when the process ends before `ready` was called. */
+  /** Resolves with the reason if the process ends before `ready` is called. */
   diedEarly: Promise<string>
   ready(): void
 }
@@ -30,7 +30,7 @@ export interface ChildOptions {
   say(line: string): void
 }
 
-/** Runs a process and, once it has been ready, starts it again whenever it ends, more slowly each time. */
+/** Runs a process. Once it has been ready, restarts it with backoff whenever it ends. */
 export function startChild(options: ChildOptions): Child {
   const { name, logFile, say } = options
   rotate(logFile)
@@ -56,7 +56,7 @@ export function startChild(options: ChildOptions): Child {
 
   function run(): ChildProcess {
     const log = openSync(logFile, 'a')
-    // A process group of its own: a terminal's Ctrl-C reaches only us, and we stop the parts in order.
+    // A separate process group: Ctrl-C in the terminal reaches only us, and we stop the parts in order.
     const child = spawn(options.command, options.args, {
       cwd: options.cwd,
       env: options.env,
@@ -66,10 +66,10 @@ export function startChild(options: ChildOptions): Child {
     closeSync(log)
     const started = Date.now()
     let ended = false
-    const onEnd = (how: string) => {
+    const onEnd = (reason: string) => {
       if (ended) return
       ended = true
-      if (!stopping) void restart(how, Date.now() - started)
+      if (!stopping) void restart(reason, Date.now() - started)
     }
     child.on('error', (error) => onEnd(error.message))
     child.on('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`))
@@ -77,11 +77,11 @@ export function startChild(options: ChildOptions): Child {
     return child
   }
 
-  async function restart(how: string, lived: number): Promise<void> {
-    if (!wasReady) return died(`${name} ended (${how}): ${lastLine(logFile)}`)
-    failures = lived > 60_000 ? 0 : failures + 1
+  async function restart(reason: string, uptime: number): Promise<void> {
+    if (!wasReady) return died(`${name} ended (${reason}): ${lastLine(logFile)}`)
+    failures = uptime > 60_000 ? 0 : failures + 1
     const delay = Math.min(MAX_DELAY, 250 * 2 ** failures)
-    say(`${name} ended (${how}), starting it again in ${delay / 1000} s; its log: ${logFile}`)
+    say(`${name} ended (${reason}); restarting in ${delay / 1000} s; log: ${logFile}`)
     await sleep(delay, undefined, { ref: false })
     if (!stopping) process = run()
   }
@@ -100,7 +100,7 @@ function rotate(file: string): void {
   if (existsSync(file) && statSync(file).size > MAX_LOG_BYTES) renameSync(file, `${file}.1`)
 }
 
-/** Why it ended, as far as its log's last lines tell: an error's line, else the last; of a JSON line, its message. */
+/** The likely reason of the end: the last log line with an error, or else the last line; `msg` if it is JSON. */
 function lastLine(file: string): string {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n').slice(-20)
   const line = lines.findLast((candidate) => /error|cannot|refused/i.test(candidate)) ?? lines.at(-1)

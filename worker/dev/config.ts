@@ -16,13 +16,13 @@ const settings = sharedSettings.extend({
   DATABASE_URL: sharedSettings.shape.DATABASE_URL.optional(),
   PORT: port(1).default(8080),
   WORKER_PORT: port(1).default(8081),
-  /** Of the embedded PostgreSQL; without one a free port is chosen and kept. */
+  /** Port of the embedded PostgreSQL. Default: a free port, which is kept. */
   POSTGRES_PORT: port(1).optional(),
   TEMPORAL_ADDRESS: z
     .string()
     .regex(/^[^\s/]+:\d{1,5}$/, 'must be a host and port such as 127.0.0.1:7233')
     .optional(),
-  /** Of the embedded Temporal server. */
+  /** Port of the embedded Temporal server. */
   TEMPORAL_PORT: port(1).default(7233),
   TEMPORAL_UI_PORT: port(1).default(8233),
   TEMPORAL_CLI_PATH: z.string().optional(),
@@ -30,11 +30,11 @@ const settings = sharedSettings.extend({
 
 export type StartConfig = z.output<typeof settings>
 
-/** The settings of `npm start`, and so of all that it starts. Throws ConfigError. */
+/** The settings of `npm start` and of all processes that it starts. Throws ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
   const config = readSettings(settings, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
-    throw new ConfigError('DATABASE_URL is missing: in production the embedded PostgreSQL is not used')
+    throw new ConfigError('DATABASE_URL is missing: the embedded PostgreSQL is not used in production')
   requireDifferent(portsOf(config))
   return config
 }
@@ -54,7 +54,7 @@ function requireDifferent(ports: [setting: string, port: number | undefined][]):
   for (const [setting, port] of ports) {
     if (port === undefined) continue
     const other = taken.get(port)
-    if (other) throw new ConfigError(`${other} and ${setting} are both ${port}: give each a port of its own`)
+    if (other) throw new ConfigError(`${other} and ${setting} are both ${port}: set different ports`)
     taken.set(port, setting)
   }
 }

@@ -3,22 +3,22 @@ import { fileURLToPath } from 'node:url'
 import { type EmbeddedPostgres, startPostgres } from '../../db/postgres/embedded/server.ts'
 import { type Child, type Part, startChild } from './child.ts'
 import type { StartConfig } from './config.ts'
-import type { ProcessRecord } from './leftovers.ts'
+import type { ProcessRecord } from './process-record.ts'
 import { announced, say } from './say.ts'
 import { prepareServer, serverArguments } from './temporal-server.ts'
 
-/** Api and worker compile on the way; a small machine is slow at it. */
+/** API and worker compile at start, which is slow on a small machine. */
 const READY_MILLISECONDS = 60_000
 const POSTGRES_CHECK_MILLISECONDS = 1_000
 
-/** What is shared while the stack is up. */
+/** The shared state of a running stack. */
 export interface Stack {
   config: StartConfig
   env: NodeJS.ProcessEnv
   record: ProcessRecord
-  /** Absent when a Temporal server of one's own is used. */
+  /** Undefined if TEMPORAL_ADDRESS names a server. */
   temporalCli: string | undefined
-  /** In the order of their start: they are stopped from the end. */
+  /** In start order; stopped in reverse. */
   parts: Part[]
   signal: AbortSignal
 }
@@ -33,17 +33,17 @@ export async function startEmbeddedPostgres({ config, parts }: Stack): Promise<s
     port: config.POSTGRES_PORT,
   }
   let server = await announced('starting PostgreSQL', startPostgres(options))
-  if (server.adopted) say('PostgreSQL was still running, and goes on')
+  if (server.adopted) say('PostgreSQL was still running; it is reused')
   if (!server.folder.startsWith(config.DATA_DIR))
-    say(`the user of PostgreSQL cannot reach DATA_DIR: its data is in ${server.folder}`)
+    say(`the PostgreSQL user cannot access DATA_DIR; its data is in ${server.folder}`)
   let restarting: Promise<EmbeddedPostgres> | undefined
   const watch = setInterval(() => {
     if (server.running() || restarting) return
-    say(`postgres ended, starting it again; its log: ${options.logFile}`)
+    say(`postgres ended; restarting; log: ${options.logFile}`)
     restarting = startPostgres({ ...options, port: server.port })
     restarting.then(
-      (again) => {
-        server = again
+      (restarted) => {
+        server = restarted
         restarting = undefined
       },
       (error: Error) => {
@@ -79,12 +79,12 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
   return address
 }
 
-/** A smaller young generation of each isolate, of which the worker has several, saves some 50 MB when idle. */
+/** A smaller young generation per isolate (the worker has several) saves some 50 MB when idle. */
 const FLAGS = ['--max-semi-space-size=4']
-/** glibc's malloc keeps memory for each of the many threads; two arenas instead save another 30 MB. */
+/** glibc's malloc keeps an arena per thread; a limit of two saves another 30 MB. */
 const MALLOC = { MALLOC_ARENA_MAX: '2' }
 
-/** Starts `api/main.ts` or `worker/main.ts`, and waits until it says that it is ready. */
+/** Starts `api/main.ts` or `worker/main.ts` and waits until /readyz answers 200. */
 export async function startProcess(
   stack: Stack,
   name: 'api' | 'worker',
@@ -93,12 +93,12 @@ export async function startProcess(
 ): Promise<void> {
   const args = [...FLAGS, '--import', 'tsx', `${name}/main.ts`]
   const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env })
-  const url = `http://${reachable(stack.config.HOST)}:${port}/readyz`
+  const url = `http://${localAddress(stack.config.HOST)}:${port}/readyz`
   await announced(`starting ${name}`, untilReady(child, pollReady(url, stack.signal)))
 }
 
-/** Where what listens on `host` is reached from this machine, as a URL writes it. */
-function reachable(host: string): string {
+/** The host in a local URL for a server that listens on `host`. */
+function localAddress(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
@@ -137,5 +137,5 @@ async function pollReady(url: string, signal: AbortSignal): Promise<void> {
     } catch {}
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`${url} did not get ready: ${answer}`)
+  throw new Error(`${url} did not become ready: ${answer}`)
 }

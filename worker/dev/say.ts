@@ -5,7 +5,7 @@ export const say = (line: string): void => {
 
 const QUIET_MILLISECONDS = 2_000
 
-/** Does `work`; when it takes longer than two seconds, says what is being done and, at the end, how long it took. */
+/** Awaits `work`. If it takes longer than two seconds, prints `what` and, at the end, the duration. */
 export async function announced<T>(what: string, work: Promise<T>): Promise<T> {
   const started = Date.now()
   let announced = false

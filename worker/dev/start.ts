@@ -5,20 +5,20 @@ import { migrate } from '../../db/postgres/migrate.ts'
 import { box } from './box.ts'
 import { checkDatabase, checkDataDir, checkPort, checkTemporal } from './checks.ts'
 import { readConfig } from './config.ts'
-import { ProcessRecord } from './leftovers.ts'
 import { type Stack, startEmbeddedPostgres, startEmbeddedTemporal, startProcess } from './parts.ts'
+import { ProcessRecord } from './process-record.ts'
 import { announced, say } from './say.ts'
 import { findTemporalCli } from './temporal-cli.ts'
 
 /**
- * `npm start`: the whole stack on one machine. PostgreSQL and Temporal (unless the environment names running ones),
- * migrations, a demo organization on the first start, then the API and the worker, each a process with a log of its
- * own. It starts again what falls over, and stops everything, last first, when it is told to end.
+ * `npm start`: the whole stack on one machine. Starts PostgreSQL and Temporal (unless the environment names running
+ * ones), migrates, creates a demo organization on the first start, then starts the API and the worker; each process has
+ * its own log. Restarts processes that end. On a signal, stops everything in reverse order.
  */
 const stopping = new AbortController()
-// npm passes on the Ctrl-C that we got from the terminal too: the second must not cut the first's work short.
+// npm forwards a Ctrl-C that the terminal also sent to us: the second signal must not interrupt the shutdown.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort())
-// A SIGTERM for npm ends only npm and the shell between us: under npm, losing the parent is being told to end.
+// A SIGTERM to npm ends only npm and the shell between us: under npm, a lost parent means that we must stop.
 const parent = process.ppid
 const orphaned = () => process.env.npm_lifecycle_event !== undefined && process.ppid !== parent
 setInterval(() => orphaned() && stopping.abort(), 500).unref()
@@ -41,13 +41,13 @@ if (stack) {
 }
 process.exit()
 
-/** Everything that can be wrong with the settings is found here, before anything is started. */
+/** Checks all settings before anything is started. */
 async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Stack> {
   const config = readConfig(env)
   checkDataDir(config.DATA_DIR)
   const record = new ProcessRecord(config.DATA_DIR)
   const ended = await record.takeOver()
-  if (ended.length) say(`ended what a killed start had left: ${ended.join(', ')}`)
+  if (ended.length) say(`ended processes of a killed start: ${ended.join(', ')}`)
   await checkPort('PORT', config.PORT, config.HOST)
   await checkPort('WORKER_PORT', config.WORKER_PORT, config.HOST)
   if (config.TEMPORAL_ADDRESS) await checkTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE)
@@ -71,7 +71,7 @@ async function start(stack: Stack): Promise<string> {
     return url
   })()
   const temporal = temporalCli ? startEmbeddedTemporal(stack, temporalCli) : config.TEMPORAL_ADDRESS!
-  // Both have to settle, even when one fails: what was started must be known to be stopped.
+  // Wait for both even if one fails: a part must be registered before it can be stopped.
   const settled = await Promise.allSettled([postgres, temporal])
   for (const result of settled) if (result.status === 'rejected') throw result.reason
   const [url, address] = await Promise.all([postgres, temporal])
@@ -95,12 +95,12 @@ async function start(stack: Stack): Promise<string> {
     startProcess(stack, 'api', config.PORT, childEnv),
   ])
   for (const result of started) if (result.status === 'rejected') throw result.reason
-  // Last, so that its secrets are never made without being shown.
-  const made = await bootstrap(url, config)
-  return box({ apiUrl, temporalUiUrl, dataDir: config.DATA_DIR, made })
+  // Last, so that secrets are never created without being shown.
+  const created = await bootstrap(url, config)
+  return box({ apiUrl, temporalUiUrl, dataDir: config.DATA_DIR, created })
 }
 
-/** The processes that serve have no use for the first secrets. */
+/** API and worker do not need the initial secrets. */
 function withoutBootstrap(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BOOTSTRAP_')))
 }

@@ -15,10 +15,10 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../db/config.ts'
 
-/** The newest release that `go build` can make from its published modules; see temporal-cli/go.mod. */
+/** The newest release that `go build` can build from published modules; see temporal-cli/go.mod. */
 const VERSION = '1.5.1'
 const EXE = process.platform === 'win32' ? 'temporal.exe' : 'temporal'
-/** A machine without internet must not wait long before the next way is tried. */
+/** Short, so that a machine without internet soon tries the next way. */
 const CONNECT_TIMEOUT = 5_000
 const STALL_TIMEOUT = 30_000
 
@@ -26,15 +26,15 @@ export interface CliOptions {
   /** TEMPORAL_CLI_PATH. */
   path?: string | undefined
   env: NodeJS.ProcessEnv
-  /** Told what is being done, and how long it may take. */
+  /** Receives progress lines with the expected duration. */
   progress(line: string): void
-  /** Ends a download or a build. */
+  /** Aborts a download or a build. */
   signal?: AbortSignal
 }
 
 /**
- * Finds the Temporal CLI, whose `server start-dev` is the development server, or fetches or builds it into the
- * user's cache. Throws a ConfigError that names all five ways when none works.
+ * Finds the Temporal CLI, whose `server start-dev` is the development server, or downloads or builds it into the
+ * user's cache. If all ways fail, throws a ConfigError that lists the five ways.
  * @returns its path.
  */
 export async function findTemporalCli(options: CliOptions): Promise<string> {
@@ -56,7 +56,7 @@ export async function findTemporalCli(options: CliOptions): Promise<string> {
     const downloaded = await attempt(() => download(work, made, options))
     const built = downloaded === undefined ? undefined : await attempt(() => build(made, options))
     if (built !== undefined) throw new ConfigError(allFailed(cached, downloaded!, built))
-    // Renamed only when whole: another process may look for it at this moment.
+    // Renamed when complete: another process may look for it at the same time.
     renameSync(made, cached)
     return cached
   } finally {
@@ -64,7 +64,7 @@ export async function findTemporalCli(options: CliOptions): Promise<string> {
   }
 }
 
-/** @returns what went wrong, or undefined. */
+/** @returns the error message, or undefined. */
 async function attempt(way: () => Promise<void>): Promise<string | undefined> {
   try {
     await way()
@@ -77,13 +77,13 @@ async function attempt(way: () => Promise<void>): Promise<string | undefined> {
 
 function allFailed(cached: string, download: string, build: string): string {
   return [
-    'The Temporal development server could not be found, fetched or built. Any one of these five helps:',
+    'The Temporal development server could not be found, downloaded or built. Do one of these five:',
     '  1. set TEMPORAL_CLI_PATH to a Temporal CLI (https://docs.temporal.io/cli)',
     '  2. put `temporal` on PATH',
     `  3. put it at ${cached}`,
     `  4. let this machine reach https://temporal.download (${download})`,
     `  5. install Go 1.25 or later and let it reach a module proxy (${build})`,
-    'Or set TEMPORAL_ADDRESS to a Temporal server that runs already.',
+    'Or set TEMPORAL_ADDRESS to a running Temporal server.',
   ].join('\n')
 }
 
@@ -103,7 +103,7 @@ function cacheFolder(env: NodeJS.ProcessEnv): string {
   return join(homedir(), '.cache')
 }
 
-/** From the place where Temporal's SDKs get it, which answers with the archive for this platform. */
+/** From the download service that Temporal's SDKs use; it answers with the archive's URL for this platform. */
 async function download(work: string, made: string, { progress, signal }: CliOptions): Promise<void> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const arch = process.arch === 'x64' ? 'amd64' : process.arch

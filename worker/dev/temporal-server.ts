@@ -3,8 +3,8 @@ import { msToTs } from '@temporalio/common/lib/time.js'
 import { searchAttributes } from '../search-attributes.ts'
 
 /**
- * The defaults of the development server cost 50 ms a hop and stalls of seconds; with these a hop takes under 10 ms.
- * Its one database is SQLite: WAL with synchronous=normal is safe against the process's death.
+ * The defaults of the development server cost 50 ms per hop and stalls of seconds; with these a hop takes under 10 ms.
+ * The server stores in SQLite: WAL with synchronous=normal survives a crash of the process.
  */
 const DYNAMIC_CONFIG = {
   'history.transferProcessorMaxPollRPS': 10_000,
@@ -17,13 +17,13 @@ const DYNAMIC_CONFIG = {
   'system.enableActivityEagerExecution': true,
 }
 
-/** Closed runs stay in the Temporal UI for this long; the default of 24 hours loses yesterday's. */
+/** How long closed runs stay in the Temporal UI; the default is 24 hours. */
 const RETENTION = msToTs('30 days')
 
 export interface ServerOptions {
   dbFile: string
   port: number
-  /** Without one the UI is not started. */
+  /** Without it the UI is not started. */
   uiPort?: number
   /** Default: `default`. */
   namespace?: string
@@ -45,7 +45,7 @@ export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptio
   ]
 }
 
-/** Waits until the server at `address` serves `namespace`, and has it keep closed runs for 30 days. */
+/** Waits until the server at `address` serves `namespace`; sets the retention of closed runs to 30 days. */
 export async function prepareServer(address: string, namespace: string, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds
   for (;;) {

@@ -3,7 +3,7 @@ import { type ClaimedCancel, claimCancels, markCancelsSent } from '../../db/runs
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
 
-/** Runs whose cancellation was requested and not sent to Temporal. Sending it twice does no harm. */
+/** Runs whose cancellation was requested but not sent to Temporal. Sending it twice is harmless. */
 export const cancelsQueue: Queue<ClaimedCancel> = {
   name: 'cancels',
   channel: 'agx_cancels',
@@ -12,7 +12,7 @@ export const cancelsQueue: Queue<ClaimedCancel> = {
     try {
       await client.workflow.getHandle(workflowIdOf(row)).cancel()
     } catch (error) {
-      // The workflow has just ended. Where the row does not know, the sweep finds out.
+      // The workflow has just ended. If the row does not show it, the sweep records it.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   },

@@ -8,11 +8,11 @@ import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
-/** Each release of a held delivery is a workflow of its own, for an id is used once. */
+/** Each release of a held delivery starts a new workflow, because a workflow id is used once. */
 export const deliveryWorkflowId = ({ id, releases }: Pick<Release, 'id' | 'releases'>) =>
   releases === 0 ? `delivery:${id}` : `delivery:${id}:${releases}`
 
-/** Deliveries of events to endpoints. `taskQueue` is their own, so that slow receivers do not delay runs. */
+/** Deliveries of events to endpoints. `taskQueue` serves only deliveries: slow receivers do not delay runs. */
 export function deliveriesQueue({
   taskQueue,
   log,

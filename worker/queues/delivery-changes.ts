@@ -1,10 +1,10 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
-import { type ClaimedChange, claimDeliveryChanges, markChangesTold } from '../../db/outgoing/queue.ts'
+import { type ClaimedChange, claimDeliveryChanges, markChangesSignalled } from '../../db/outgoing/queue.ts'
 import { changed } from '../../workflows/deliver.ts'
 import type { Queue } from '../relay.ts'
 import { deliveryWorkflowId } from './deliveries.ts'
 
-/** Deliveries that were cancelled, held or made due under their workflow, which was not told yet. */
+/** Deliveries that were cancelled, held or made due while their workflow runs; the workflow must be signalled. */
 export const deliveryChangesQueue: Queue<ClaimedChange> = {
   name: 'delivery changes',
   channel: 'agx_delivery_changes',
@@ -13,10 +13,10 @@ export const deliveryChangesQueue: Queue<ClaimedChange> = {
     try {
       await client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed)
     } catch (error) {
-      // The workflow has just ended, after it had read the row.
+      // The workflow read the row and has just ended.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
   },
-  started: markChangesTold,
+  started: markChangesSignalled,
   async refused() {},
 }

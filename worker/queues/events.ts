@@ -2,8 +2,8 @@ import { MATCHED_AT_ONCE, matchEvents } from '../../db/outgoing/match.ts'
 import type { Queue } from '../relay.ts'
 
 /**
- * The first stage of outgoing webhooks: events of the outbox become deliveries. It starts no workflow: its claim does
- * the whole work and returns no row.
+ * The first stage of outgoing webhooks: turns events of the outbox into deliveries. It starts no workflow: its claim
+ * does all the work and returns no rows.
  */
 export const eventsQueue: Queue<never> = {
   name: 'events',

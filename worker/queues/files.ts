@@ -13,7 +13,7 @@ import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
-/** Imports, or exports: only their names differ. */
+/** Imports or exports; they differ only in names. */
 export interface FileSort {
   table: FileTable
   workflow: 'importRecords' | 'exportRecords'
@@ -25,11 +25,11 @@ export const FILE_SORTS: FileSort[] = [
   { table: 'exports', workflow: 'exportRecords', noun: 'export' },
 ]
 
-/** Each start is a workflow of its own, for an id is used once. */
+/** Each start is a new workflow, because a workflow id is used once. */
 export const fileWorkflowId = (sort: FileSort, { id, starts }: Pick<FileStart, 'id' | 'starts'>) =>
   starts <= 1 ? `${sort.noun}:${id}` : `${sort.noun}:${id}:${starts}`
 
-/** Files to be read or written. */
+/** Imports to read, or exports to write. */
 export function filesQueue(
   sort: FileSort,
   { taskQueue, log }: { taskQueue: string; log: Logger },

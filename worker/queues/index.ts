@@ -8,7 +8,7 @@ import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
 
-/** Every queue of the relay; `Queue` in `relay.ts` says how to add one. */
+/** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
 export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<unknown>[] {
   return [
     runsQueue({ taskQueue, log }),

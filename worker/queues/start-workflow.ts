@@ -5,15 +5,15 @@ import type { Logger } from '../../db/log.ts'
 import { refusal } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 
-/** A claimed row as Temporal gets it. */
+/** The workflow start of a claimed row. */
 export interface Start<T extends Workflow> {
   workflow: string
-  /** Of this row and start alone, for an id is used once. */
+  /** Unique for this row and start: a workflow id is used once. */
   workflowId: string
   organizationId: string
   /** The title in the Temporal UI. */
   summary: string
-  /** Ids that an operator finds the row by. */
+  /** Ids by which an operator finds the row. */
   memo: Record<string, unknown>
   attributes?: SearchAttributePair[]
   taskTimeout?: Duration
@@ -23,11 +23,11 @@ export interface Start<T extends Workflow> {
 export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>) => Promise<void>
 
 /**
- * How a queue starts its workflows: eagerly where this process can take them, fairly among organizations; "already
- * started" is success. Where the namespace lacks our search attributes they are left out from then on.
+ * Starts the workflows of a queue: eagerly if this process has a free slot, fairly among organizations; "already
+ * started" counts as success. If the namespace lacks our search attributes, later starts omit them.
  */
 export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
-  let lacking = false
+  let omitAttributes = false
 
   async function start<T extends Workflow>(client: Client, options: Start<T>): Promise<void> {
     const {
@@ -52,7 +52,7 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
         staticSummary: summary,
         priority: { fairnessKey: organizationId },
         ...(taskTimeout && { workflowTaskTimeout: taskTimeout }),
-        ...(!lacking && {
+        ...(!omitAttributes && {
           typedSearchAttributes: [
             { key: searchAttributes.organization, value: organizationId },
             ...attributes,
@@ -61,12 +61,12 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
       })
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return
-      if (lacking || !/search attribute/i.test(refusal(error) ?? '')) throw error
+      if (omitAttributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
       log.warn(
         { reason: refusal(error) },
         'the namespace lacks search attributes (AgxOrganization, …): workflows start without them',
       )
-      lacking = true
+      omitAttributes = true
       await start(client, options)
     }
   }

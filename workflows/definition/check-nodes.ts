@@ -2,15 +2,15 @@ import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
 import { findNodeType, nodeTypes } from '../nodes/index.ts'
-import { checkConfig, saidOf } from './config.ts'
+import { checkConfig, describeIssue } from './config.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
-import { failing, type Lowered } from './lower.ts'
+import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import { cronProblems, isTimezone } from './schedule.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
-/** Types and configs, one node at a time. */
+/** Checks the type and config of each node. */
 export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalogue): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const path = nodePath(node.id)
@@ -32,38 +32,38 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       node_id: node.id,
     })
     const shape = checkConfig(type.config, node.config).flatMap((issue) =>
-      saidOf(issue, node.type, [node.id]).map((said) => inConfig({ ...said, code: 'invalid_config' })),
+      describeIssue(issue, node.type, [node.id]).map((one) => inConfig({ ...one, code: 'invalid_config' })),
     )
     return [...shape, ...checkAttempts(node, path), ...type.check(node.config, catalogue).map(inConfig)]
   })
 }
 
-/** Only what reaches outside is tried again, or takes long: the rest runs within the run's own transaction. */
+/** Only external nodes have attempts and a timeout: the others run in the run's transaction. */
 function checkAttempts(node: NodeSpec, path: string): Problem[] {
   if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
   return (['retry', 'timeout'] as const)
     .filter((member) => node[member] !== undefined)
     .map((member) => ({
       code: 'not_applicable',
-      message: `${member} has no effect: a ${node.type} does not reach outside of the service, it runs in one transaction with its run`,
+      message: `${member} has no effect: this ${node.type} node is not external, it runs once, in the run's transaction`,
       path: `${path}/${member}`,
       node_id: node.id,
       atKey: true,
     }))
 }
 
-/** Edges, reachability and circles. */
+/** Checks edges, reachability and cycles. */
 export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   const ids = [...nodes.keys()]
-  const leadNowhere = new Set(ends)
+  const edgesToEnd = new Set(ends)
   const handlesOf = remembered(definition.nodes)
   const problems: Problem[] = []
   for (const edge of [...definition.edges, ...ends]) {
     const where = { path: edgePath(edge), node_id: edge.from }
     const source = nodes.get(edge.from)
     for (const id of [edge.from, edge.to])
-      if (!nodes.has(id) && !leadNowhere.has(edge))
+      if (!nodes.has(id) && !edgesToEnd.has(edge))
         problems.push({
           code: 'missing_target',
           message: `there is no node ${id.slice(0, 100)}`,
@@ -87,7 +87,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
   if (graph.cycle)
     problems.push({
       code: 'cycle',
-      message: `these nodes lead back to themselves: ${[...graph.cycle, graph.cycle[0]].join(' → ')}`,
+      message: `these nodes form a cycle: ${[...graph.cycle, graph.cycle[0]].join(' → ')}`,
       path: nodePath(graph.cycle[0]!),
       node_id: graph.cycle[0]!,
     })
@@ -95,7 +95,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
     if (!graph.reachable.has(id))
       problems.push({
         code: 'unreachable_node',
-        message: `nothing leads to ${id}`,
+        message: `no path leads to ${id}`,
         path: nodePath(id),
         node_id: id,
         hint: `runs start at ${definition.nodes[0]?.id}`,
@@ -122,9 +122,9 @@ function remembered(
   return (node) => found.get(node)
 }
 
-/** What works, and is likely not meant. */
-export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
-  const caught = failing(definition.edges)
+/** Warns about what is valid but likely a mistake. */
+export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
+  const caught = nodesWithErrorEdge(definition.edges)
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
     const type = findNodeType(node.type)
@@ -133,8 +133,8 @@ export function checkHabits({ definition, nodePath }: Lowered, read: ReadonlySet
     if (type?.effectClass(node.config) === 'external' && !handled)
       problems.push({
         code: 'side_effect_without_retry',
-        message: `${node.id} can fail, and says neither how to retry nor what then`,
-        hint: 'give it `retry`, or lead its `error` handle somewhere',
+        message: `${node.id} can fail, but has no \`retry\`, no \`on_error\` and no edge from its \`error\` handle`,
+        hint: 'add `retry`, `on_error` or a target for `error` in `next`',
         ...where,
       })
     if (type?.outputOnly(node.config) && !read.has(node.id))
@@ -153,7 +153,7 @@ export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[
             : [
                 {
                   code: 'unknown_event',
-                  message: `${name.slice(0, 100)} is not the name of an event: <entity>.<action>`,
+                  message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
                   path: `/trigger/events/${index}`,
                   ...nearestName(
                     name,
@@ -182,7 +182,7 @@ const scheduleProblems = ({ cron, timezone }: { cron: string; timezone: string }
     : [
         {
           code: 'unknown_timezone' as const,
-          message: `${timezone.slice(0, 100)} is not a time zone: an IANA name, such as Europe/Zurich`,
+          message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
           path: '/trigger/timezone',
         },
       ]),

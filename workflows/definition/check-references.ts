@@ -10,16 +10,16 @@ import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
-/** Why a root that exists in the language has nothing in it here. */
+/** Roots of the language that are not available, and why. */
 const NOT_AVAILABLE: Record<string, string> = {
-  secrets: 'there is no store of secrets yet',
-  env: 'there are no settings to read yet',
-  item: 'only inside a loop',
-  index: 'only inside a loop',
+  secrets: 'there is no secret store yet',
+  env: 'there are no workflow settings yet',
+  item: 'it exists only inside a loop',
+  index: 'it exists only inside a loop',
 }
 const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 
-/** Checks every placeholder of nodes and outputs. @returns the problems, and the ids whose result is read. */
+/** Checks every placeholder of nodes and outputs. @returns the problems, and the ids of nodes whose result is read. */
 export function checkReferences(
   lowered: Lowered,
   graph: Graph,
@@ -63,7 +63,7 @@ export function checkReferences(
     if (!ROOTS.includes(root))
       return {
         code: 'unknown_root',
-        message: `${root} is not known: a placeholder starts with ${ROOTS.join(', ')}`,
+        message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
         ...nearestName(root, roots),
       }
     if (name === undefined) return undefined
@@ -85,31 +85,31 @@ export function checkReferences(
     if (member !== undefined && !NODE_MEMBERS.includes(member))
       return {
         code: 'unknown_field',
-        message: `a node has ${NODE_MEMBERS.join(', ')}, not ${member}`,
+        message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
         hint: `nodes.${name}.output.${member}`,
       }
     const fields = member === 'output' && field !== undefined ? fieldsOf(node) : undefined
     if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
-        message: `the output of ${name} has no ${field}`,
+        message: `the output of ${name} has no field ${field}`,
         ...nearestName(field, fields.names),
       }
     return reader ? orderProblem(name, reader, reference) : undefined
   }
 
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
-    // In a circle, and for what is never reached, before and after mean nothing; both are reported already.
+    // Nodes in a cycle and unreachable nodes have no order; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
     if (!graph.mayPrecede(name, reader.id))
       return {
         code: 'not_upstream' as const,
-        message: `${name} does not come before ${reader.id}, so that its result is never there`,
+        message: `${name} is not upstream of ${reader.id}: its result is never available there`,
       }
     if (reference.optional || graph.surelyPrecedes(name, reader.id)) return undefined
     return {
       code: 'maybe_not_upstream' as const,
-      message: `${name} does not come before ${reader.id} on every path`,
+      message: `${name} is not upstream of ${reader.id} on every path`,
       hint: 'add a default: {{ … | default: "" }}',
     }
   }

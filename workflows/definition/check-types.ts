@@ -11,7 +11,7 @@ import type { Definition, NodeSpec } from './types.ts'
 
 type Nodes = ReadonlyMap<string, NodeSpec>
 
-/** One value of each type that a schema can name: what fits one of a type fits the type. */
+/** One sample of each JSON Schema type: a setting that accepts the sample accepts the type. */
 const SAMPLES: Record<string, unknown> = {
   string: 'x',
   number: 1,
@@ -21,20 +21,20 @@ const SAMPLES: Record<string, unknown> = {
   array: [],
 }
 
-/** Where a whole placeholder's type is known, whether a node's setting takes values of that type at all. */
+/** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
 export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
     const typed = placeholders(node.config).flatMap(({ text, path }) => {
-      const held = typeOf(text, definition, nodes)
-      return held !== undefined && Object.hasOwn(SAMPLES, held) ? [{ text, path, held }] : []
+      const valueType = typeOf(text, definition, nodes)
+      return valueType !== undefined && Object.hasOwn(SAMPLES, valueType) ? [{ text, path, valueType }] : []
     })
     return typed
       .slice(0, SPEC.typeChecks / countValues(node.config))
-      .flatMap(({ text, path, held }): Problem[] => {
-        const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[held]))
+      .flatMap(({ text, path, valueType }): Problem[] => {
+        const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[valueType]))
         const refused = issues.some(
           (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
         )
@@ -43,7 +43,7 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
         return [
           {
             code: 'type_mismatch',
-            message: `${setting} of a ${node.type} takes no ${held}, which ${text} is`,
+            message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
             path: `${nodePath(node.id)}/config${pointer(...path)}`,
             node_id: node.id,
           },

@@ -1,21 +1,21 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import type { Definition, NodeSpec, Plan, PlanNode, RetryPolicy, RetrySpec } from './types.ts'
+import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
-/** Where neither the node nor its type says otherwise. */
+/** Applies if neither the node nor its type sets a value. */
 const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
 const DEFAULT_MAX_INTERVAL_MS = 60_000
 const DEFAULT_TIMEOUT_MS = 30_000
 
 /**
- * Compiles a definition that validation found valid into all that a run needs to know. What is checked here again
- * would, if it slipped through, fail every task of a run for ever (Temporal's rules for retries), so it throws.
+ * Compiles a valid definition into all that a run needs. Throws on what would fail every workflow task of a run for
+ * ever, such as a retry policy that Temporal refuses.
  */
-export function compile(definition: Definition): Plan {
-  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, planNode(node)]))
+export function compile(definition: Definition): Program {
+  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))
   for (const { from, handle, to } of definition.edges) {
     const [source, destination] = [nodes[from], nodes[to]]
-    if (!source || !destination) throw new Error(`the edge ${from} → ${to} leads nowhere`)
+    if (!source || !destination) throw new Error(`the edge ${from} → ${to} names an unknown node`)
     const targets = Object.hasOwn(source.next, handle) ? source.next[handle]! : []
     if (targets.includes(to)) continue
     source.next[handle] = [...targets, to]
@@ -37,7 +37,7 @@ export function compile(definition: Definition): Plan {
   }
 }
 
-function planNode(node: NodeSpec): PlanNode {
+function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)
   if (!type) throw new Error(`unknown node type ${node.type}`)
   return {
@@ -56,7 +56,7 @@ function planNode(node: NodeSpec): PlanNode {
   }
 }
 
-/** Temporal wants at least one attempt, intervals above zero, a coefficient of at least 1, and maximum ≥ initial. */
+/** Temporal requires at least one attempt, intervals above zero, a coefficient of at least 1, and maximum ≥ initial. */
 function retryPolicy(id: string, retry: RetrySpec & typeof DEFAULT_RETRY): RetryPolicy {
   const initial = milliseconds(retry.initial_interval)
   const policy = {
@@ -74,7 +74,7 @@ function retryPolicy(id: string, retry: RetrySpec & typeof DEFAULT_RETRY): Retry
     policy.initial_interval_ms > 0 &&
     policy.backoff >= 1 &&
     policy.max_interval_ms >= policy.initial_interval_ms
-  if (!valid) throw new Error(`the retry policy of ${id} cannot be used`)
+  if (!valid) throw new Error(`the retry policy of ${id} is invalid`)
   return policy
 }
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { hasPlaceholder } from '../expressions/template.ts'
 
-/** One thing wrong with a value, where it is not a placeholder's fault. */
+/** One way in which a value does not fit its schema. */
 export interface ConfigIssue {
   path: PropertyKey[]
   message: string
@@ -11,24 +11,24 @@ export interface ConfigIssue {
 }
 
 /**
- * Checks a value against a schema with placeholders taken for unknown: what a placeholder will become fits or not
- * when it is rendered, so an issue that lies at or inside one is none.
+ * Checks a value against a schema. The value of a placeholder is unknown until it is rendered, so issues at or inside a
+ * placeholder are dropped.
  */
 export function checkConfig(schema: z.ZodType, value: unknown): ConfigIssue[] {
   const parsed = schema.safeParse(value)
   return parsed.success ? [] : real(parsed.error.issues, value, hasPlaceholder)
 }
 
-/** Checks what is never rendered, the spec around the configs: there a placeholder is a text like any other. */
+/** Checks a value that will not be rendered (any more): a placeholder is plain text in it. */
 export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
   const parsed = schema.safeParse(value)
   return parsed.success ? [] : real(parsed.error.issues, value, () => false)
 }
 
-/** Each thing that is wrong with a node's config in words, and where in the config it is. */
-export function saidOf(issue: ConfigIssue, type: string, of: string[] = []) {
+/** The messages for an issue of a node's config, each with its path in the config. */
+export function describeIssue(issue: ConfigIssue, type: string, prefix: string[] = []) {
   const { path, message, keys } = issue
-  if (!keys) return [{ message: [[...of, ...path].join('.'), message].filter(Boolean).join(' '), path }]
+  if (!keys) return [{ message: [[...prefix, ...path].join('.'), message].filter(Boolean).join(' '), path }]
   return keys.map((key) => ({
     message: `${type} has no setting ${[...path, key].join('.')}`,
     path: [...path, key],
@@ -45,7 +45,7 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
     if (issue.code === 'invalid_union') {
       const options = issue.errors.map((option) => real(option, at, isUnknown))
       if (options.some((option) => option.length === 0) && options.length > 0) return []
-      // The option that fits best is the one that was meant.
+      // Report the option that fits best.
       const meant = closest(options, at)
       if (meant) return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
     }
@@ -54,9 +54,9 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
   })
 }
 
-/** Where one option alone gets beyond the outermost shape, its issues say more than "invalid input". */
+/** The issues of the only option whose outermost type fits: more specific than "invalid input". */
 function closest(options: ConfigIssue[][], at: unknown): ConfigIssue[] | undefined {
-  // An object is none of some words, whatever is in it.
+  // An object is never a value of an enum.
   const outermost =
     typeof at === 'object' && at !== null ? ['invalid_type', 'invalid_value'] : ['invalid_type']
   const deeper = options.filter((option) =>

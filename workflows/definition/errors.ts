@@ -1,6 +1,6 @@
 import type { Finding } from './types.ts'
 
-/** Everything that validation can find. The first group refuses a workflow, the second does not. */
+/** The codes of findings. An error refuses a workflow, a warning does not. */
 export type ErrorCode =
   | 'yaml_syntax'
   | 'yaml_limit'
@@ -38,7 +38,7 @@ export type WarningCode =
   | 'unused_output'
   | 'not_applicable'
 
-/** A finding before it is known where in the text it is. */
+/** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
   code: ErrorCode | WarningCode
   /** A function where the text takes time to find: it is called for findings that are reported. */
@@ -67,16 +67,16 @@ export const pointer = (...segments: PropertyKey[]): string =>
 export function nearest(
   written: string,
   names: Iterable<string>,
-  within = Math.round(written.length / 3),
+  maxDistance = Math.round(written.length / 3),
 ): string | undefined {
   if (written.length > 100) return undefined
   const lower = written.toLowerCase()
   let best: string | undefined
-  let least = within + 1
+  let least = maxDistance + 1
   for (const name of names) {
     if (Math.abs(name.length - written.length) >= least) continue
-    const away = distance(lower, name.toLowerCase(), least)
-    if (away < least) [best, least] = [name, away]
+    const edits = distance(lower, name.toLowerCase(), least)
+    if (edits < least) [best, least] = [name, edits]
   }
   return best
 }
@@ -86,7 +86,7 @@ export const nearestName = (written: string, names: readonly string[]) => ({
   hint: () => didYouMean(written, names).hint,
 })
 
-/** A hint where there is a nearest name: spread it into a problem. */
+/** A hint with the nearest name, if there is one; to spread into a problem. */
 export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
   const name = nearest(written, names)
   return name === undefined ? {} : { hint: `did you mean ${name}?` }

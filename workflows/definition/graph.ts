@@ -1,9 +1,9 @@
 import type { NodeType } from '../nodes/define.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
-/** What is known about the order of a definition's nodes before it runs. */
+/** The order of a definition's nodes, as far as it is known before a run. */
 export interface Graph {
-  /** Reached from the first node. */
+  /** Reachable from the first node. */
   reachable: ReadonlySet<string>
   /** A cycle, as ids, or undefined. With a cycle there is no order: `mayPrecede` and `surelyPrecedes` are false. */
   cycle: string[] | undefined

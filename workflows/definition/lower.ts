@@ -3,18 +3,18 @@ import { pointer } from './errors.ts'
 import type { Spec, SpecNode } from './schema.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
-/** A definition, and where its nodes and edges were written: JSON Pointers into what the author sent. */
+/** A definition, with the places of its nodes and edges: JSON Pointers into the author's input. */
 export interface Lowered {
   definition: Definition
-  /** Handles that were written to lead to `end`, which no edge tells. */
+  /** The targets `end` in `next`, which are not edges of the definition. */
   ends: Edge[]
   nodePath(id: string): string
   edgePath(edge: Edge): string
 }
 
 /**
- * Turns an authoring spec into a definition: `next` becomes edges. What leads to `end` is none; of an error handle
- * `on_error` says it, for without either a failure would fail the run.
+ * Turns an authoring spec into a definition: `next` becomes edges, except `end`. From an error handle, `end` becomes
+ * `on_error: end`, because without an edge a failure would fail the run.
  */
 export function lowerSpec(spec: Spec): Lowered {
   const ids = Object.keys(spec.nodes)
@@ -25,8 +25,8 @@ export function lowerSpec(spec: Spec): Lowered {
   const written = [...places.keys()]
   const edges = written.filter(({ to }) => to !== 'end')
   const ends = written.filter(({ to }) => to === 'end')
-  const caught = failing(edges)
-  const ended = failing(ends)
+  const caught = nodesWithErrorEdge(edges)
+  const ended = nodesWithErrorEdge(ends)
   return {
     definition: {
       ...common(spec),
@@ -43,8 +43,8 @@ export function lowerSpec(spec: Spec): Lowered {
   }
 }
 
-/** The nodes whose error handle these edges leave by. */
-export const failing = (edges: Edge[]): ReadonlySet<string> =>
+/** The ids of the nodes whose error handle has one of these edges. */
+export const nodesWithErrorEdge = (edges: Edge[]): ReadonlySet<string> =>
   new Set(edges.filter(({ handle }) => handle === 'error').map(({ from }) => from))
 
 /** The members that both forms share. */
@@ -63,7 +63,7 @@ export function nodeSpec(id: string, node: Omit<SpecNode, 'next'>): NodeSpec {
   return given({ id, type, title, config, retry, timeout, on_error, when, join }) as NodeSpec
 }
 
-/** The handle by which a node leaves where none is named; empty where it has none, or is of an unknown type. */
+/** The handle of an edge that names none: the type's first. Empty if it has none, `success` if the type is unknown. */
 export function defaultHandle(type: string, config: Record<string, unknown>): string {
   const found = findNodeType(type)
   return found ? (found.handles(config)[0]?.name ?? '') : 'success'
@@ -75,7 +75,7 @@ function edgesOf(id: string, node: SpecNode, following: string | undefined): [Ed
   const { next } = node
   if (next === undefined)
     return following === undefined || first === '' ? [] : [[{ from: id, handle: first, to: following }, path]]
-  // A plain `end` may follow what has no handle.
+  // A plain `end` is allowed after a node without handles.
   if (typeof next === 'string' || Array.isArray(next))
     return leading(id, first, next, `${path}/next`).filter(([{ to }]) => to !== 'end')
   return Object.entries(next).flatMap(([handle, to]) =>
@@ -90,7 +90,6 @@ function leading(from: string, handle: string, to: string | string[], path: stri
   return all.map(([id, place]) => [{ from, handle, to: id }, place])
 }
 
-/** Without the members that are undefined. */
 function given<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }

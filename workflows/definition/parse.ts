@@ -15,26 +15,27 @@ import { type Problem, pointer } from './errors.ts'
 
 /** Lines and commas: what takes longer to parse than any real spec is refused before. */
 const MAX_SEPARATORS = 12_000
-/** `yaml` takes time by the square of the tags or anchors of one node: 87,000 of them would be a minute. */
+/** `yaml` takes quadratic time for the tags or anchors of one node: a minute for 87,000. */
 const MAX_PROPERTIES = 1_000
+const NO_ALIASES = 'aliases are not supported: repeat the value'
 
 export interface Position {
   line: number
   column: number
 }
 
-/** A text as plain JSON values, and where each of them stands. */
+/** A text as plain JSON values, with their positions. */
 export interface ParsedYaml {
   value: unknown
   problems: (Problem & Partial<Position>)[]
-  /** Of the value at a JSON Pointer, or of its key; of the nearest parent where there is no such value. From 1. */
+  /** The position of the value at a JSON Pointer, or of its key; of the nearest parent if there is none. From 1. */
   locate(path: string, atKey?: boolean): Position
 }
 
-/** What the tags of YAML's core schema name is what JSON has too; the others would be lost on the way. */
+/** The tags of YAML's core schema, whose values exist in JSON. Values of other tags would be lost. */
 const JSON_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 
-/** Parses one YAML document of what JSON has, without aliases. Never throws; with problems, `value` may be incomplete. */
+/** Parses one YAML document of JSON values, without aliases. Never throws; with problems, `value` may be incomplete. */
 export function parseYaml(text: string): ParsedYaml {
   const limit = beyondLimits(text)
   const start = { line: 1, column: 1 }
@@ -51,7 +52,7 @@ export function parseYaml(text: string): ParsedYaml {
     code: 'yaml_syntax' as const,
     message:
       error.code === 'MULTIPLE_DOCS'
-        ? 'a spec holds one workflow: leave out --- and what follows'
+        ? 'a spec holds one workflow: remove --- and the text after it'
         : error.message.split(' at line ')[0]!.split('\n')[0]!,
     path: '',
     line: error.linePos?.[0].line ?? 1,
@@ -61,7 +62,7 @@ export function parseYaml(text: string): ParsedYaml {
   const value = document.contents && syntax.length === 0 ? read(document.contents, '', reading) : undefined
   if (reading.entries > SPEC.values)
     reading.problems = [
-      { code: 'yaml_limit', message: `a spec may have ${SPEC.values} values at most`, path: '' },
+      { code: 'yaml_limit', message: `a spec may have at most ${SPEC.values} values`, path: '' },
     ]
 
   const at = (offset: number): Position => {
@@ -91,15 +92,15 @@ function read(node: ParsedNode | null, path: string, reading: Reading, key?: num
   reading.entries += 1
   if (reading.entries > SPEC.values) return null
   const own = node?.range[0] ?? key ?? 0
-  // A mapping starts on the line after its key: the key is where a reader looks for it.
+  // A mapping starts on the line after its key: report the position of the key.
   const value = isMap(node) || isSeq(node) ? (key ?? own) : own
   reading.places.set(path, key === undefined ? { value } : { key, value })
   if (isAlias(node)) {
-    reading.problems.push({ code: 'yaml_alias', message: 'aliases are not available: write it out', path })
+    reading.problems.push({ code: 'yaml_alias', message: NO_ALIASES, path })
     return null
   }
   if (node?.tag !== undefined && !JSON_TAG.test(node.tag)) {
-    const message = `${node.tag.replace('tag:yaml.org,2002:', '!!')} is not available: write the value itself`
+    const message = `${node.tag.replace('tag:yaml.org,2002:', '!!')} is not supported: write the value itself`
     reading.problems.push({ code: 'yaml_tag', message, path })
     return null
   }
@@ -112,20 +113,20 @@ function read(node: ParsedNode | null, path: string, reading: Reading, key?: num
   return isScalar(node) ? readScalar(node.value, path, reading) : null
 }
 
-/** YAML knows more values than JSON, and, by its escapes, texts that a database does not keep. */
+/** Refuses values that JSON does not have, and text that PostgreSQL cannot store. */
 function readScalar(value: unknown, path: string, reading: Reading): unknown {
   const refuse = (message: string, hint: string) => {
     reading.problems.push({ code: 'yaml_value', message, path, hint })
     return null
   }
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) return refuse('this is no number that JSON has', 'put it in quotes')
+    if (!Number.isFinite(value)) return refuse('JSON has no such number', 'put it in quotes')
     if (Number.isInteger(value) && !Number.isSafeInteger(value))
-      return refuse('this number has more digits than are kept', 'put it in quotes')
+      return refuse('this integer is too large to be stored exactly', 'put it in quotes')
     return value
   }
   if (typeof value === 'string' && !isStorable(value))
-    return refuse('this text contains NUL or half a surrogate pair', 'leave the escape out')
+    return refuse('this text contains NUL or a lone surrogate', 'remove the escape sequence')
   return typeof value === 'string' || typeof value === 'boolean' ? value : null
 }
 
@@ -133,7 +134,7 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
   const entries = new Map<string, unknown>()
   for (const pair of pairs) {
     if (!isScalar(pair.key)) {
-      const message = isAlias(pair.key) ? 'aliases are not available: write it out' : 'a key must be a text'
+      const message = isAlias(pair.key) ? NO_ALIASES : 'a key must be a string'
       reading.problems.push({ code: isAlias(pair.key) ? 'yaml_alias' : 'yaml_syntax', message, path })
       continue
     }
@@ -141,7 +142,7 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
     const inner = `${path}${pointer(name)}`
     const double = entries.has(name)
     const value = read(pair.value, inner, reading, pair.key.range?.[0])
-    // `__proto__` would get lost in any code that copies objects.
+    // Code that copies objects would lose `__proto__`.
     if (name === '__proto__' || !isStorable(name))
       reading.problems.push({
         code: 'yaml_value',
@@ -152,7 +153,7 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
     if (double)
       reading.problems.push({
         code: 'duplicate_key',
-        message: `${name} is there twice`,
+        message: `duplicate key ${name}`,
         path: inner,
         atKey: true,
       })
@@ -162,12 +163,12 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
 }
 
 function beyondLimits(text: string): string | undefined {
-  if (Buffer.byteLength(text) > SPEC.bytes) return `a spec may have ${SPEC.bytes / 1024} KiB at most`
+  if (Buffer.byteLength(text) > SPEC.bytes) return `a spec may have at most ${SPEC.bytes / 1024} KiB`
   if (count(text, /[\n\r,]/g) > MAX_SEPARATORS || count(text, /:\s/g) > MAX_SEPARATORS)
-    return `a spec may have ${SPEC.values} values at most`
+    return `a spec may have at most ${SPEC.values} values`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
-    return 'tags, anchors and aliases are not available'
-  return depthOf(text) > SPEC.depth ? `a spec may be nested ${SPEC.depth} levels deep at most` : undefined
+    return 'tags, anchors and aliases are not supported'
+  return depthOf(text) > SPEC.depth ? `a spec may be nested at most ${SPEC.depth} levels deep` : undefined
 }
 
 function count(text: string, pattern: RegExp): number {
@@ -176,7 +177,7 @@ function count(text: string, pattern: RegExp): number {
   return found
 }
 
-/** An upper bound of the nesting: open brackets, deeper and deeper lines, and `- - -` within a line. */
+/** An upper bound of the nesting: open brackets, increasing indents, and `- - -` within a line. */
 function depthOf(text: string): number {
   const indents: number[] = []
   let brackets = 0

@@ -3,17 +3,17 @@ import { checkShape } from './config.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import { rawEdge, rawNode, specNode } from './schema.ts'
 
-/** Stands where a node's type is missing, which is reported as such. */
+/** Stand-in for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
 
-/** What does not fit the outer shape. */
+/** The problems of the spec around the configs. */
 export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
   if (!isObject(value))
     return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
   return [...issuesOf(schema, value), ...standIns(value)]
 }
 
-/** The stand-in for a missing type is no type, also where someone wrote it. */
+/** Refuses the stand-in as an authored type. */
 function standIns(value: Record<string, unknown>): Problem[] {
   if (!isObject(value.nodes)) return []
   return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>
@@ -30,8 +30,8 @@ function standIns(value: Record<string, unknown>): Problem[] {
 }
 
 /**
- * The parts of a value that do fit, so that the other checks can be made in spite of a mistake: everything wrong is
- * reported at once. Undefined where nothing is left to check.
+ * The valid parts of a value, so that the other checks can run and all problems are reported at once. Undefined if
+ * nothing can be checked.
  */
 export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.output<S> | undefined {
   if (!isObject(value)) return undefined
@@ -75,7 +75,7 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
     if (issue.keys)
       return issue.keys.map((key) => ({
         code: 'unknown_key',
-        message: `${key.slice(0, 100)} is not known here`,
+        message: `unknown key ${key.slice(0, 100)}`,
         path: `${path}${pointer(key)}`,
         atKey: true,
         ...node,
@@ -89,7 +89,7 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
   })
 }
 
-/** The keys that a misspelt one may have meant: a node's, or the outermost. */
+/** The keys to suggest for a misspelt one: those of a node, or the outermost. */
 const knownKeys = (path: PropertyKey[]) =>
   path.length === 2 && path[0] === 'nodes'
     ? Object.keys(specNode.shape)

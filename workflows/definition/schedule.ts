@@ -1,10 +1,10 @@
-/** What a schedule is made of: five fields of cron, read in a time zone. */
+/** Checks of a schedule: five cron fields, in a time zone. */
 
 interface Field {
   name: string
   least: number
   most: number
-  /** Names of its values, the least first. */
+  /** The names of its values, in ascending order. */
   words?: string[]
 }
 
@@ -16,7 +16,7 @@ const FIELDS: Field[] = [
   { name: 'day of the week', least: 0, most: 7, words: 'SUN MON TUE WED THU FRI SAT'.split(' ') },
 ]
 
-/** What is wrong with a cron expression; nothing where it says when. */
+/** The problems of a cron expression; none if it is valid. */
 export function cronProblems(cron: string): string[] {
   const parts = cron.trim().split(/\s+/)
   if (parts.length !== FIELDS.length)
@@ -25,11 +25,12 @@ export function cronProblems(cron: string): string[] {
     const part = parts[index]!
     const { name, least, most } = field
     if (part.split(',').every((item) => fits(item, field))) return []
-    return [`has the ${name} ${part.slice(0, 40)}: it is *, ${least} to ${most}, 1-5, */2 or a list of these`]
+    const forms = `*, ${least} to ${most}, a range (1-5), a step (*/2) or a list of these`
+    return [`has an invalid ${name}, ${part.slice(0, 40)}: use ${forms}`]
   })
 }
 
-/** One of a list: all, a value or a range of them, and maybe a step. */
+/** Checks one item of a list: `*`, a value or a range, with an optional step. */
 function fits(item: string, field: Field): boolean {
   const [whole, from, to, step] = /^(\*|\d+|[a-z]+)(?:-(\d+|[a-z]+))?(?:\/(\d+))?$/i.exec(item) ?? []
   if (!whole || !from || (step !== undefined && Number(step) === 0)) return false
@@ -47,7 +48,7 @@ function numberOf(text: string, { least, words = [] }: Field): number {
 /** Whether it is an IANA name, such as Europe/Zurich. */
 export function isTimezone(name: string): boolean {
   try {
-    // Offsets such as +01:00 are accepted there too, but are no names.
+    // Intl accepts offsets such as +01:00 too, which are not names.
     return /^[A-Z]/.test(name) && Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
   } catch {
     return false

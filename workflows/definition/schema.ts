@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { SPEC } from '../limits.ts'
 import { parseDuration } from './duration.ts'
 
-/** The shapes of the YAML authoring spec and of the raw definition. What graphs and nodes ask is checked elsewhere. */
+/** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
 
 const name = z.string().trim().min(1).max(200)
 const description = z.string().max(5_000)
@@ -10,7 +10,7 @@ const nodeId = z
   .string()
   .max(64)
   .regex(/^[a-z_][a-z0-9_]*$/, 'must be lower case letters, digits and underscores, such as find_contact')
-  .refine((id) => id !== 'end', '`end` is what `next` says to end: choose another id')
+  .refine((id) => id !== 'end', '`end` is reserved for `next`: choose another id')
 
 const positive = z
   .string()
@@ -61,7 +61,7 @@ const input = z.union([
   }),
 ])
 
-/** What a node is in both forms. */
+/** The members of a node in both forms. */
 const node = {
   type: z.string().min(1),
   title: z.string().max(200).optional(),
@@ -72,7 +72,7 @@ const node = {
     .enum(['fail', 'continue', 'end'])
     .optional()
     .describe(
-      'After an error that no edge of the `error` handle takes: `fail` the run (default), `continue` by the first handle, or `end` this branch, as `next: {error: end}` says too.',
+      'What to do if the node fails and its `error` handle has no edge: `fail` the run (default), `continue` by the first handle, or `end` this branch (same as `next: {error: end}`).',
     ),
   when: z.union([z.string(), z.boolean().transform(String)]).optional(),
   join: z.enum(['all', 'any']).optional(),
@@ -111,7 +111,7 @@ export const specSchema = z.strictObject({
   nodes: z
     .record(nodeId, specNode)
     .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
-    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have ${SPEC.nodes} nodes at most`),
+    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`),
 })
 
 export const definitionSchema = z.strictObject({

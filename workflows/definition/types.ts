@@ -1,6 +1,6 @@
 /**
- * The shapes that a workflow goes through: a YAML authoring spec is parsed and compiled to a `Definition` (also what
- * "raw definition" means on the wire), and a definition to a `Plan`, which is all that a run needs.
+ * The stages of a workflow: a YAML authoring spec is parsed and compiled to a `Definition` (the "raw definition" on the
+ * wire), and a definition to a `Program`, the compiled definition, which is all that a run needs.
  */
 
 /** Milliseconds, wherever a name ends in `_ms`. */
@@ -11,7 +11,7 @@ export interface RetryPolicy {
   max_interval_ms: number
 }
 
-/** As authored: intervals are durations such as `5s`. What is absent has a default. */
+/** As authored: intervals are durations such as `5s`. Absent members have defaults. */
 export interface RetrySpec {
   max_attempts?: number
   initial_interval?: string
@@ -41,16 +41,16 @@ export interface NodeSpec {
   config: Record<string, unknown>
   /** `external` nodes only, as is `timeout`. */
   retry?: RetrySpec
-  /** Of one attempt: a duration such as `30s`, `5m`. */
+  /** The time limit of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
   /**
-   * Where the `error` handle has no edge. `fail` (default): an error ends the run. `continue`: the node leaves by its
+   * Applies if `error` has no edge. `fail` (default): an error ends the run. `continue`: the node leaves by its
    * first handle. `end`: it leaves by `error`, and its branch ends there.
    */
   on_error?: OnError
-  /** A placeholder; where it renders false the node is skipped. */
+  /** A placeholder; if it renders false, the node is skipped. */
   when?: string
-  /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first taken. */
+  /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first one taken. */
   join?: 'all' | 'any'
 }
 
@@ -65,10 +65,10 @@ export interface Definition {
   description?: string
   trigger: Trigger
   inputs: Record<string, InputSpec>
-  /** In order: the first is where a run starts. */
+  /** In order; a run starts at the first. */
   nodes: NodeSpec[]
   edges: Edge[]
-  /** What the run answers with; values are placeholders. */
+  /** The outputs of the run; values are placeholders. */
   outputs: Record<string, unknown>
   settings: { concurrency?: number; timeout?: string }
 }
@@ -76,8 +76,8 @@ export interface Definition {
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
 export type EffectClass = (typeof EFFECT_CLASSES)[number]
 
-/** A node as the interpreter needs it: everything that can be known before a run is known. */
-export interface PlanNode {
+/** A compiled node: all that is known about it before a run. */
+export interface ProgramNode {
   id: string
   type: string
   title: string
@@ -95,11 +95,11 @@ export interface PlanNode {
   incoming: string[]
 }
 
-/** `engine` is the version of the interpreter that it was compiled for; it only ever grows. */
-export interface Plan {
+/** `engine` is the version of the interpreter that it was compiled for; it only increases. */
+export interface Program {
   engine: 1
   start: string
-  nodes: Record<string, PlanNode>
+  nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>
   inputs: Record<string, InputSpec>
   settings: { concurrency?: number; timeout_ms?: number }

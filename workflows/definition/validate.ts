@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkGraph, checkHabits, checkNodes, checkTrigger } from './check-nodes.ts'
+import { checkGraph, checkLikelyMistakes, checkNodes, checkTrigger } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
 import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
@@ -16,7 +16,7 @@ import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
 
 export interface Validated {
   result: ValidationResult
-  /** Present where the result is valid. */
+  /** Present if the result is valid. */
   definition?: Definition
 }
 
@@ -50,9 +50,9 @@ export function validateDefinition(raw: unknown, catalogue: Catalogue): Validate
 function beyondLimits(raw: unknown): Problem | undefined {
   const limit = (message: string): Problem => ({ code: 'schema', message, path: '' })
   if (countValues(raw, SPEC.values) > SPEC.values)
-    return limit(`a definition may have ${SPEC.values} values at most`)
+    return limit(`a definition may have at most ${SPEC.values} values`)
   if (Buffer.byteLength(JSON.stringify(raw) ?? '') > SPEC.bytes)
-    return limit(`a definition may have ${SPEC.bytes / 1024} KiB at most as JSON`)
+    return limit(`a definition may have at most ${SPEC.bytes / 1024} KiB as JSON`)
   return undefined
 }
 
@@ -65,7 +65,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...problems,
     ...checkTypes(lowered),
-    ...checkHabits(lowered, read),
+    ...checkLikelyMistakes(lowered, read),
   ]
 }
 
@@ -101,7 +101,7 @@ function duplicates({ definition }: Lowered): Problem[] {
     return [
       {
         code: 'duplicate_node',
-        message: `${id} is there twice`,
+        message: `duplicate node id ${id}`,
         path: pointer('nodes', index, 'id'),
         node_id: id,
       },

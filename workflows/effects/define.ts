@@ -1,15 +1,15 @@
 import type { EffectClass } from '../definition/types.ts'
 
 /**
- * The pure half of an effect, which the API can read too: where it is allowed, and how its calls read. `Api` is what
- * nodes find in their context: an object of async methods. Its implementation is in `activities/effects/`.
+ * The declaration of an effect, which the API can read too: the effect classes that may use it, and descriptions of its
+ * calls. `Api` is the object of async methods in a node's context; `activities/effects/` implements it.
  */
 export interface Port<Api extends object> {
   /** The classes of the nodes that may use it. */
   classes: readonly EffectClass[]
-  /** Whether /v1 scopes guard what it reaches: a node type that uses it must then say which it needs. */
+  /** Whether /v1 scopes protect its data: a node type that uses it must then declare its scopes. */
   scoped: boolean
-  /** By method, in the log of a node test and in previews. */
+  /** Descriptions of calls by method, for logs of node tests and for previews. */
   words: { [Method in keyof Api]: Words<Api[Method]> }
 }
 
@@ -23,6 +23,6 @@ export type Words<Method> = Method extends (...args: infer Args) => Promise<infe
     }
   : never
 
-/** A part of a line: what is listed, and the names; nothing where there are none. */
+/** A part of a line, `<what> <names>`; empty if there are no names. */
 export const listed = (what: string, names: readonly string[]): string[] =>
   names.length > 0 ? [`${what} ${names.join(' ')}`] : []

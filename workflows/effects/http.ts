@@ -1,8 +1,8 @@
 import { listed, type Port } from './define.ts'
 
-/** Calls of URLs, through the egress guard. */
+/** HTTP requests through the egress guard. */
 export interface Http {
-  /** Throws NodeError where the call was refused or no complete answer came; any status is an answer. */
+  /** Throws NodeError if the request is refused or gets no complete response; any status is a response. */
   request(request: HttpRequest): Promise<HttpResponse>
 }
 
@@ -19,7 +19,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   status: number
   headers: Record<string, string>
-  /** Parsed where the answer says JSON, else text; at most 1 MiB. */
+  /** Parsed if the content type is JSON, otherwise text; at most 1 MiB. */
   body: unknown
   duration_ms: number
 }

@@ -4,8 +4,8 @@ import { type Http, http } from './http.ts'
 import { type Records, records } from './records.ts'
 
 /**
- * Every effect, by the name that a node type declares and finds in its context. To add one: its port in this folder, a
- * line in both lists below, and its implementation in `activities/effects/`, which does not compile without.
+ * Every effect, by its name in a node type's declaration and context. To add one: its port in this folder, a line in
+ * both lists below, and its implementation in `activities/effects/`, which does not compile without.
  */
 export interface Effects {
   records: Records

@@ -1,29 +1,29 @@
 import type { Port } from './define.ts'
 
-/** Takes one line about a call. */
-export type Say = (line: string) => void
+/** Receives one line about a call. */
+export type Report = (line: string) => void
 
-/** The same effect, which says each call before it is made, then how it went and how long it took. */
-export function narrated<Api extends object>(port: Port<Api>, api: Api, say: Say): Api {
+/** The same effect, which reports each call before it is made, then its result and duration. */
+export function narrated<Api extends object>(port: Port<Api>, api: Api, report: Report): Api {
   return each(port, (method, words) => async (...args) => {
-    say(words.call(...args))
+    report(words.call(...args))
     const started = performance.now()
     const elapsed = () => `${Math.round(performance.now() - started)} ms`
     try {
       const result = await (api as Methods)[method]!(...args)
-      say(`${words.result(result, ...args)} (${elapsed()})`)
+      report(`${words.result(result, ...args)} (${elapsed()})`)
       return result
     } catch (error) {
-      say(`gave up after ${elapsed()}`)
+      report(`failed after ${elapsed()}`)
       throw error
     }
   })
 }
 
-/** An effect that only says what would be called. A call never returns, for nobody knows its result. */
-export function dry<Api extends object>(port: Port<Api>, say: Say): Api {
+/** An effect that only reports the calls. A call never returns, because its result is unknown. */
+export function dry<Api extends object>(port: Port<Api>, report: Report): Api {
   return each(port, (_, words) => (...args) => {
-    say(words.call(...args))
+    report(words.call(...args))
     return new Promise(() => {})
   })
 }

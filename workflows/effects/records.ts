@@ -45,7 +45,7 @@ export const records: Port<Records> = {
   scoped: true,
   words: {
     create: {
-      call: (entity, fields) => [`creating one of ${entity}`, ...fieldsOf(fields)].join(', '),
+      call: (entity, fields) => [`creating a record in ${entity}`, ...fieldsOf(fields)].join(', '),
       result: (record) => `created ${one(record)}`,
     },
     get: {
@@ -60,12 +60,13 @@ export const records: Port<Records> = {
       result: found,
     },
     update: {
-      call: (entity, id, fields) => [`changing ${id} of ${entity}`, ...fieldsOf(fields)].join(', '),
-      result: (record) => `${one(record)} is at version ${record.version}`,
+      call: (entity, id, fields) => [`updating ${id} of ${entity}`, ...fieldsOf(fields)].join(', '),
+      result: (record) => `updated ${one(record)}, now version ${record.version}`,
     },
     upsert: {
-      call: (entity, by, fields) => [`upserting one of ${entity} by ${by}`, ...fieldsOf(fields)].join(', '),
-      result: ({ record, created }) => `${created ? 'created' : 'changed'} ${one(record)}`,
+      call: (entity, by, fields) =>
+        [`upserting a record in ${entity} by ${by}`, ...fieldsOf(fields)].join(', '),
+      result: ({ record, created }) => `${created ? 'created' : 'updated'} ${one(record)}`,
     },
     delete: {
       call: (entity, id) => `deleting ${id} of ${entity}`,

@@ -22,8 +22,8 @@ const PLACEHOLDER = 400
 
 /**
  * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
- * its type; in a longer text, null is empty and objects and lists are written as JSON. What comes out is never
- * looked at again, so that a record's own `{{ … }}` stays text. Keys are left as they are.
+ * its type; in a longer text, null is empty and objects and lists are written as JSON. Rendered text is not rendered
+ * again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
@@ -44,7 +44,7 @@ function renderDeep(value: unknown, path: string, rendering: Rendering): unknown
   if (typeof value === 'string') return hasPlaceholder(value) ? renderText(value, path, rendering) : value
   if (Array.isArray(value)) return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering))
   if (typeof value !== 'object' || value === null) return value
-  // fromEntries defines keys, where assigning would call the setter of `__proto__`.
+  // fromEntries defines keys; an assignment would call the setter of `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key,
@@ -67,7 +67,7 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
     }
     return rendered
   } catch (error) {
-    // The text around may be a secret: only the placeholders are named.
+    // The surrounding text may be secret: report the placeholders only.
     const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
     throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
       details: { path },
@@ -78,12 +78,12 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
   context.memoryLimit.use(PLACEHOLDER)
   const value = toValue(settle(expression.value(context, false), until)) ?? null
-  // JSON would make null of it.
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is no number')
+  // JSON would turn it into null.
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')
   return value
 }
 
-/** What LiquidJS's own toValueSync does, with a look at the clock at every step. */
+/** LiquidJS's toValueSync, with a check of the time limit at every step. */
 function settle(value: unknown, until: number): unknown {
   if (!isGenerator(value)) return value
   let step = value.next()

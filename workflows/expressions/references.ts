@@ -1,15 +1,15 @@
 import { type Token, TypeGuards } from 'liquidjs'
 import { hasPlaceholder, parseTemplate } from './template.ts'
 
-/** What a placeholder reads: its segments up to the first that is only known when it runs. */
+/** A path that a placeholder reads, up to the first segment that is known only at run time. */
 export interface Reference {
   /** `['nodes', 'find', 'output', 'id']` */
   path: (string | number)[]
-  /** Whether the path goes on with something computed, as in `nodes[inputs.which]`. */
+  /** Whether a computed segment follows, as in `nodes[inputs.which]`. */
   dynamic: boolean
-  /** Whether its value is the whole string's, unfiltered, so that its type is the string's type. */
+  /** Whether it is the whole string, unfiltered: the string then takes its type. */
   whole: boolean
-  /** Whether a `default` filter stands right behind it, so that it may be missing. */
+  /** Whether a `default` filter follows it directly, so that it may be missing. */
   optional: boolean
 }
 

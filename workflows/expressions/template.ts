@@ -7,7 +7,7 @@ export interface Template {
   parts: (string | Value)[]
 }
 
-/** Why a template does not parse; `message` is for the author of the workflow. */
+/** A syntax error of a template; `message` is for the author of the workflow. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'
 }
@@ -75,13 +75,13 @@ export const FILTERS = [
 /** Whether a string holds anything that is not literal text. */
 export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
 
-/** A Liquid engine that knows output expressions only. */
+/** A Liquid engine that supports output expressions only. */
 function createEngine(): Liquid {
   const engine = new Liquid({
     strictVariables: true,
     strictFilters: true,
     ownPropertyOnly: true,
-    // Without it `{{ inputs.name | default: "x" }}` would fail where the default is meant to help.
+    // Without it, `{{ inputs.name | default: "x" }}` would fail if the input is missing.
     lenientIf: true,
     locale: 'en',
     timezoneOffset: 0,
@@ -97,20 +97,20 @@ function createEngine(): Liquid {
   return engine
 }
 
-/** Shared by all organizations, for it holds nothing: no cache, no variables; limits are of each rendering. */
+/** Shared by all organizations, because it is stateless: no cache, no variables; limits apply to each rendering. */
 export const engine = createEngine()
 
 /** Parses a template. Throws TemplateError. */
 export function parseTemplate(text: string): Template {
   if (!hasPlaceholder(text)) return { parts: [text] }
   if (text.length > EXPRESSION.template)
-    throw new TemplateError(`a text with placeholders may have ${EXPRESSION.template} characters at most`)
+    throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
   if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')
   try {
     const parts = engine.parse(text).map((part) => {
       if (part instanceof Output) return checked(part.value)
       if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
-      throw new TemplateError('tags such as {% if %} are not available: use {{ … }} only')
+      throw new TemplateError('tags such as {% if %} are not supported: use {{ … }} only')
     })
     return { parts: parts.filter((part) => part !== '') }
   } catch (error) {
@@ -118,25 +118,25 @@ export function parseTemplate(text: string): Template {
   }
 }
 
-/** What went wrong, in the words of an author: without LiquidJS's positions, which count from the text's start. */
+/** The message for an author, without LiquidJS's position, which counts from the start of the text. */
 export function explain(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const plain = message.replace(/, line:\d+, col:\d+$/, '')
   const tag = /^tag "(.*)" not found$/.exec(plain)
-  if (tag) return `tags such as {% ${tag[1]} %} are not available: use {{ … }} only`
+  if (tag) return `tags such as {% ${tag[1]} %} are not supported: use {{ … }} only`
   if (/memory alloc limit/.test(plain))
     return 'this is too expensive: make its texts and lists smaller, or use fewer filters and placeholders'
   return plain
 }
 
-/** LiquidJS takes `{{ a b }}` for an expression and answers b: one value must remain once operators had theirs. */
+/** Refuses `{{ a b }}`, which LiquidJS evaluates to b: exactly one value must remain after all operators. */
 function checked(value: Value): Value {
   let values = 0
   for (const token of value.initial.postfix) {
     if (!TypeGuards.isOperatorToken(token)) values += 1
     else if (token.operator !== 'not') values -= 1
   }
-  if (values !== 1) throw new TemplateError('between two values there must be an operator or a filter')
+  if (values !== 1) throw new TemplateError('an operator or a filter is missing between two values')
   if (value.filters.length > EXPRESSION.filters)
     throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
   return value

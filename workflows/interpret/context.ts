@@ -3,7 +3,7 @@ import { type EffectName, type Effects, effectNames, ports } from '../effects/in
 import { type NodeContext, NodeError } from '../nodes/define.ts'
 import type { RunFacts } from './run-state.ts'
 
-/** Makes the effects that a node type declares, as far as the class of the node allows them. */
+/** Creates the declared effects that the effect class of the node allows. */
 export function effectsFor(
   declared: readonly EffectName[],
   effectClass: EffectClass,
@@ -23,7 +23,7 @@ export interface ContextOptions {
   effects: Partial<Effects>
 }
 
-/** What a node is given. Of the effects only these are there; touching another throws NodeError `effect_not_allowed`. */
+/** The context of a node. Access to an effect that is not in `effects` throws NodeError `effect_not_allowed`. */
 export function contextOf({ run, organization, effects, ...facts }: ContextOptions): NodeContext {
   const context = {
     ...facts,
@@ -36,7 +36,7 @@ export function contextOf({ run, organization, effects, ...facts }: ContextOptio
     if (!effects[name])
       Object.defineProperty(context, name, {
         get() {
-          throw new NodeError('effect_not_allowed', `A node of this type and class has no ${name}.`)
+          throw new NodeError('effect_not_allowed', `A node of this type and effect class has no ${name}.`)
         },
       })
   return context

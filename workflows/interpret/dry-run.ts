@@ -14,9 +14,9 @@ const MAX_MS = 100
 const RENDER_LIMITS = { work: 500_000, milliseconds: 50, characters: 1_000_000 }
 
 /**
- * The calls that a node would make, in words, up to the first result that it needs. Its `run` is given effects that only
- * note their calls, so nothing happens.
- * @returns undefined where the config is invalid, or a placeholder has no value in `scope`.
+ * Describes the calls that a node would make, up to the first one whose result it needs. `run` gets effects that only
+ * report their calls, so nothing is executed.
+ * @returns undefined if the config is invalid, or a placeholder has no value in `scope`.
  */
 export async function dryRun(
   type: NodeType,
@@ -26,28 +26,28 @@ export async function dryRun(
 ): Promise<string[] | undefined> {
   const rendered = renderConfig(type, config, scope)
   if (!rendered) return undefined
-  // Nothing can be called, so there is no reason to run it.
+  // It has nothing to call.
   if (type.effects.length === 0) return []
 
   const log = new NodeLog()
   const end = new AbortController()
-  let noted = () => {}
+  let reported = () => {}
   const firstCall = new Promise<void>((resolve) => {
-    noted = resolve
+    reported = resolve
   })
-  const say = (line: string) => {
+  const report = (line: string) => {
     if (log.lines.length === MAX_CALLS) throw new NodeError('too_many_calls', 'The preview is long enough.')
     log.add(line)
-    noted()
+    reported()
   }
   const context = contextOf({
     ...facts,
     now: new Date(),
     node: { id: 'test', attempt: 1 },
     signal: end.signal,
-    effects: effectsFor(type.effects, type.effectClass(config), (name) => dry(ports[name], say)),
+    effects: effectsFor(type.effects, type.effectClass(config), (name) => dry(ports[name], report)),
   })
-  // A run that fails before its first call says nothing about its calls.
+  // If it fails before its first call, its calls are unknown.
   const ran = Promise.resolve(rendered.config)
     .then((config) => type.run(config, context))
     .then(

@@ -1,4 +1,4 @@
-import { checkShape, saidOf } from '../definition/config.ts'
+import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
 import { type NodeContext, NodeError, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -7,7 +7,7 @@ import { masked } from './mask.ts'
 import type { RunError } from './run-state.ts'
 import { capped, requireRoom, storable } from './storable.ts'
 
-/** How one attempt of a node ended. `input` is its config, rendered and masked; null where rendering failed. */
+/** How one attempt of a node ended. `input` is its config, rendered and masked; null if rendering failed. */
 export type Outcome =
   | { status: 'completed'; input: unknown; output: unknown; handle: string }
   | { status: 'waiting'; input: unknown; output: unknown; handle: string; wait_until: Date }
@@ -27,7 +27,7 @@ export interface Failure {
 
 export interface ExecuteOptions {
   limits: Limits
-  /** Turns an error that is no NodeError into a failure, or throws it where the whole segment must be repeated. */
+  /** Turns an error that is not a NodeError into a failure, or throws it if the whole segment must be repeated. */
   explain(error: unknown): Failure
 }
 
@@ -70,8 +70,8 @@ export const firstHandle = (type: NodeType, config: Record<string, unknown>): st
   type.handles(config)[0]?.name ?? 'success'
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
-  const said = checkShape(type.config, rendered).flatMap((issue) => saidOf(issue, type.type))
-  const message = said.map(({ message }) => message).join('; ')
+  const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
+  const message = problems.map(({ message }) => message).join('; ')
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }
 

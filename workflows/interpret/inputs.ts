@@ -7,7 +7,7 @@ export interface InputProblem {
   type: string
 }
 
-/** Checks what a run is started with against the workflow's inputs, and fills in defaults. */
+/** Checks the given inputs of a run against the inputs of the workflow, and sets defaults. */
 export function checkInputs(
   specs: Record<string, InputSpec>,
   given: Record<string, unknown>,

@@ -1,14 +1,14 @@
-/** How much one run may hold, and one segment may do. */
+/** The limits of a run and of a segment. */
 export interface Limits {
-  /** Nodes that one segment runs; the rest are left to the next, so that no segment holds locks for long. */
+  /** Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. */
   segmentNodes: number
-  /** Milliseconds after which a segment leaves the nodes that are ready to the next. */
+  /** Milliseconds after which a segment leaves its ready nodes to the next one. */
   segmentMs: number
   /** Bytes of one value (a rendered config, an output) as JSON. */
   valueBytes: number
   /** Bytes of the outputs of all nodes of a run together, which every segment holds in memory. */
   runBytes: number
-  /** Characters of what the Temporal UI shows of a run. */
+  /** Characters of a run's details in the Temporal UI. */
   detailsCharacters: number
 }
 

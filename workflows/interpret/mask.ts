@@ -11,7 +11,7 @@ export function masked(config: unknown): unknown {
   return { ...config, ...url, ...Object.fromEntries(parts.map((part) => [part, maskSecrets(config[part])])) }
 }
 
-/** On the text, because a value that is not a valid URL is stored too. */
+/** Works on the text, because an invalid URL is stored too. */
 function maskedUrl(url: string): string {
   return url
     .replace(/^([a-z][a-z\d+.-]*:\/\/[^/?#:@]*:)[^/?#@]*@/i, `$1${MASK}@`)

@@ -10,11 +10,11 @@ export interface LogLine {
 const MAX_LINES = 100
 const MAX_LENGTH = 500
 
-/** What a node does, line by line; secrets that can be told by their form are redacted. */
+/** The log of a tested node; secrets of a known form are redacted. */
 export class NodeLog {
   readonly lines: LogLine[] = []
 
-  /** Lines beyond the hundredth are dropped, and what is beyond 500 characters of one. */
+  /** Drops lines after the hundredth, and cuts a line after 500 characters. */
   add(message: string): void {
     if (this.lines.length === MAX_LINES) return
     this.lines.push({
@@ -23,7 +23,7 @@ export class NodeLog {
     })
   }
 
-  /** How the node ended. */
+  /** Adds the outcome. */
   ended(outcome: Outcome): void {
     if (outcome.status === 'failed') this.add(`failed: ${outcome.error.code}: ${outcome.error.message}`)
     else if (outcome.status === 'ended') this.add(`would end the run as ${outcome.end.status}`)

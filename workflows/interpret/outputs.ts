@@ -4,8 +4,8 @@ import type { NodeState } from './step.ts'
 import { capped } from './storable.ts'
 
 /**
- * The outputs of a run, rendered. One that reads a node's output is null unless that node completed; one that reads
- * its error is null unless it failed. Throws NodeError.
+ * Renders the outputs of a run. One that reads a node's output is null unless that node completed; one that reads its
+ * error is null unless it failed. Throws NodeError.
  */
 export function renderOutputs(
   outputs: Record<string, unknown>,

@@ -9,13 +9,13 @@ export interface RunTrigger {
   [member: string]: unknown
 }
 
-/** What a segment begins with: the run, its nodes so far and, if it was done before, its answer. */
+/** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
   nodes: RunNode[]
   answer: SegmentAnswer | null
 }
 
-/** What stays the same for all segments of a run. */
+/** The facts that are the same for all segments of a run. */
 export interface RunFacts {
   run: {
     id: string

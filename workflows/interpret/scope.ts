@@ -1,7 +1,7 @@
 import type { Scope } from '../expressions/liquid.ts'
 import type { RunFacts, RunNode } from './run-state.ts'
 
-/** What the placeholders of a run can read. A node is among `nodes` once it has ended. */
+/** The values that placeholders of a run can read. `nodes` holds the nodes that have ended. */
 export function scopeOf({ run, organization }: RunFacts, nodes: Iterable<RunNode>): Scope {
   const ended = [...nodes].filter((node) => node.ended_at !== null)
   return {
@@ -21,7 +21,7 @@ export function scopeOf({ run, organization }: RunFacts, nodes: Iterable<RunNode
   }
 }
 
-/** What the placeholders of a tested node can read: sample values by root, and the facts that are known. */
+/** The values that placeholders of a tested node can read: sample values by root, and the known facts. */
 export const testScope = (
   samples: Record<string, unknown>,
   facts: { run?: Record<string, unknown>; org: Record<string, unknown> },

@@ -1,4 +1,4 @@
-import type { Plan, PlanNode } from '../definition/types.ts'
+import type { Program, ProgramNode } from '../definition/types.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
 import { NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
@@ -10,10 +10,10 @@ import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
 
-/** What a segment needs from outside. */
+/** The dependencies of a segment. */
 export interface SegmentHost {
   /** Runs one pure, read or write node. */
-  runNode(node: PlanNode, scope: Scope): Promise<Outcome>
+  runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
   /** The time, in milliseconds since the epoch. */
   clock(): number
   limits: Limits
@@ -23,7 +23,7 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
-  /** How the run ended, where it did. */
+  /** How the run ended, if it did. */
   end: End | undefined
 }
 
@@ -31,16 +31,16 @@ type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
- * One segment of a run: applies what happened, runs every light node that is ready until the run must wait, has ended,
- * or has used up the limits of a segment. All of it is in memory, apart from the effects of the nodes.
+ * Runs one segment: applies what happened, then runs every light node that is ready until the run must wait, has ended,
+ * or has reached a limit of the segment. Works in memory, except for the effects of the nodes.
  */
 export async function runSegment(
-  plan: Plan,
+  program: Program,
   state: RunSoFar,
   input: SegmentInput,
   host: SegmentHost,
 ): Promise<SegmentResult> {
-  const segment = new Segment(plan, state, input, host)
+  const segment = new Segment(program, state, input, host)
   await segment.perform()
   return segment.result()
 }
@@ -51,13 +51,13 @@ class Segment {
   private readonly commands: Command[] = []
   private readonly ran: string[] = []
   private end: End | undefined
-  private readonly plan: Plan
+  private readonly program: Program
   private readonly state: RunSoFar
   private readonly input: SegmentInput
   private readonly host: SegmentHost
 
-  constructor(plan: Plan, state: RunSoFar, input: SegmentInput, host: SegmentHost) {
-    this.plan = plan
+  constructor(program: Program, state: RunSoFar, input: SegmentInput, host: SegmentHost) {
+    this.program = program
     this.state = state
     this.input = input
     this.host = host
@@ -69,15 +69,15 @@ class Segment {
     const { clock, limits } = this.host
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end; count++) {
-      const { ready, skipped } = step(this.plan, this.states())
-      for (const id of skipped) this.settle(this.add(this.plan.nodes[id]!), 'skipped', null)
+      const { ready, skipped } = step(this.program, this.states())
+      for (const id of skipped) this.settle(this.add(this.program.nodes[id]!), 'skipped', null)
       const next = ready[0]
       if (next === undefined) break
       if (count >= limits.segmentNodes || clock() > until) {
         this.commands.push({ type: 'continue' })
         return
       }
-      await this.start(this.plan.nodes[next]!)
+      await this.start(this.program.nodes[next]!)
     }
     if (!this.end && this.open().length === 0) this.complete()
   }
@@ -85,7 +85,7 @@ class Segment {
   result(): SegmentResult {
     const { end } = this
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
-    const timeout = this.input.segment === 0 ? this.plan.settings.timeout_ms : undefined
+    const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : undefined
     const answer: SegmentAnswer = {
       commands: end ? [{ type: 'end', status: end.status }] : this.commands,
       nodes: this.ran.slice(0, 100),
@@ -95,7 +95,7 @@ class Segment {
     return { answer, nodes: [...this.changed], end }
   }
 
-  /** What the run waits for. An external node that has ended counts until the workflow has reported its end. */
+  /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
   private open(): RunNode[] {
     return [...this.rows.values()].filter((row) => row.settled_segment === null)
   }
@@ -113,12 +113,12 @@ class Segment {
       this.finish('failed', { code: 'timeout', message: 'The run took longer than its workflow allows.' })
     else {
       const row = this.rows.get(one.node)
-      const node = this.plan.nodes[one.node]
-      if (row && node && row.settled_segment === null) this.arrive(row, node, one)
+      const node = this.program.nodes[one.node]
+      if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
   }
 
-  private arrive(row: RunNode, node: PlanNode, one: Happened & { node: string }): void {
+  private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
     if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
     else {
@@ -128,14 +128,14 @@ class Segment {
     }
   }
 
-  private async start(node: PlanNode): Promise<void> {
+  private async start(node: ProgramNode): Promise<void> {
     const row = this.add(node)
     const scope = scopeOf(this.state, this.rows.values())
     if (node.when !== undefined) {
-      const wanted = this.truth(node, scope)
-      // The flow goes on behind a node whose `when` is false.
-      if (wanted === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
-      if (typeof wanted === 'object') return this.fail(row, node, wanted)
+      const when = this.evaluateWhen(node, scope)
+      // The flow continues after a node whose `when` is false.
+      if (when === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
+      if (typeof when === 'object') return this.fail(row, node, when)
     }
     if (node.effect === 'external') {
       const { id, type, title, timeout_ms, retry } = node
@@ -143,10 +143,10 @@ class Segment {
       this.ran.push(`${id}: started`)
       return
     }
-    this.take(row, node, await this.host.runNode(node, scope))
+    this.applyOutcome(row, node, await this.host.runNode(node, scope))
   }
 
-  private take(row: RunNode, node: PlanNode, outcome: Outcome): void {
+  private applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): void {
     row.input = outcome.input
     if (outcome.status !== 'failed') row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
@@ -168,7 +168,7 @@ class Segment {
     else this.finish('failed', { code: 'stopped', message, node_id: row.node_id })
   }
 
-  private fail(row: RunNode, node: PlanNode, error: RunError): void {
+  private fail(row: RunNode, node: ProgramNode, error: RunError): void {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
     this.settle(row, 'failed', handle)
@@ -184,7 +184,7 @@ class Segment {
     this.ran.push(`${row.node_id}: ${status}`)
   }
 
-  private add(node: PlanNode): RunNode {
+  private add(node: ProgramNode): RunNode {
     const row: RunNode = {
       node_id: node.id,
       node_type: node.type,
@@ -211,8 +211,8 @@ class Segment {
     return new Date(this.host.clock()).toISOString()
   }
 
-  /** Whether `when` holds; an error where it cannot be rendered. */
-  private truth(node: PlanNode, scope: Record<string, unknown>): boolean | RunError {
+  /** Whether `when` holds; an error if it cannot be rendered. */
+  private evaluateWhen(node: ProgramNode, scope: Record<string, unknown>): boolean | RunError {
     try {
       const value = render(node.when, scope)
       return !(value === false || value === null || value === '' || value === 'false')
@@ -225,7 +225,7 @@ class Segment {
   private complete(): void {
     try {
       const scope = scopeOf(this.state, this.rows.values())
-      const outputs = renderOutputs(this.plan.outputs, this.rows, scope, this.host.limits.valueBytes)
+      const outputs = renderOutputs(this.program.outputs, this.rows, scope, this.host.limits.valueBytes)
       this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -237,14 +237,14 @@ class Segment {
     this.end ??= { status, outputs: undefined, error }
   }
 
-  /** Part of the history, hence cut. */
+  /** Cut to a limit, because the history stores it. */
   private details(): string {
     if (this.end) {
       const why = this.end.error ? `: ${this.end.error.message}` : ''
       return `**${this.end.status}**${why}`.slice(0, this.host.limits.detailsCharacters)
     }
     const lines = this.open().map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
-    const reached = `**running**, ${this.rows.size} of ${Object.keys(this.plan.nodes).length} nodes reached`
+    const reached = `**running**, ${this.rows.size} of ${Object.keys(this.program.nodes).length} nodes reached`
     return [reached, ...lines].join('\n').slice(0, this.host.limits.detailsCharacters)
   }
 }

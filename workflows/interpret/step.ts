@@ -1,4 +1,4 @@
-import type { Plan, PlanNode } from '../definition/types.ts'
+import type { Program, ProgramNode } from '../definition/types.ts'
 import { type NodeStatus, OPEN_NODE_STATUSES } from './statuses.ts'
 
 /**
@@ -7,43 +7,43 @@ import { type NodeStatus, OPEN_NODE_STATUSES } from './statuses.ts'
  * makes its own edges dead (dead-path elimination).
  */
 
-/** `handle` is what a settled node left by; null: by none, so all its edges are dead. */
+/** `handle` is the one by which a settled node left; null: none, so all its edges are dead. */
 export interface NodeState {
   status: NodeStatus
   handle: string | null
 }
 
-/** By node id; a node that is not in it has not been reached. */
+/** By node id; a node that was not reached is absent. */
 export type NodeStates = ReadonlyMap<string, NodeState>
 
 export interface Step {
-  /** May start now, in the order of the plan. */
+  /** May start now, in the order of the program. */
   ready: string[]
   /** Will never start. */
   skipped: string[]
 }
 
-/** What follows from `states`. With nothing ready and nothing open the run has ended. */
-export function step(plan: Plan, states: NodeStates): Step {
+/** The next step after `states`. If no node is ready and none is open, the run has ended. */
+export function step(program: Program, states: NodeStates): Step {
   const known = new Map(states)
   const skipped: string[] = []
-  const unreached = Object.values(plan.nodes).filter((node) => !known.has(node.id))
-  // A skipped node may skip those before it in the plan's order too, hence until nothing changes.
+  const unreached = Object.values(program.nodes).filter((node) => !known.has(node.id))
+  // A skipped node can skip nodes earlier in the order too: repeat until nothing changes.
   for (let changed = true; changed; ) {
     changed = false
     for (const node of unreached) {
-      if (known.has(node.id) || verdict(plan, node, known) !== 'skip') continue
+      if (known.has(node.id) || verdict(program, node, known) !== 'skip') continue
       known.set(node.id, { status: 'skipped', handle: null })
       skipped.push(node.id)
       changed = true
     }
   }
-  const ready = unreached.filter((node) => !known.has(node.id) && verdict(plan, node, known) === 'start')
+  const ready = unreached.filter((node) => !known.has(node.id) && verdict(program, node, known) === 'start')
   return { ready: ready.map((node) => node.id), skipped }
 }
 
-/** The handle that a failed node leaves by: its error handle where that leads somewhere or to the end; null fails the run. */
-export function errorHandle(node: PlanNode, firstHandle: string): string | null {
+/** The handle by which a failed node leaves: `error` if it has an edge or ends the branch; null fails the run. */
+export function errorHandle(node: ProgramNode, firstHandle: string): string | null {
   if (node.next.error?.length || node.on_error === 'end') return 'error'
   return node.on_error === 'continue' ? firstHandle : null
 }
@@ -51,8 +51,8 @@ export function errorHandle(node: PlanNode, firstHandle: string): string | null 
 export const isOpen = ({ status }: NodeState): boolean =>
   (OPEN_NODE_STATUSES as readonly NodeStatus[]).includes(status)
 
-function verdict(plan: Plan, node: PlanNode, states: NodeStates): 'start' | 'skip' | 'wait' {
-  if (node.id === plan.start) return 'start'
+function verdict(program: Program, node: ProgramNode, states: NodeStates): 'start' | 'skip' | 'wait' {
+  if (node.id === program.start) return 'start'
   const edges = node.incoming.map((edge) => edgeState(edge, states))
   const taken = edges.includes('taken')
   const open = edges.includes('open')

@@ -4,7 +4,7 @@ import type { Limits } from './limits.ts'
 
 /** A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON. */
 export function capped(value: unknown, maxBytes: number): unknown {
-  // A large value that is referred to many times is small in memory, and must not be written out.
+  // A large value that is referenced many times is small in memory: check before it is written as JSON.
   if (charactersWithin(value, maxBytes) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
@@ -15,7 +15,7 @@ export function capped(value: unknown, maxBytes: number): unknown {
 const tooLarge = (maxBytes: number) =>
   new NodeError('output_too_large', `The node's data is larger than ${maxBytes / 1024} KiB.`)
 
-/** What is left of a budget after the characters of a value's texts and keys; negative as soon as it is used up. */
+/** The budget minus the characters of a value's strings and keys; negative if that exceeds it. */
 function charactersWithin(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length
   if (typeof value !== 'object' || value === null) return budget - 1
@@ -28,18 +28,18 @@ function charactersWithin(value: unknown, budget: number): number {
   return left
 }
 
-/** Throws NodeError `run_too_large` where the outputs of a run's nodes, by id, leave no room for another. */
+/** Throws NodeError `run_too_large` if the outputs of a run's nodes, by id, leave no room for another. */
 export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 'runBytes'>): void {
   if (typeof nodes !== 'object' || nodes === null) return
   const outputs = Object.values(nodes)
-  // Each is within its own limit: so few cannot exceed the sum.
+  // Each is within its own limit: this few cannot exceed the total.
   if (outputs.length * limits.valueBytes <= limits.runBytes) return
   let left = limits.runBytes
   for (const output of outputs) left -= JSON.stringify(output).length
   if (left < 0)
     throw new NodeError(
       'run_too_large',
-      `The outputs of the run's nodes are larger than ${limits.runBytes / 1024 / 1024} MiB together.`,
+      `The outputs of all nodes of the run are larger than ${limits.runBytes / 1024 / 1024} MiB in total.`,
     )
 }
 

@@ -4,7 +4,7 @@ import { defineNode, NodeError } from './define.ts'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** What belongs to the connection, not to the request. */
+/** Headers of the connection, not of the request. */
 const CONNECTION = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
   ...['expect', 'host', 'content-length'],
@@ -19,31 +19,31 @@ export const apiRequest = defineNode({
   category: 'integration',
   title: 'API request',
   description:
-    'Calls a URL. An answer that is not expected fails the node; 408, 429 and 5xx are retried as `retry` says. Writing methods carry an Idempotency-Key that is the same for every attempt.',
+    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
     url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
     headers: z.record(headerName, scalar).default({}),
-    query: z.record(z.string(), scalar).default({}).describe('Added to the URL, encoded.'),
+    query: z.record(z.string(), scalar).default({}).describe('Added to the query of the URL.'),
     body: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])
       .optional()
-      .describe('An object or a list is sent as JSON.'),
+      .describe('An object or a list is sent as JSON, a string as it is.'),
     expected_statuses: z
-      .array(z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be such as 2xx')]))
+      .array(z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be like 2xx')]))
       .min(1)
       .default(['2xx'])
-      .describe('Statuses, or classes such as 2xx, that count as success.'),
+      .describe('The statuses, or classes such as 2xx, that count as success.'),
     follow_redirects: z.boolean().default(true),
   }),
   output: z.strictObject({
     status: z.int(),
     headers: z.record(z.string(), z.string()),
-    body: z.unknown().describe('Parsed where the answer says JSON, else text.'),
+    body: z.unknown().describe('Parsed if the content type of the response is JSON, otherwise text.'),
   }),
-  handles: () => [{ name: 'success', description: 'The status is an expected one.' }],
+  handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
   example: {
     config: {
@@ -71,7 +71,7 @@ const texts = (values: Record<string, string | number | boolean>) =>
 const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
 
-/** Only a head of the body is kept: errors are stored and shown. */
+/** Keeps only the start of the body, because errors are stored and shown. */
 function unexpected({ status, body }: HttpResponse): NodeError {
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? null)
   return new NodeError('unexpected_status', `the server answered ${status}`, {

@@ -1,4 +1,4 @@
-/** What node types and validation know of the organization's data: it comes from outside, as an argument. */
+/** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {
   /** The kinds of records, by plural name. */
   entities: Readonly<Record<string, RecordKind>>
@@ -15,6 +15,6 @@ export interface RecordKind {
   references: Readonly<Record<string, string>>
 }
 
-/** The plural name of a kind that is given by its plural or its singular name. */
+/** The plural name of a kind, by its plural or singular name. */
 export const kindNamed = ({ entities }: Catalogue, name: string): string | undefined =>
   Object.keys(entities).find((plural) => plural === name || entities[plural]!.object === name)

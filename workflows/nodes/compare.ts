@@ -1,8 +1,8 @@
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../operators.ts'
 
 /**
- * Compares as the record filters do: text without regard to case, numbers (also as text, for money is text) as
- * numbers, times as times. Nothing is greater or less than an empty value.
+ * Compares as record filters do: text ignores case; numbers, also numeric text such as money, compare by value; times
+ * compare as times. No value is greater or less than an empty one.
  */
 export function compare(left: unknown, operator: ConditionOperator, right: unknown): boolean {
   const negated = negatedBy(operator)
@@ -40,7 +40,7 @@ export function equal(left: unknown, right: unknown): boolean {
   return text(left) === text(right)
 }
 
-/** Below, equal or above zero; NaN where the two have no order. */
+/** Negative, zero or positive; NaN if the two have no order. */
 function order(left: unknown, right: unknown): number {
   if (isEmpty(left) || isEmpty(right)) return Number.NaN
   for (const read of [number, time]) {
@@ -52,16 +52,15 @@ function order(left: unknown, right: unknown): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** A value as sorts compare it: by `rank` first, which its type gives. */
+/** A value for comparison in a sort: first by `rank`, the rank of its type. */
 export interface SortKey {
   rank: number
   value: number | string
 }
 
 /**
- * The place of a value in a sort of values of any types: numbers (also as text), then times, texts, booleans, and last
- * lists and objects, which are all equal. Within a type it is the order of `gt` and `lt`. Undefined where the value is
- * empty.
+ * The sort key of a value of any type. The order of types is numbers (also numeric text), times, text, booleans, then
+ * lists and objects, which are all equal. Within a type it is the order of `gt` and `lt`. Undefined if the value is empty.
  */
 export function sortKey(value: unknown): SortKey | undefined {
   if (isEmpty(value)) return undefined
@@ -73,7 +72,7 @@ export function sortKey(value: unknown): SortKey | undefined {
   return typeof value === 'boolean' ? { rank: 3, value: Number(value) } : { rank: 4, value: 0 }
 }
 
-/** Below, equal or above zero. */
+/** Negative, zero or positive. */
 export function compareKeys(left: SortKey, right: SortKey): number {
   if (left.rank !== right.rank) return left.rank - right.rank
   return left.value < right.value ? -1 : left.value > right.value ? 1 : 0
@@ -112,7 +111,7 @@ function time(value: unknown): number | undefined {
   return Number.isNaN(milliseconds) ? undefined : milliseconds
 }
 
-/** JSON with sorted keys: two objects are equal where these are. */
+/** JSON with sorted keys: equal objects have equal JSON. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -5,9 +5,9 @@ import { defineNode } from './define.ts'
 
 const test = z
   .strictObject({
-    left: z.unknown().describe('Usually a placeholder: `{{ nodes.find.output.email }}`.'),
+    left: z.unknown().describe('The value to test; usually a placeholder: `{{ nodes.find.output.email }}`.'),
     operator: z.enum(CONDITION_OPERATORS),
-    right: z.unknown().optional().describe('What to compare with; a list for `in` and `not_in`.'),
+    right: z.unknown().optional().describe('The value to compare with; a list for `in` and `not_in`.'),
   })
   .refine((value) => value.left !== undefined, { path: ['left'], message: 'is required' })
   .refine((value) => operandsOf(value.operator) === 'nothing' || value.right !== undefined, {
@@ -20,7 +20,7 @@ export const condition = defineNode({
   category: 'flow',
   title: 'Condition',
   description:
-    'Leaves by `true` where all (or any) of the conditions hold, by `false` where not. Text compares without regard to case; numbers, also those written as text, compare as numbers.',
+    'Leaves by `true` if all (or any, see `match`) of the conditions hold, otherwise by `false`. Text comparison ignores case; numeric text compares as a number.',
   effect: 'pure',
   config: z.strictObject({
     match: z.enum(['all', 'any']).default('all'),
@@ -29,7 +29,7 @@ export const condition = defineNode({
   output: z.strictObject({ result: z.boolean() }),
   handles: () => [
     { name: 'true', description: 'The conditions hold.' },
-    { name: 'false', description: 'They do not.' },
+    { name: 'false', description: 'The conditions do not hold.' },
   ],
   example: {
     config: { conditions: [{ left: '{{ trigger.record.lead_status }}', operator: 'eq', right: 'new' }] },

@@ -6,10 +6,10 @@ import { type Catalogue, kindNamed } from './catalogue.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { isObject } from './fields.ts'
 
-const entity = z.string().min(1).describe('A kind of record, by its plural: contacts, deals, notes, ….')
+const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
-const fields = z.record(z.string(), z.unknown()).describe('Field values, as POST /v1/objects takes them.')
-const target = entity.describe('The kind at the other end of the link.')
+const fields = z.record(z.string(), z.unknown()).describe('Field values, as in POST /v1/objects/{entity}.')
+const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
 const READS: unknown[] = ['get', 'search', 'list_related']
@@ -24,9 +24,9 @@ const operations = z.discriminatedUnion('operation', [
     filters: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('As in lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
+      .describe('As in record lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
     match: z.enum(['all', 'any']).optional(),
-    q: z.string().optional().describe('Words that must all occur somewhere in the record.'),
+    q: z.string().optional().describe('Full-text search: each word must occur somewhere in the record.'),
     sort: z.string().optional(),
     order: z.enum(['asc', 'desc']).optional(),
     limit: limit.optional(),
@@ -35,7 +35,7 @@ const operations = z.discriminatedUnion('operation', [
   z.strictObject({
     operation: z.literal('upsert'),
     entity,
-    by: z.string().min(1).describe('The field that tells whether it exists: email, domain or external_id.'),
+    by: z.string().min(1).describe('The field that identifies a record: email, domain or external_id.'),
     fields,
   }),
   z.strictObject({ operation: z.literal('delete'), entity, id }),
@@ -56,12 +56,12 @@ export const crmManager = defineNode({
   category: 'records',
   title: 'CRM records',
   description:
-    'Creates, reads, searches, changes, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`, where each related record has what its link says as `association`.',
+    'Creates, reads, searches, updates, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`. Each related record holds the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   effects: ['records'],
   config: operations,
   output: z.record(z.string(), z.unknown()),
-  handles: () => [{ name: 'success', description: 'It is done.' }],
+  handles: () => [{ name: 'success', description: 'The operation succeeded.' }],
   scopes(config, catalogue) {
     const level = reads(config) ? 'read' : 'write'
     return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
@@ -120,7 +120,7 @@ async function operate(
   }
 }
 
-/** The kinds of records that the node touches; where a placeholder decides, every kind. */
+/** The record kinds that the node accesses; all kinds if a placeholder names one. */
 function kindsOf({ entity, target, fields }: Authored, catalogue: Catalogue): string[] {
   const named = [entity, target, ...linkedBy(entity, fields, catalogue)].filter((name) => name !== undefined)
   const open = named.some((name) => typeof name !== 'string' || hasPlaceholder(name))
@@ -142,7 +142,7 @@ function linkedBy(entity: unknown, fields: unknown, catalogue: Catalogue): unkno
   ]
 }
 
-/** Kinds that do not exist, and fields that cannot be set. */
+/** Reports unknown kinds, and fields that cannot be set. */
 function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
   const problems: ConfigProblem[] = []
   for (const member of ['entity', 'target']) {
@@ -150,7 +150,7 @@ function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
     if (typeof name !== 'string' || hasPlaceholder(name) || Object.hasOwn(entities, name)) continue
     problems.push({
       code: 'unknown_entity',
-      message: `there is no kind of record ${name.slice(0, 100)}`,
+      message: `there is no record kind ${name.slice(0, 100)}`,
       path: [member],
       ...nearestName(name, Object.keys(entities)),
     })
@@ -162,7 +162,7 @@ function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
     if (!kind.writable.includes(name))
       problems.push({
         code: 'unknown_field',
-        message: `${entity} have no field ${name.slice(0, 100)} that can be set`,
+        message: `${entity} have no writable field ${name.slice(0, 100)}`,
         path: ['fields', name],
         atKey: true,
         ...nearestName(name, kind.writable),

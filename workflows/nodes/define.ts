@@ -8,24 +8,24 @@ import type { Catalogue } from './catalogue.ts'
 export type Authored = Record<string, unknown>
 
 /**
- * What the file of a node type says: the one definition that the catalogue, validation, compilation, the interpreter,
- * scopes and previews read. To add one: a file in this folder and a line in `index.ts`.
+ * The definition of a node type, which the catalogue, validation, compilation, the interpreter, scopes and previews
+ * read. To add one: a file in this folder and a line in `index.ts`.
  */
 export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The `type` of the spec, `node_type` on the wire. */
   type: string
-  /** Where the catalogue lists it; nothing else follows from it. */
+  /** Its group in the catalogue; it has no other effect. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
   /** One or two sentences: what it does and when to use it. */
   description: string
   /**
    * `pure`, `read` and `write` nodes run inside a segment's transaction (their effects happen exactly once);
-   * `external` ones as an activity of their own, at least once, with a stable idempotency key. A function where it
-   * depends on the config.
+   * `external` ones as an activity of their own, at least once, with a stable idempotency key. A function if it depends
+   * on the config.
    */
   effect: EffectClass | ((config: Authored) => EffectClass)
-  /** The effects that `run` finds in its context. Each is there only in the classes that its port allows. */
+  /** The effects in the context of `run`; each is present only in the effect classes that its port allows. */
   effects?: readonly Used[]
   /** Config as authored; every string in it may hold placeholders. Parsed again after rendering. */
   config: z.ZodType<Config>
@@ -35,23 +35,23 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
   /**
-   * The /v1 scopes that a test of such a node needs beside `workflows:run`. Required where a port of its effects is
+   * The /v1 scopes that a test of the node needs in addition to `workflows:run`. Required if a port of its effects is
    * `scoped`; default none.
    */
   scopes?: (config: Authored, catalogue: Catalogue) => string[]
-  /** What `config` cannot see: problems that need the catalogue. Values with placeholders are not known yet. */
+  /** Checks that need the catalogue. The values of placeholders are not known yet. */
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
-  /** The fields that the output can have, where they depend on the config; default: those of `output`. */
+  /** The fields that the output can have, if they depend on the config; default: those of `output`. */
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
-  /** Whether the output is all that comes of it, so that one nobody reads is a mistake. Default: `read` nodes only. */
+  /** Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. */
   outputOnly?: boolean
-  /** For what an external node's own `retry` does not say. Default: one attempt. */
+  /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   example: NodeExample
   run: (config: Config, ctx: NodeContext<Used>) => Promise<NodeResult<Output>> | NodeResult<Output>
 }
 
-/** A node type as everything outside of its file reads it: complete, its config and output of unknown types. */
+/** A complete node type, as all code outside of its file reads it; the types of config and output are unknown. */
 export interface NodeType
   extends Pick<
     NodeDefinition<unknown, unknown, never>,
@@ -63,7 +63,7 @@ export interface NodeType
   handles(config: Authored): Handle[]
   scopes(config: Authored, catalogue: Catalogue): string[]
   check(config: Authored, catalogue: Catalogue): ConfigProblem[]
-  /** Undefined where the output can have any field. */
+  /** Undefined if the output can have any field. */
   outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
   outputOnly(config: Authored): boolean
   retry: Omit<RetrySpec, 'max_interval'>
@@ -95,7 +95,7 @@ export type NodeResult<Output = unknown> =
   | { wait_until: Date; output: Output }
   | { end: { status: 'completed' | 'failed'; message?: string }; output: Output }
 
-/** What `run` is given: the facts of its run, and the effects that its type declares. */
+/** The context of `run`: the facts of the run, and the effects that the node type declares. */
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
 
 export interface NodeFacts {
@@ -104,7 +104,7 @@ export interface NodeFacts {
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
   node: { id: string; attempt: number }
-  /** Equal for every attempt of this node in this run: `external` nodes send it along. */
+  /** The same for every attempt of this node in this run; `external` nodes send it. */
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
@@ -129,11 +129,11 @@ export class NodeError extends Error {
   }
 }
 
-const ERROR_HANDLE: Handle = { name: 'error', description: 'It failed; `nodes.<id>.error` says why.' }
+const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }
 
 /**
- * Infers the types of config, output and context for `run`, and fills in what the definition leaves out. Throws where
- * scopes are required and absent.
+ * Infers the types of config, output and context for `run`, and sets the defaults. Throws if required scopes are
+ * absent.
  */
 export function defineNode<Config, Output, Used extends EffectName = never>(
   node: NodeDefinition<Config, Output, Used>,
@@ -142,7 +142,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
   const effectClass = typeof effect === 'function' ? effect : () => effect
   const effects = node.effects ?? []
   if (!node.scopes && effects.some((name) => ports[name].scoped))
-    throw new Error(`${node.type} must say which scopes it needs`)
+    throw new Error(`${node.type} must declare its scopes`)
   return {
     ...(node as unknown as NodeDefinition<unknown, unknown, never>),
     effectClass,
@@ -156,7 +156,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
   }
 }
 
-/** The fields that a schema allows; undefined where it allows any. */
+/** The fields that a schema allows; undefined if it allows any. */
 function fieldsOf(schema: z.ZodType): string[] | undefined {
   const { additionalProperties, properties = {} } = z.toJSONSchema(schema, { unrepresentable: 'any' })
   return additionalProperties === false ? Object.keys(properties) : undefined

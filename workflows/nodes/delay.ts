@@ -8,11 +8,11 @@ export const delay = defineNode({
   category: 'time',
   title: 'Delay',
   description:
-    'Waits for a while, then goes on. The wait is durable: restarts of the service do not shorten it.',
+    'Waits for a duration, then continues. The wait is durable: restarts of the service do not change its end.',
   effect: 'pure',
   config: z.strictObject({ for: duration('1ms', '365d').describe('How long to wait.') }),
   output: z.strictObject({ until: z.iso.datetime().describe('When the wait ends.') }),
-  handles: () => [{ name: 'success', description: 'The time is over.' }],
+  handles: () => [{ name: 'success', description: 'The wait is over.' }],
   example: { config: { for: '5m' }, output: { until: '2026-01-01T00:05:00.000Z' } },
   run(config, ctx) {
     const until = new Date(ctx.now.getTime() + parseDuration(config.for)!)

@@ -7,7 +7,7 @@ export const emitEvent = defineNode({
   category: 'events',
   title: 'Emit event',
   description:
-    'Raises an event of your own, such as `invoice.paid`, which outgoing webhooks deliver. Names that the service itself raises are refused.',
+    'Raises a custom event, such as `invoice.paid`, which outgoing webhooks deliver. The names of events that the service itself raises are refused.',
   effect: 'write',
   effects: ['events'],
   config: z.strictObject({
@@ -15,10 +15,10 @@ export const emitEvent = defineNode({
       .string()
       .regex(EVENT_NAME, 'must be <entity>.<action> in lower case, such as invoice.paid')
       .refine((name) => !isServiceEvent(name), 'is raised by the service itself: choose another name'),
-    data: z.record(z.string(), z.unknown()).default({}).describe('What receivers get as `data`.'),
+    data: z.record(z.string(), z.unknown()).default({}).describe('The `data` that receivers get.'),
   }),
   output: z.strictObject({ event_id: z.string(), event: z.string() }),
-  handles: () => [{ name: 'success', description: 'The event is written; deliveries follow.' }],
+  handles: () => [{ name: 'success', description: 'The event is stored; its deliveries follow.' }],
   example: {
     config: { event: 'invoice.paid', data: { id: '{{ inputs.invoice }}', amount: '120.00' } },
     inputs: { inputs: { invoice: 'INV-7' } },

@@ -1,4 +1,4 @@
-/** A short authoring spec that is valid as it stands, for documents that show one. */
+/** A short valid authoring spec, for documentation. */
 export const EXAMPLE_SPEC = `name: Greet
 inputs: {email: string}
 nodes:

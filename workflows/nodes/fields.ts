@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseDuration } from '../definition/duration.ts'
 
-/** What the configs of several node types share. */
+/** Schemas that the configs of several node types share. */
 
 /** A duration such as `5m`, between `min` and `max`, both durations too. */
 export const duration = (min: string, max: string) =>

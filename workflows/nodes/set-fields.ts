@@ -6,11 +6,10 @@ export const setFields = defineNode({
   type: 'set_fields',
   category: 'data',
   title: 'Set fields',
-  description:
-    'Names values for the nodes that follow. Its output is what `fields` says, placeholders filled in.',
+  description: 'Sets named values for later nodes. The output is `fields` with its placeholders rendered.',
   effect: 'pure',
   config: z.strictObject({
-    fields: z.record(z.string(), z.unknown()).describe('The output, field by field.'),
+    fields: z.record(z.string(), z.unknown()).describe('The fields of the output.'),
   }),
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'The fields are set.' }],

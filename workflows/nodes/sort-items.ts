@@ -11,13 +11,13 @@ export const sortItems = defineNode({
   category: 'data',
   title: 'Sort items',
   description:
-    'Sorts a list by one or several fields of its items, each in its own direction. Numbers come before times, times before text; text is sorted without regard to case, numbers and times that are written as text by their value. Items in which the field is missing or empty come last in both directions; equal items stay in the order in which they were.',
+    'Sorts a list by one or more fields of its items, each in its own direction. Numbers come before times, times before text. Text sorts without regard to case; numbers and times written as text sort by their value. Items whose field is missing or empty come last in both directions. Equal items keep their order.',
   effect: 'pure',
   config: z.strictObject({
     items: z
       .array(z.unknown())
       .max(MAX_ITEMS)
-      .describe('The list; usually a placeholder: `{{ nodes.find.output.data }}`.'),
+      .describe('The list to sort; usually a placeholder: `{{ nodes.find.output.data }}`.'),
     by: z
       .array(
         z.strictObject({
@@ -25,13 +25,13 @@ export const sortItems = defineNode({
             .string()
             .min(1)
             .max(200)
-            .describe('A field of the items; a dot leads into a nested one: `custom_fields.score`.'),
+            .describe('A field of the items; dots separate nested fields: `custom_fields.score`.'),
           direction: z.enum(['asc', 'desc']).default('asc'),
         }),
       )
       .min(1)
       .max(MAX_FIELDS)
-      .describe('What to sort by; each field decides where the ones before it are equal.'),
+      .describe('The sort fields; each one orders the items that are equal in the fields before it.'),
   }),
   output: z.strictObject({ items: z.array(z.unknown()) }),
   handles: () => [{ name: 'success', description: 'The items are sorted.' }],
@@ -86,7 +86,7 @@ function valueAt(item: unknown, path: string[]): unknown {
   return value
 }
 
-/** What is empty comes last, whatever the direction. */
+/** Empty values come last in both directions. */
 function inDirection(sign: number, a: SortKey | undefined, b: SortKey | undefined): number {
   if (a && b) return sign * compareKeys(a, b)
   return a ? -1 : b ? 1 : 0

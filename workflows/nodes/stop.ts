@@ -6,11 +6,11 @@ export const stop = defineNode({
   category: 'flow',
   title: 'Stop',
   description:
-    'Ends the run here, as completed or as failed, and cancels what is still going in other branches.',
+    'Ends the run as completed or failed, and cancels the nodes that are still running in other branches.',
   effect: 'pure',
   config: z.strictObject({
     status: z.enum(['completed', 'failed']).default('completed'),
-    message: z.string().max(2000).optional().describe('Why; shown on the run.'),
+    message: z.string().max(2000).optional().describe('The reason; shown on the run.'),
   }),
   output: z.strictObject({ status: z.enum(['completed', 'failed']), message: z.string().optional() }),
   handles: () => [],

@@ -10,13 +10,13 @@ export const switchNode = defineNode({
   category: 'flow',
   title: 'Switch',
   description:
-    'Leaves by the first case that the value equals, by `default` where there is none. Each case is a handle with the value, or the list of values, that leads to it.',
+    'Compares `value` with the cases in order and leaves by the first one that is equal, otherwise by `default`. The name of each case is a handle.',
   effect: 'pure',
   config: z.strictObject({
     value: z.unknown().refine((value) => value !== undefined, 'is required'),
     cases: z
       .record(
-        handleName.refine((name) => !RESERVED.includes(name), 'is the name of a handle of every switch'),
+        handleName.refine((name) => !RESERVED.includes(name), 'is a reserved handle name: choose another'),
         z.union([
           z.string(),
           z.number(),
@@ -26,14 +26,14 @@ export const switchNode = defineNode({
         ]),
       )
       .refine((cases) => Object.keys(cases).length > 0, 'needs at least one case')
-      .describe('Handle name to the value or values that lead to it.'),
+      .describe('Maps each handle name to the value, or list of values, that leads to it.'),
   }),
   output: z.strictObject({ value: z.unknown(), case: z.string() }),
   handles: ({ cases }) => [
     ...(typeof cases === 'object' && cases !== null && !Array.isArray(cases) ? Object.keys(cases) : [])
       .filter((name) => !RESERVED.includes(name))
       .map((name) => ({ name, description: `The value equals the case ${name}.` })),
-    { name: 'default', description: 'No case fits.' },
+    { name: 'default', description: 'No case matches.' },
   ],
   example: {
     config: {

@@ -3,9 +3,9 @@ import { splitName } from '../../../db/records/model/split-name.ts'
 import {
   COMPANY_WORDS,
   PERSON_WORDS,
-  STRANGERS,
   SUBJECT_WORDS,
   SYNONYMS,
+  UNRELATED_WORDS,
 } from '../../../db/records/model/synonyms.ts'
 import { looksLikeEmail } from '../../../db/records/model/values.ts'
 import { type Leaf, leaves } from './leaves.ts'
@@ -13,25 +13,25 @@ import { belongsToCompany, fieldOf } from './targets.ts'
 import type { Mapped } from './types.ts'
 
 /**
- * Understands a payload by the names of its values: synonyms, wherever they are nested. Of several values for one field
- * the one with the better name wins, then the one that lies with the person, then the shallower, then the first.
- * Of a list of several records it takes the first, with a warning. Pure; the same payload always gives the same.
+ * Maps values by synonyms of their names, at any depth. If several values match a field, the better name wins, then the
+ * value within the target (the person of a contact), then the shallower value, then the first. From a list of records
+ * it uses the first, with a warning. Pure and deterministic.
  */
 export function mapAutomatically(payload: unknown, target: TargetEntity): Mapped {
   const found = matchesIn(payload, target)
-  const taken = firstRecords(found)
+  const firstIndexes = firstRecords(found)
   const best = new Map<string, Match>()
   const tags: Leaf[] = []
   for (const match of found) {
     const { entry } = match.leaf
-    if (entry && (taken.get(entry.list) ?? entry.index) !== entry.index) continue
+    if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
     if (match.field === 'tags') tags.push(match.leaf)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
   const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
-  const warnings = [...taken]
+  const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list))
-    .map(([list, index]) => `${list} is a list of several records: only ${list}[${index}] was taken`)
+    .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
   return { ...assemble(best, tags, target), ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
@@ -48,10 +48,10 @@ function matchesIn(payload: unknown, target: TargetEntity): Match[] {
   })
 }
 
-/** What tells records apart: a list where two entries have the same of these is a list of records. */
+/** Identifying fields: a list in which two entries have the same one is a list of records. */
 const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
 
-/** Each list of records with the index of its first: what is made must not be a mixture of several. */
+/** The index of the first record in each list of records: the result must not mix several records. */
 function firstRecords(matches: Match[]): Map<string, number> {
   const first = new Map<string, number>()
   const seen = new Map<string, Map<string, number>>()
@@ -68,21 +68,21 @@ function firstRecords(matches: Match[]): Map<string, number> {
 }
 
 function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: number } | undefined {
-  if (leaf.context.some((word) => STRANGERS.has(word))) return undefined
+  if (leaf.context.some((word) => UNRELATED_WORDS.has(word))) return undefined
   const ofCompany = leaf.context.some((word) => COMPANY_WORDS.has(word))
   const ofPerson = leaf.context.some((word) => PERSON_WORDS.has(word))
   const entity = ENTITY_OF[target]
   const synonyms = SYNONYMS[entity]
   const outer = leaf.context.at(-1) ?? ''
-  const name = withoutWrapping(leaf.name)
+  const name = baseName(leaf.name)
 
   if (belongsToCompany(target) && ofCompany) {
-    // Of the company only its name is wanted; its email and phone are not the contact's.
+    // Only the name of the company is mapped; its email and phone are not the contact's.
     return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
   }
   const ofTarget = leaf.context.some((word) => SUBJECT_WORDS[entity].has(word))
   if ((ofPerson || ofCompany) && !ofTarget) return undefined
-  // `name: {first, last}` is told by what it lies in.
+  // `name: {first, last}` is matched with the name of its parent.
   const joined = synonyms[outer + leaf.name]
   const exact = synonyms[leaf.name]
   const stripped = synonyms[name]
@@ -94,22 +94,22 @@ function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: num
     score:
       rank -
       found.rank * 4 +
-      (plausible(found.field, leaf.value) ? 100 : 0) +
+      (isPlausible(found.field, leaf.value) ? 100 : 0) +
       (ofTarget ? 20 : 0) -
       leaf.context.length,
   }
 }
 
 /** `your-email`, `contact_email` and `q4_email` mean `email`. */
-function withoutWrapping(name: string): string {
+function baseName(name: string): string {
   return name.replace(
     /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|buyer|guest|applicant|billing|form|field|input)?/,
     '',
   )
 }
 
-/** A value that cannot be what its name says is taken only where nothing better is there; validation then says so. */
-function plausible(field: string, value: Leaf['value']): boolean {
+/** An implausible value is used only if there is no better one; validation then reports it. */
+function isPlausible(field: string, value: Leaf['value']): boolean {
   if (field === 'email') return looksLikeEmail(String(value))
   if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
   return typeof value !== 'boolean'
@@ -154,5 +154,5 @@ function assemble(best: Map<string, Match>, tags: Leaf[], target: TargetEntity):
 
 const isInteger = (field: string, target: TargetEntity) => fieldOf(field, target)?.type === 'integer'
 
-/** What is no number is no reason to refuse the rest. */
+/** Text that is not a number is left out, so that it does not refuse the payload. */
 const asInteger = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

@@ -1,27 +1,27 @@
 import { normalise, SUBJECT_WORDS } from '../../../db/records/model/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
 
-/** One value of a payload with the name that its sender gave it. */
+/** One scalar of a payload, with its name. */
 export interface Leaf {
   /** Normalised: lower case, letters and digits only. */
   name: string
-  /** The normalised names of what it lies in, outermost first. */
+  /** The normalised names of its ancestors, outermost first. */
   context: string[]
-  /** Where it is, to be shown: `data.fields[0].value`. */
+  /** The path for display: `data.fields[0].value`. */
   path: string
   value: string | number | boolean
-  /** Where it lies in a list of several objects: which list (the outermost), and which of its entries. */
+  /** Its position in the outermost list of several objects. */
   entry?: { list: string; index: number } | undefined
 }
 
 /**
- * Every scalar in a payload, with its name. Form builders send lists of questions and answers instead of members:
- * there the question's label is the name.
+ * All scalars of a payload, with their names. Form builders send lists of questions and answers instead of members:
+ * there the label of the question is the name.
  */
 export function leaves(payload: unknown): Leaf[] {
   const titles = questionTitles(payload)
   const found: Leaf[] = []
-  // A body that is a list: what its entries are called says nothing.
+  // The body was an array: `items` is a made-up name.
   if (isObject(payload) && Array.isArray(payload.items) && Object.keys(payload).length === 1)
     walk(payload.items, 'items', '', { context: [] })
   else walk(payload, '', '', { context: [] })
@@ -34,9 +34,9 @@ export function leaves(payload: unknown): Leaf[] {
       return
     }
     if (Array.isArray(value)) {
-      const several = value.length > 1 && value.every((member) => isObject(member) && !isAnswer(member, name))
+      const isList = value.length > 1 && value.every((member) => isObject(member) && !isAnswer(member, name))
       value.forEach((member, index) => {
-        const entry = within.entry ?? (several ? { list: path, index } : undefined)
+        const entry = within.entry ?? (isList ? { list: path, index } : undefined)
         walk(member, `${path}[${index}]`, name, { ...within, entry })
       })
       return
@@ -70,7 +70,7 @@ export function leaves(payload: unknown): Leaf[] {
 const LABELS = ['name', 'label', 'title', 'question', 'key', 'slug', 'ref', 'id']
 const VALUES = ['value', 'values', 'answer', 'text', 'raw_value']
 
-/** An object that is a question with its answer: `{name, values}`, `{key, label, value}`, Typeform's `{field, type, …}`. */
+/** Reads a question with its answer: `{name, values}`, `{key, label, value}`, Typeform's `{field, type, …}`. */
 function answerOf(object: Record<string, unknown>, titles: Map<string, string>, key: string) {
   const { type, field } = object
   if (typeof type === 'string' && isObject(field) && object[type] !== undefined) {
@@ -83,13 +83,13 @@ function answerOf(object: Record<string, unknown>, titles: Map<string, string>, 
   if (!member || Object.keys(object).length > 12) return undefined
   if (isRecord(object, key)) return undefined
   const named = LABELS.map((name) => object[name]).filter(isText)
-  // HubSpot's `email: {value}` and Elementor's `fields[email][value]` are named by where they are.
+  // HubSpot's `email: {value}` and Elementor's `fields[email][value]` are named by their key.
   const labels = [...named, ...(/^\d*$/.test(key) ? [] : [key])]
   const holdsValue = scalarOf(object[member]) !== undefined || Array.isArray(object[member])
   return holdsValue && labels.length > 0 ? { member, value: object[member], labels } : undefined
 }
 
-/** A `deal` or a `contact` with a name of its own; where that name is `Deal`, it is a question again. */
+/** A `deal` or `contact` object with a name is a record; if its name is the key itself (`Deal`), it is a question. */
 function isRecord({ name, title }: Record<string, unknown>, key: string): boolean {
   const own = [name, title].filter(isText)
   const is = normalise(key)
@@ -98,7 +98,7 @@ function isRecord({ name, title }: Record<string, unknown>, key: string): boolea
 
 const RECORD_WORDS = new Set(Object.values(SUBJECT_WORDS).flatMap((words) => [...words]))
 
-/** Typeform's answers name their question by id; the titles are in the form's definition. */
+/** Typeform's answers refer to their question by id; the titles are in the definition of the form. */
 function questionTitles(payload: unknown): Map<string, string> {
   const titles = new Map<string, string>()
   const response = isObject(payload) && isObject(payload.form_response) ? payload.form_response : payload

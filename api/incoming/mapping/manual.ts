@@ -7,10 +7,10 @@ import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
 
-/** More than any field takes, of emoji too; a replacement cannot make it grow without end. In units of UTF-16. */
+/** More than any field accepts. Bounds the growth by replacements. In UTF-16 code units. */
 const MAX_TEXT = 2 * 65_537
 
-/** Whether a rule can write there. */
+/** Whether a rule can write to the field `to`. */
 export function isTarget(to: string, target: TargetEntity): boolean {
   const custom =
     to.startsWith('custom_fields.') && fieldName.safeParse(to.slice('custom_fields.'.length)).success
@@ -22,7 +22,7 @@ export function isTarget(to: string, target: TargetEntity): boolean {
   return field !== undefined && !field.readOnly && !['address', 'reference', 'user'].includes(field.type)
 }
 
-/** Maps by rules, one after the other; of two for the same field the later wins, tags add up. Pure. */
+/** Applies the rules in order. The last rule for a field wins; tags are united. Pure. */
 export function mapManually(payload: unknown, rules: MappingRule[], target: TargetEntity): Mapped {
   const fields: Record<string, unknown> = {}
   const nested: Record<string, Record<string, unknown>> = {}
@@ -38,17 +38,17 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     if (to === 'tags') tags.push(...text.split(',').map((tag) => tag.trim()))
     else if (to === 'company_name') extra.company_name = text
     else if (to === 'note_content') extra.note = text
-    else if (inner === undefined) fields[to] = typed(text, fieldOf(to, target)?.type)
+    else if (inner === undefined) fields[to] = parsed(text, fieldOf(to, target)?.type)
     else {
       nested[outer] ??= {}
-      nested[outer][inner] = outer === 'custom_fields' ? unchanged(rule, payload, text) : text
+      nested[outer][inner] = outer === 'custom_fields' ? original(rule, payload, text) : text
     }
   }
   if (tags.length > 0) fields.tags = [...new Set(tags.filter(Boolean))]
   return { fields: { ...fields, ...nested }, sources, ...extra }
 }
 
-/** Empty where the rule maps nothing. */
+/** The transformed text; empty if the rule maps nothing. */
 function textOf(rule: MappingRule, payload: unknown): string {
   if (rule.when && !holds(rule.when, payload)) return ''
   const given = rule.to === 'tags' ? listAt(payload, rule.from) : textAt(payload, rule.from)
@@ -60,7 +60,7 @@ function textOf(rule: MappingRule, payload: unknown): string {
   return text === '' ? (rule.default ?? '') : text
 }
 
-/** Tags may come as a list. */
+/** Tags can be a list. */
 function listAt(payload: unknown, path: string): string {
   const value = valueAt(payload, path)
   return Array.isArray(value)
@@ -87,14 +87,14 @@ function holds(condition: Condition, payload: unknown): boolean {
 /** Looks at the part of the text that patterns read. */
 const matches = (pattern: string, text: string) => compiled(pattern).matcher(readable(text)).find()
 
-/** A custom field keeps the number or boolean that the payload has, unless something was done to it. */
-function unchanged(rule: MappingRule, payload: unknown, text: string): unknown {
+/** A custom field keeps the number or boolean of the payload, unless a transform changed it. */
+function original(rule: MappingRule, payload: unknown, text: string): unknown {
   const value = valueAt(payload, rule.from)
   return typeof value !== 'object' && String(value) === text ? value : text
 }
 
-/** What forms send as text, as the type of its field. What cannot be is left to validation. */
-function typed(text: string, type: string | undefined): unknown {
+/** Text as the type of its field. Invalid text is unchanged, and validation reports it. */
+function parsed(text: string, type: string | undefined): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
   if (type === 'boolean' && /^(true|yes|on|1)$/i.test(text)) return true
   if (type === 'boolean' && /^(false|no|off|0)$/i.test(text)) return false

@@ -1,8 +1,8 @@
 import { TEXT } from '../parse-body.ts'
 
 /**
- * The value at a dotted path, `payload.fields[0].value`; undefined where there is none. Own members only. Of an XML
- * element that has attributes it is the text, as if it had none; they are at paths of their own, `payload.email.type`.
+ * The value at a dotted path, `payload.fields[0].value`, or undefined. Reads own members only. For an XML element with
+ * attributes it is the text; the attributes have their own paths, `payload.email.type`.
  */
 export function valueAt(root: unknown, path: string): unknown {
   let value = root
@@ -16,13 +16,13 @@ export function valueAt(root: unknown, path: string): unknown {
   return withoutAttributes(value)
 }
 
-/** What an element says: its text, where it has one beside its attributes. */
+/** The text of an XML element with attributes; any other value unchanged. */
 export function withoutAttributes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutAttributes)
   return Object.hasOwn(Object(value), TEXT) ? (value as Record<string, unknown>)[TEXT] : value
 }
 
-/** The same as text, trimmed; empty where there is none, or what is there is no single value. */
+/** The value at a path as trimmed text; empty if it is missing or not a scalar. */
 export function textAt(root: unknown, path: string): string {
   const value = valueAt(root, path)
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value).trim() : ''

@@ -7,8 +7,8 @@ import { textAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 
 /**
- * One transform of a text. What it cannot make sense of stays as it is, so that validation can name it.
- * @param payload where `combine` finds the other values.
+ * Applies one transform. Text that it cannot convert is unchanged, so that validation can report it.
+ * @param payload the source of the other values of `combine`.
  */
 export function transformed(text: string, transform: Transform, payload: unknown): string {
   switch (transform.type) {
@@ -55,14 +55,14 @@ function parseDate(text: string, format: 'ymd' | 'dmy' | 'mdy' | 'unix'): string
   if (!found) return text
   const [year, month, day] = PARTS[format].map((part) => Number(found[part + 1])) as [number, number, number]
   const date = new Date(Date.UTC(year, month - 1, day))
-  // 31 February would become a day of March; a year of two digits could be of any century.
+  // Date would convert 31 February to March; a two-digit year is ambiguous.
   const exact = year >= 1000 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
   return exact ? date.toISOString().slice(0, 10) : text
 }
 
 const DECIMAL = /^(-?)(\d{1,15})(?:\.(\d{1,10}))?$/
 
-/** Exact, for money is no float; half a cent is rounded away from zero. */
+/** Exact decimal product, rounded to cents, half away from zero. */
 function multiply(amount: string, rate: string): string {
   const [a, b] = [DECIMAL.exec(amount.trim()), DECIMAL.exec(rate)]
   if (!a || !b) return amount

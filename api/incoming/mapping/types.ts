@@ -1,13 +1,13 @@
-/** What a payload was understood to say, before anything is looked up or written. */
+/** The result of the mapping, before any lookup or write. */
 export interface Mapped {
   /** Fields of the target's create shape. */
   fields: Record<string, unknown>
-  /** The company that the record belongs to, to be found by name or made. */
+  /** The company of the record, found or created by name. */
   company_name?: string
-  /** What a note to the record is to say. */
+  /** The text of a note on the record. */
   note?: string
-  /** Where each came from, for the log and for the test: target → path in the payload. */
+  /** Target → path in the payload, for the log and the test. */
   sources: Record<string, string>
-  /** What of the payload was left out, for the log and for the test. */
+  /** The parts of the payload that were not used, for the log and the test. */
   warnings?: string[]
 }

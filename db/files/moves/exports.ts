@@ -1,11 +1,11 @@
 import { EXPORT_COLUMNS, type ExportRow } from '../../exports/exports.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
-/** What its workflow and the sweep change of an export; the table is in `statuses.ts`. */
+/** Status changes of an export by its workflow and the sweep; the table is in `statuses.ts`. */
 
 /**
- * Notes how far it is and, with `end`, how it ended. The caller holds the row's lock (`lockExport`). Throws where the
- * export has ended.
+ * Records the progress and, with `end`, the end. The caller holds the row's lock (`lockExport`). Throws if the export
+ * has ended.
  */
 export async function recordExportProgress(
   tx: Tenant,
@@ -32,7 +32,7 @@ export async function recordExportProgress(
   return row
 }
 
-/** Notes that the file was deleted. @returns whether the export was completed. */
+/** Records that the file was deleted. @returns whether the export was completed. */
 export async function expireExport(
   system: System,
   { organization_id, id }: { organization_id: string; id: string },

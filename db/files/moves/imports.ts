@@ -3,17 +3,17 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import type { ImportStatus } from './statuses.ts'
 
 /**
- * What people and its workflow change of an import; the table is in `statuses.ts`. Callers hold the row's lock
- * (`lockImport`). Each returns the import as it is then, and throws where the move is not possible from its status.
+ * Status changes of an import by users and its workflow; the table is in `statuses.ts`. Callers hold the row's lock
+ * (`lockImport`). Each returns the updated import, and throws if its status does not allow the move.
  */
 
 type Values = Partial<Record<Exclude<keyof ImportRow, 'status'>, unknown>>
 
-/** Gives it a file; `values` are the file's. */
+/** Assigns the uploaded file; `values` describe it. */
 export const markImportReady = (tx: Tenant, id: string, values: Values): Promise<ImportRow> =>
   move(tx, id, ['created', 'ready', 'stopped', 'completed', 'failed'], { ...values, status: 'ready' })
 
-/** Queues its next start, and wakes the relay. */
+/** Queues the next start and wakes the relay. */
 export async function queueImport(tx: Tenant, { id, starts }: ImportRow, values: Values): Promise<ImportRow> {
   const queued = await move(tx, id, ['ready', 'stopped', 'completed', 'failed'], {
     ...values,
@@ -25,7 +25,7 @@ export async function queueImport(tx: Tenant, { id, starts }: ImportRow, values:
   return queued
 }
 
-/** Notes that its workflow has begun. */
+/** Records that its workflow has begun. */
 export const beginImport = (tx: Tenant, { id, started_at }: ImportRow): Promise<ImportRow> =>
   move(tx, id, ['queued'], {
     status: 'running',
@@ -33,7 +33,7 @@ export const beginImport = (tx: Tenant, { id, started_at }: ImportRow): Promise<
     lease_until: null,
   })
 
-/** Notes how far it is and, with `end`, how it ended. */
+/** Records the progress and, with `end`, the end. */
 export const recordImportProgress = (
   tx: Tenant,
   id: string,
@@ -47,7 +47,7 @@ export const recordImportProgress = (
     status: end?.status ?? 'running',
   })
 
-/** Its workflow ends before its next transaction. */
+/** Stops the import; its workflow ends before its next transaction. */
 export const stopImport = (tx: Tenant, id: string): Promise<ImportRow> =>
   move(tx, id, ['queued', 'running'], { status: 'stopped', ended_at: tx.trx.fn.now(), lease_until: null })
 

@@ -1,17 +1,17 @@
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
-/** What the relay and the sweep change of imports and exports; the tables are in `statuses.ts`. */
+/** Status changes of imports and exports by the relay and the sweep; the tables are in `statuses.ts`. */
 
 export type FileTable = 'imports' | 'exports'
 
-/** One start of an import or export: each has a workflow of its own. */
+/** One start of an import or export; each start is a separate workflow. */
 export interface FileStart {
   organization_id: string
   id: string
   starts: number
 }
 
-/** @returns how many were queued and are running now. */
+/** @returns the number of files that changed from queued to running. */
 export function markFilesStarted(system: System, table: FileTable, files: FileStart[]): Promise<number> {
   return system(table)
     .whereIn(
@@ -22,7 +22,7 @@ export function markFilesStarted(system: System, table: FileTable, files: FileSt
     .update({ status: 'running', started_at: system.raw('coalesce(started_at, now())'), lease_until: null })
 }
 
-/** Fails a file whose start Temporal refuses. `reason` is Temporal's. @returns whether it was queued. */
+/** Fails a file whose start Temporal rejected with `reason`. @returns whether it was queued. */
 export async function failFileStart(
   tx: Tenant,
   table: FileTable,

@@ -1,9 +1,9 @@
 /**
- * The statuses of imports and exports, and the tables of every move between them. The files beside this one hold the
- * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables, and
- * tries every move on every status.
+ * The statuses of imports and exports, and the tables of all moves between them. The files in this folder contain the
+ * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables
+ * and tries every move on every status.
  *
- * imports: born `created` (`db/imports/imports.ts`).
+ * imports: inserted as `created` (`db/imports/imports.ts`).
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
@@ -16,7 +16,7 @@
  * | stopImport | queued, running | stopped | the API | | the workflow ends before its next transaction |
  * | endUnrecordedFile | running | stopped | the sweep, when Temporal has ended the workflow | of the same start | frees the slot; it can be resumed |
  *
- * exports: born `queued` (`db/exports/exports.ts`).
+ * exports: inserted as `queued` (`db/exports/exports.ts`).
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
@@ -26,8 +26,8 @@
  * | endUnrecordedFile | running | failed | the sweep, when Temporal has ended the workflow | | frees the slot |
  * | expireExport | completed | expired | the sweep | its retention is over | the file is deleted |
  *
- * A move from any other status changes nothing. It returns false or a count of moved rows; the moves of `imports.ts` and
- * `exports.ts`, whose callers hold the row's lock, throw.
+ * A move from any other status changes nothing: it returns false or a count of 0. The moves of `imports.ts` and
+ * `exports.ts`, whose callers hold the row's lock, throw instead.
  */
 export const IMPORT_STATUSES = [
   'created',

@@ -2,9 +2,8 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import type { Release } from './queue.ts'
 import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
 
-/** The attempts of a delivery, and how it ends; the table is in `statuses.ts`. */
+/** The attempts and the end of a delivery; the table is in `statuses.ts`. */
 
-/** What an attempt resulted in. */
 export interface AttemptResult {
   succeeded: boolean
   http_status: number | null
@@ -14,12 +13,12 @@ export interface AttemptResult {
   error: string | null
 }
 
-/** Logs an attempt before it is sent. @returns its number, from 1. Throws where the delivery is held or has ended. */
+/** Logs an attempt before it is sent. @returns its number, from 1. Throws if the delivery is held or has ended. */
 export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
   const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
     `with d as (
        update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
-         -- the relay's, which has not noted the start yet
+         -- keeps the lease of the relay, which has not recorded the start yet
          lease_until = case when status <> 'queued' then lease_until end,
          started_at = coalesce(started_at, now())
        where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
@@ -39,9 +38,9 @@ interface EndedAttempt {
 }
 
 /**
- * Completes the log of an attempt. `next` is when the delivery is tried again; null ends it. One that was held or
- * cancelled during the attempt stays so, unless the attempt succeeded.
- * @returns the delivery's status now, undefined once it is deleted; and whether other retries of the endpoint are due.
+ * Completes the log of an attempt. `next` is the time of the next attempt; null ends the delivery. A delivery that was
+ * held or cancelled during the attempt keeps that status, unless the attempt succeeded.
+ * @returns the delivery's new status, undefined if it was deleted; and whether other retries of the endpoint are due.
  */
 export async function endAttempt(
   tx: Tenant,
@@ -94,13 +93,13 @@ export async function endAttempt(
   return { status: status ?? undefined, due }
 }
 
-/** A delivery that has arrived has succeeded, also where it had been given up before. */
+/** An attempt that arrives makes the delivery succeed, even if the delivery was already failed or cancelled. */
 const endsFrom = (status: DeliveryEnd): DeliveryStatus[] => [
   ...OPEN_DELIVERY_STATUSES,
   ...(status === 'succeeded' ? (['failed', 'cancelled'] as const) : []),
 ]
 
-/** Gives up a delivery. Frees its slot, and wakes the relay for the next one. @returns false where it has ended. */
+/** Gives up a delivery. Frees its slot and wakes the relay for the next one. @returns false if it has ended. */
 export const endDelivery = (
   tx: Tenant,
   id: string,
@@ -108,7 +107,7 @@ export const endDelivery = (
   error: string | null,
 ): Promise<boolean> => giveUp(tx, { id }, OPEN_DELIVERY_STATUSES, status, error)
 
-/** The same, for a release whose workflow has ended without recording it. @returns false where it is not under way. */
+/** Gives up a release whose workflow has ended without recording it. @returns false if it is not `delivering`. */
 export const endUnrecordedDelivery = (
   tx: Tenant,
   { id, releases }: Release,

@@ -5,8 +5,8 @@ import { chargeDeliveries } from '../quota.ts'
 /** Deliveries that wait for their endpoint or for the quota; the table is in `statuses.ts`. */
 
 /**
- * Holds what is on its way to an endpoint that became Inactive. Workflows of these deliveries are told, and end; their
- * attempts stay on record. @returns how many are held now.
+ * Holds the open deliveries of an endpoint that became Inactive. Their workflows are signalled and end; their attempts
+ * stay in the log. @returns the number of deliveries.
  */
 export async function holdDeliveries(tx: Tenant, webhookId: string): Promise<number> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
@@ -19,7 +19,7 @@ export async function holdDeliveries(tx: Tenant, webhookId: string): Promise<num
   return rowCount
 }
 
-/** Queues what is held for an endpoint that became Active, as far as the quota allows. @returns how many were released. */
+/** Queues the held deliveries of an endpoint that became Active, within the quota. @returns their number. */
 export async function releaseDeliveries(tx: Tenant, webhookId: string): Promise<number> {
   const key = { organizationId: tx.organizationId, webhookId }
   const { rows } = await tx.trx.raw<{ rows: { uncharged: number }[] }>(
@@ -49,10 +49,10 @@ export async function releaseDeliveries(tx: Tenant, webhookId: string): Promise<
   return rowCount
 }
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const BATCH = 10_000
 
-/** Queues deliveries held for the quota, the oldest first, as far as plan and month allow. @returns how many. */
+/** Queues deliveries held for the quota, oldest first, within the current quota. @returns their number. */
 export async function releaseForQuota(system: System): Promise<number> {
   const { rows } = await system.raw<{ rows: { organization_id: string }[] }>(
     `select distinct d.organization_id from deliveries d
@@ -65,7 +65,7 @@ export async function releaseForQuota(system: System): Promise<number> {
   return released
 }
 
-/** Charges only rows that it has locked: one that is cancelled or released meanwhile is not charged twice. */
+/** Charges only locked rows, so that a concurrent cancellation or release is not charged twice. */
 async function releaseCharged(trx: Knex, organizationId: string): Promise<number> {
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(
     `select d.id from deliveries d

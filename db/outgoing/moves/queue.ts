@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import type { DeliveryStatus, HeldFor } from './statuses.ts'
 
-/** How a delivery is born, and what the relay notes of its start; the table is in `statuses.ts`. */
+/** The creation of deliveries, and their start by the relay; the table is in `statuses.ts`. */
 
 export interface NewDelivery {
   organization_id: string
@@ -13,13 +13,13 @@ export interface NewDelivery {
   active: boolean
   /** Whether the month's quota was charged for it. */
   charged: boolean
-  /** Sent once, to an endpoint in either state, without counting. */
+  /** One attempt, to an Active or Inactive endpoint, outside of the quota. */
   test?: boolean
-  /** How often the event had been sent to this endpoint before. */
+  /** The number of earlier deliveries of the event to this endpoint. */
   generation?: number
 }
 
-/** Writes deliveries; one that exists already stays as it is. @returns how many of the given ones are queued. */
+/** Inserts deliveries; existing ones stay unchanged. @returns how many of the given ones are queued. */
 export async function insertDeliveries(trx: Knex, deliveries: NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0
   const rows = deliveries.map(toRow)
@@ -30,7 +30,7 @@ export async function insertDeliveries(trx: Knex, deliveries: NewDelivery[]): Pr
   return rows.filter(({ status }) => status === 'queued').length
 }
 
-/** Writes one delivery, and wakes the relay. @returns its id. */
+/** Inserts one delivery and wakes the relay. @returns its id. */
 export async function insertDelivery(
   tx: Tenant,
   delivery: Omit<NewDelivery, 'organization_id'>,
@@ -54,17 +54,17 @@ function toRow({ active, test = false, generation = 0, ...delivery }: NewDeliver
   }
 }
 
-/** One release of a delivery: each has a workflow of its own. */
+/** One release of a delivery; each release is a separate workflow. */
 export interface Release {
   organization_id: string
   id: string
   releases: number
 }
 
-/** @returns how many were queued and are being delivered now. One that its first attempt holds needs no mark. */
+/** @returns the number of deliveries that changed from queued to delivering. */
 export async function markDeliveriesStarted(system: System, deliveries: Release[]): Promise<number> {
-  // One that was held and released since its start is queued again, for a workflow that has not been started. A locked
-  // row is skipped: its first attempt writes the same, and must not be waited for.
+  // `releases` excludes a delivery that was held and released since its start: it waits for another workflow. A locked
+  // row is skipped: its first attempt writes the same.
   const { rowCount } = await system.raw<{ rowCount: number }>(
     `update deliveries d set status = 'delivering', started_at = now(), lease_until = null
      from (
@@ -82,7 +82,7 @@ export async function markDeliveriesStarted(system: System, deliveries: Release[
   return rowCount
 }
 
-/** Fails a delivery whose start Temporal refuses. `reason` is Temporal's. @returns whether it was queued. */
+/** Fails a delivery whose start Temporal rejected with `reason`. @returns whether it was queued. */
 export async function failDeliveryStart(
   system: System,
   { organization_id, id, releases }: Release,

@@ -1,37 +1,37 @@
 /**
- * The statuses of a delivery, and the table of every move between them. The files beside this one hold the statements:
- * nothing else changes `deliveries.status`. `test/db/outgoing/moves.test.ts` reads this table, and tries every move on every
- * status.
+ * The statuses of a delivery, and the table of all moves between them. The files in this folder contain the statements:
+ * nothing else changes `deliveries.status`. `test/db/outgoing/moves.test.ts` reads this table and tries every move on
+ * every status.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | insertDeliveries, insertDelivery | (none) | queued, held | the relay, for each event and endpoint; the API, for a resend or a test | held for `endpoint` where the endpoint is Inactive, for `quota` where the month's quota is used up; a test is always queued | |
+ * | insertDeliveries, insertDelivery | (none) | queued, held | the relay, for each event and endpoint; the API, for a resend or a test | held for `endpoint` if the endpoint is Inactive, for `quota` if the month's quota is used up; a test is always queued | |
  * | markDeliveriesStarted | queued | delivering | the relay, after Temporal took the start | of the same release; its first attempt does not hold the row | ends the lease |
  * | failDeliveryStart | queued | failed | the relay, when Temporal refuses the start | of the same release | ends the lease |
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | the row is locked by `loadDelivery` | counts and logs the attempt |
- * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver took it: whatever the delivery was considered before, it has arrived | completes the log of the attempt; wakes the relay for the free slot |
+ * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, which frees the slot; completes the log of the attempt |
- * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, where the last attempt never reported; the API, to cancel | | wakes the relay for the free slot |
+ * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the last attempt never reported; the API, to cancel | | wakes the relay for the free slot |
  * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when Temporal has ended the workflow | of the same release | wakes the relay for the free slot |
- * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, days of failure | not a test | held for `endpoint`; tells the workflow, which ends |
- * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow goes on; charges the quota |
+ * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, days of failure | not a test | held for `endpoint`; signals the workflow, which ends |
+ * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
  *
- * A move from any other status changes nothing of the delivery. It returns false or the count of moved rows
- * (beginAttempt throws; endAttempt returns the status, and completes the log of the attempt all the same).
+ * A move from any other status does not change the delivery. It returns false or the count of moved rows
+ * (beginAttempt throws; endAttempt returns the status, and always completes the log of the attempt).
  */
 export const OPEN_DELIVERY_STATUSES = ['held', 'queued', 'delivering'] as const
 export const DELIVERY_END_STATUSES = ['succeeded', 'failed', 'cancelled'] as const
 export const DELIVERY_STATUSES = [...OPEN_DELIVERY_STATUSES, ...DELIVERY_END_STATUSES] as const
 
 export type DeliveryEnd = (typeof DELIVERY_END_STATUSES)[number]
-/** The row is the truth: a workflow that finds it held, ended or released again ends. */
+/** The row is authoritative: a workflow ends if it finds its row held, ended or released again. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 export const isDeliveryEnd = (status: DeliveryStatus): status is DeliveryEnd =>
   (DELIVERY_END_STATUSES as readonly string[]).includes(status)
 
-/** What a held delivery waits for. */
+/** The reason why a delivery is held. */
 export const HELD_FOR = ['endpoint', 'quota'] as const
 export type HeldFor = (typeof HELD_FOR)[number]

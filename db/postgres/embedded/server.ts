@@ -12,28 +12,28 @@ import { freeLockFile, lockFile, runningServer, type Server } from './lock.ts'
 import { processIdentity, waitForExit } from './process.ts'
 
 export interface EmbeddedOptions {
-  /** Holds the cluster (`postgres/`), and its port and password (`postgres.json`). Exists already. */
+  /** An existing folder for the cluster (`postgres/`) and its port and password (`postgres.json`). */
   dataDir: string
   logFile: string
-  /** A fixed port. By default one that is free is chosen once, and kept as long as it stays free. */
+  /** A fixed port. Default: a free port is chosen once and kept while it stays free. */
   port?: number | undefined
-  /** For tests: nothing survives the machine's crash, many connections. */
+  /** For tests: no durability after a crash of the machine; more connections. */
   fast?: boolean
 }
 
 export interface EmbeddedPostgres {
   url: string
   port: number
-  /** Where the cluster really is: elsewhere, when PostgreSQL's user cannot reach `dataDir`. */
+  /** The actual folder of the cluster: a fallback if PostgreSQL's user cannot access `dataDir`. */
   folder: string
-  /** Whether it was still running, left by a start that was killed. */
+  /** Whether it was still running after a killed start. */
   adopted: boolean
   running(): boolean
-  /** Ends sessions and stops the server, after a checkpoint. */
+  /** Ends sessions, writes a checkpoint and stops the server. */
   stop(): Promise<void>
 }
 
-/** Starts the PostgreSQL of this data folder, made on first use, or adopts the one that still runs on it. */
+/** Starts the PostgreSQL of this data folder, or adopts a running one; creates the cluster on first use. */
 export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const programs = install(join(options.dataDir, 'postgres'))
   const known = readSettings(options.dataDir)
@@ -42,7 +42,7 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
     await initialise(programs, settings.password)
 
   let server = runningServer(programs.dataDir)
-  // It may be ending, by a signal of before.
+  // It may be shutting down after an earlier signal.
   const adopted = server !== undefined && (await waitUntilReady(programs.dataDir, server))
   if (!server || !adopted) {
     const port = await freePort(options.port ?? settings.port)
@@ -71,7 +71,7 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   }
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on: `wanted` if that is free. */
+/** A free TCP port of 127.0.0.1: `wanted` if it is free. */
 export function freePort(wanted = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
@@ -96,7 +96,7 @@ function readSettings(dataDir: string): Settings | undefined {
 function makeSettings(dataDir: string): Settings {
   if (existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
     throw new Error(
-      `DATA_DIR ${dataDir} holds a database but no postgres.json with its password: restore that file`,
+      `DATA_DIR ${dataDir} contains a database but no postgres.json with its password: restore that file`,
     )
   const settings = { password: randomBytes(24).toString('base64url') }
   writeSettings(dataDir, settings)
@@ -123,7 +123,7 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
     const child = spawn(
       postgres,
       ['-D', dataDir, '-p', String(port), ...Object.entries(flags).flatMap(([k, v]) => ['-c', `${k}=${v}`])],
-      // A process group of its own, so that a terminal's Ctrl-C reaches us first and it last.
+      // A separate process group: Ctrl-C in the terminal reaches only us, and we stop the server last.
       { ...runAs, cwd: '/', detached: true, stdio: ['ignore', log, log] },
     )
     const identity = child.pid && processIdentity(child.pid)
@@ -135,7 +135,7 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
   }
 }
 
-/** Starts the server and waits until it answers; where sessions of a killed one still end, as soon as they have. */
+/** Starts the server and waits until it is ready. Retries while sessions of a killed server are still ending. */
 async function launch(programs: Install, port: number, options: EmbeddedOptions): Promise<Server> {
   const deadline = Date.now() + 30_000
   for (;;) {
@@ -150,7 +150,7 @@ async function launch(programs: Install, port: number, options: EmbeddedOptions)
   }
 }
 
-/** False when the server ends instead, or does not get ready in a minute. */
+/** False if the server ends, or is not ready within a minute. */
 async function waitUntilReady(dataDir: string, { pid, identity }: Server): Promise<boolean> {
   const deadline = Date.now() + 60_000
   while (processIdentity(pid) === identity && Date.now() < deadline) {
@@ -161,7 +161,7 @@ async function waitUntilReady(dataDir: string, { pid, identity }: Server): Promi
   return false
 }
 
-/** The last thing the server complained of; that sessions of a killed one end is not its complaint. */
+/** The last error in the server's log, except those of sessions of a killed server. */
 const problemIn = (log: string): string | undefined =>
   log
     .split('\n')

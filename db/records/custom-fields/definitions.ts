@@ -14,12 +14,12 @@ import { lockFieldRules, readDefinitions } from './rules.ts'
 import { freeField } from './unique.ts'
 
 /**
- * The definitions of a kind's custom fields. A change holds the rules exclusively: all writers of the kind's custom
- * fields wait for it, so that stored values and definitions agree at any moment.
+ * The definitions of a kind's custom fields. A change locks the rules exclusively: all writers of the kind's custom
+ * fields wait for it, so that stored values and definitions are always consistent.
  */
 
 export const MAX_DEFINITIONS = 200
-/** Of all of a kind together, as JSON: every new record has them read. */
+/** The size of all definitions of a kind, as JSON: every create reads them. */
 const MAX_BYTES = 262_144
 
 /** By name. */
@@ -36,8 +36,8 @@ export async function getDefinition(tx: Tenant, entity: EntityName, name: string
 }
 
 /**
- * Throws `conflict` for a name that is defined, for more than `MAX_DEFINITIONS`, and for stored values that are none
- * of the type or not unique; `validation_error`.
+ * Throws `conflict` if the name is defined, above `MAX_DEFINITIONS`, and for stored values that do not match the type
+ * or are not unique; `validation_error`.
  */
 export async function createDefinition(
   tx: Tenant,
@@ -46,10 +46,10 @@ export async function createDefinition(
   input: DefinitionInput,
 ): Promise<NamedDefinition> {
   const { definitions } = await lockFieldRules(tx, entity, true)
-  if (Object.hasOwn(definitions, name)) throw conflict(`${name} is defined already`, { param: 'name' })
+  if (Object.hasOwn(definitions, name)) throw conflict(`${name} is already defined`, { param: 'name' })
   if (Object.keys(definitions).length >= MAX_DEFINITIONS)
-    throw conflict(`${entity} have ${MAX_DEFINITIONS} definitions already`, {
-      hint: 'delete one that is not used any more',
+    throw conflict(`${entity} already have ${MAX_DEFINITIONS} definitions`, {
+      hint: 'delete an unused definition',
     })
   const definition = newDefinition(name, input)
   await store(tx, entity, { ...definitions, [name]: definition })
@@ -58,8 +58,8 @@ export async function createDefinition(
 }
 
 /**
- * Changes what `patch` names. A change that changes nothing makes no version. Throws `not_found`; `version_conflict`;
- * `conflict` for stored values that do not fit, in which case nothing is changed; `validation_error`.
+ * Changes a definition. A patch without changes creates no version. Throws `not_found`; `version_conflict`; `conflict`
+ * for stored values that do not match the change; `validation_error`.
  */
 export async function updateDefinition(
   tx: Tenant,
@@ -79,9 +79,9 @@ export async function updateDefinition(
 }
 
 /**
- * The values stay where they are, as values without a definition, unless `deleteValues`: then they are taken from the
- * records, each of which changes. Throws `not_found`, `version_conflict`; `conflict` where too many have one.
- * @returns how many records had a value taken.
+ * Deletes a definition. Its values stay in the records, as values without a definition; `deleteValues` removes them,
+ * which updates these records. Throws `not_found`, `version_conflict`; `conflict` if too many records have a value.
+ * @returns `values_deleted`: the number of records whose value was removed.
  */
 export async function deleteDefinition(
   tx: Tenant,
@@ -108,8 +108,8 @@ function definitionOf(definitions: Rules['definitions'], name: string): Definiti
 async function store(tx: Tenant, entity: EntityName, definitions: Rules['definitions']): Promise<void> {
   const json = JSON.stringify(definitions)
   if (Buffer.byteLength(json) > MAX_BYTES)
-    throw conflict(`the definitions of ${entity} would be larger than ${MAX_BYTES / 1_024} KiB together`, {
-      hint: 'shorten options and descriptions, or delete what is not used any more',
+    throw conflict(`the definitions of ${entity} would exceed ${MAX_BYTES / 1_024} KiB`, {
+      hint: 'shorten options and descriptions, or delete unused definitions',
     })
   await tx
     .trx('custom_field_definitions')

@@ -9,20 +9,20 @@ import { updateMany } from '../update.ts'
 import { freeField, takeValues } from './unique.ts'
 
 /**
- * Fits the stored values of a custom field to a changed definition. All of them must be valid, or nothing changes. A
- * value that needs another form (the text "5" in a field that becomes a number) is rewritten as any change of a record
- * is: with a version, a history entry and an event.
+ * Converts the stored values of a custom field to a changed definition. If one of them is invalid, nothing changes. A
+ * value that needs another form (the text "5" in a field that becomes a number) is rewritten by an update of its
+ * record, with a version, a history entry and an event.
  */
 
-/** Values in a page: memory does not grow with the number of records. */
+/** Values read at a time, to bound the memory. */
 const PAGE = 2_000
-/** More records than this are not rewritten within one request. */
+/** The maximum number of records rewritten by one request. */
 const MAX_REWRITTEN = 10_000
 const MAX_EXAMPLES = 3
 /** Records rewritten by one statement. */
 const AT_ONCE = 500
 
-/** Throws `conflict` with examples where stored values do not fit, or are not unique. */
+/** Throws `conflict` with examples if stored values do not match the definition, or are not unique. */
 export async function fitValues(
   tx: Tenant,
   entity: EntityName,
@@ -44,7 +44,7 @@ export async function fitValues(
   await updateAll(tx, entity, name, rewritten)
 }
 
-/** Takes a field from every record that has it. Throws `conflict` where there are too many. */
+/** Removes a field from every record that has it. Throws `conflict` if there are too many. */
 export async function clearValues(tx: Tenant, entity: EntityName, name: string): Promise<number> {
   const holders: [id: string, value: null][] = []
   for await (const page of valuesOf(tx, entity, name)) {
@@ -55,7 +55,7 @@ export async function clearValues(tx: Tenant, entity: EntityName, name: string):
   return holders.length
 }
 
-/** @returns the records whose value must be written in another form, with it. */
+/** @returns the records whose value must be rewritten, with the new value. */
 async function checkValues(
   tx: Tenant,
   entity: EntityName,
@@ -64,31 +64,31 @@ async function checkValues(
   after: Definition,
 ): Promise<[id: string, value: unknown][]> {
   const rewritten: [string, unknown][] = []
-  const misfits: string[] = []
-  let misfitting = 0
+  const examples: string[] = []
+  let invalid = 0
   for await (const page of valuesOf(tx, entity, name)) {
-    const fitting: { id: string; value: unknown }[] = []
+    const valid: { id: string; value: unknown }[] = []
     for (const { id, value } of page) {
       const reading = readValue(after, value)
       if ('msg' in reading) {
-        misfitting++
-        if (misfits.length < MAX_EXAMPLES) misfits.push(id)
+        invalid++
+        if (examples.length < MAX_EXAMPLES) examples.push(id)
         continue
       }
-      fitting.push({ id, value: reading.value })
+      valid.push({ id, value: reading.value })
       if (!isDeepStrictEqual(reading.value, value)) rewritten.push([id, reading.value])
     }
-    if (after.unique && misfitting === 0) await claimAll(tx, entity, name, fitting)
-    if (rewritten.length > MAX_REWRITTEN && misfitting === 0) throw tooMany(entity)
+    if (after.unique && invalid === 0) await claimAll(tx, entity, name, valid)
+    if (rewritten.length > MAX_REWRITTEN && invalid === 0) throw tooMany(entity)
   }
-  if (misfitting === 0) return rewritten
+  if (invalid === 0) return rewritten
   const { object } = entities[entity]
   throw conflict(
-    `${misfitting === 1 ? `1 ${object} holds` : `${misfitting} ${entity} hold`} a value of ${name} that is not ${describe(after)}, for example ${misfits[0]}`,
+    `${invalid === 1 ? `1 ${object} holds` : `${invalid} ${entity} hold`} a value of ${name} that is not ${describe(after)}, for example ${examples[0]}`,
     {
       param: before && before.type === after.type ? 'options' : 'type',
       hint: 'change or clear these values first',
-      candidates: misfits.map((id) => ({ object, id })),
+      candidates: examples.map((id) => ({ object, id })),
     },
   )
 }
@@ -103,7 +103,7 @@ async function claimAll(
   values: { id: string; value: unknown }[],
 ): Promise<void> {
   const { object } = entities[entity]
-  const twice = (value: unknown, ids: string[]) =>
+  const duplicate = (value: unknown, ids: string[]) =>
     conflict(`several ${entity} have the same ${name}, for example ${String(value).slice(0, 100)}`, {
       param: 'unique',
       hint: 'merge them, or change their values first',
@@ -113,21 +113,21 @@ async function claimAll(
   for (const one of values) {
     const key = uniqueKey(one.value)
     const other = byKey.get(key)
-    if (other) throw twice(one.value, [other.id, one.id])
+    if (other) throw duplicate(one.value, [other.id, one.id])
     byKey.set(key, one)
   }
   const wanted = [...byKey].map(([key, { id }]) => ({ name, key, record_id: id }))
   const held = new Set((await takeValues(tx, entity, wanted)).map((row) => row.key))
-  const lost = wanted.find(({ key }) => !held.has(key))
-  if (!lost) return
+  const taken = wanted.find(({ key }) => !held.has(key))
+  if (!taken) return
   const row = await tx
     .trx('custom_field_values')
-    .where({ organization_id: tx.organizationId, entity, name, value_key: lost.key })
+    .where({ organization_id: tx.organizationId, entity, name, value_key: taken.key })
     .first<{ record_id: string } | undefined>('record_id')
-  throw twice(byKey.get(lost.key)!.value, [row?.record_id ?? [], lost.record_id].flat())
+  throw duplicate(byKey.get(taken.key)!.value, [row?.record_id ?? [], taken.record_id].flat())
 }
 
-/** The value of every record that has the field. Deleted records are left out: their values cannot be corrected. */
+/** The values of all records that have the field, except deleted records: clients cannot correct them. */
 async function* valuesOf(
   tx: Tenant,
   entity: EntityName,

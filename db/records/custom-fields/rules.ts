@@ -3,16 +3,16 @@ import type { Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 
 /**
- * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared by those who write
- * values, exclusively (`alone`) by those who change definitions. One look-up by a primary key.
+ * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared for writes of values,
+ * `exclusive` for changes of definitions. One lookup by primary key.
  */
-export async function lockFieldRules(tx: Tenant, entity: EntityName, alone = false): Promise<Rules> {
+export async function lockFieldRules(tx: Tenant, entity: EntityName, exclusive = false): Promise<Rules> {
   const { rows } = await tx.trx.raw<{
     rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
   }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [
     tx.organizationId,
     entity,
-    alone,
+    exclusive,
   ])
   const { definitions, strict } = rows[0]!
   return { definitions: definitions ?? {}, strict: strict ?? false }

@@ -6,13 +6,13 @@ import type { Write } from '../model/prepare.ts'
 import { type UniqueValue, uniqueValues } from '../model/unique.ts'
 
 /**
- * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. Of
- * two concurrent writers of a value the second waits, and is refused.
+ * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. The
+ * second of two concurrent writers of a value waits, and fails.
  */
 
 /**
- * Takes the unique values that the records of `writes` have now, and frees those that they had before. Throws
- * `conflict` naming the field where another record has one.
+ * Claims the unique values that the records of `writes` have now, and frees their former values. Throws `conflict` with
+ * the field if another record has a value.
  */
 export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: Write[]): Promise<void> {
   const freed: HeldValue[] = []
@@ -25,11 +25,11 @@ export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: 
     taken.push(...without(now, old))
   }
   await freeValues(tx, kind.entity, freed)
-  const lost = firstDuplicate(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
-  if (lost) throw uniqueTaken(kind, lost.name)
+  const refused = firstDuplicate(taken) ?? without(taken, await takeValues(tx, kind.entity, taken))[0]
+  if (refused) throw uniqueTaken(kind, refused.name)
 }
 
-/** The values among `wanted` that any record holds. It locks nothing. */
+/** The values among `wanted` that any record holds. Takes no locks. */
 export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]): Promise<UniqueValue[]> {
   if (wanted.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
@@ -44,7 +44,7 @@ export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]):
 export const uniqueTaken = (kind: Kind, name: string): AppError =>
   conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
 
-/** Frees all that a record holds, since it is deleted. */
+/** Frees all values of a deleted record. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
   await tx
     .trx('custom_field_values')
@@ -52,7 +52,7 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
     .delete()
 }
 
-/** Frees all that records of a kind hold of one field. */
+/** Frees all values of one field. */
 export async function freeField(tx: Tenant, entity: EntityName, name: string): Promise<void> {
   await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
 }
@@ -70,7 +70,7 @@ const columnsOf = (values: (UniqueValue & { record_id?: string })[]) => [
   values.map(({ record_id = null }) => record_id),
 ]
 
-/** `values`: without duplicates. @returns those that their records hold now; other records hold the rest. */
+/** `values`: without duplicates. @returns the claimed values; other records hold the rest. */
 export async function takeValues(
   tx: Tenant,
   entity: EntityName,

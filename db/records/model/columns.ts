@@ -6,10 +6,10 @@ import { searchText } from './search-text.ts'
 
 const COMMON = ['external_id', 'owner_id', 'tags', 'custom_fields'] as const
 
-/** The columns that changes write, in the order in which statements name them. */
+/** The columns that changes write, in the order of the statements. */
 export const writableColumns = (kind: Kind): string[] => [...Object.keys(kind.fields), ...COMMON]
 
-/** All columns of a record as the API shows it. */
+/** All columns that the API shows. */
 export const shownColumns = (kind: Kind): string[] => [
   'id',
   ...writableColumns(kind),
@@ -20,7 +20,7 @@ export const shownColumns = (kind: Kind): string[] => [
   'updated_by',
 ]
 
-/** A row as the API shows it. */
+/** The API's representation of a row. */
 export function present(kind: Kind, row: Record<string, unknown>): AgxRecord {
   const record: Record<string, unknown> = { object: kind.object }
   for (const column of shownColumns(kind)) {
@@ -30,7 +30,7 @@ export function present(kind: Kind, row: Record<string, unknown>): AgxRecord {
   return record as AgxRecord
 }
 
-/** PostgreSQL's numeric keeps what was written, `0` for instance; money always shows two places. */
+/** PostgreSQL's numeric keeps the written scale, such as `0`; money always shows two decimal places. */
 function money(field: Field | undefined, value: unknown): unknown {
   if (field?.type !== 'money' || typeof value !== 'string') return value ?? null
   const [whole, places = ''] = value.split('.')
@@ -41,7 +41,7 @@ const COMMON_SEARCHABLE = Object.keys(commonFields).filter(
   (name) => 'searchable' in commonFields[name as keyof typeof commonFields],
 )
 
-/** What free-text search finds of a record. */
+/** The text of a record that full-text search finds. */
 export function searchTextOf(kind: Kind, record: Record<string, unknown>): string {
   const own = Object.entries(kind.fields).map(
     ([name, { type }]) => record[name] != null && fieldTypes[type].searched?.(record[name]),

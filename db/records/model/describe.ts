@@ -6,7 +6,7 @@ import type { EntityName, Field, Kind } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import { upsertKeys } from './upsert-keys.ts'
 
-/** What a client or an agent has to know of a kind to read, write, filter and sort its records. */
+/** The description of a kind, for clients and agents that read, write, filter and sort its records. */
 export interface KindDescription {
   entity: EntityName
   singular: string
@@ -14,7 +14,7 @@ export interface KindDescription {
   fields: FieldDescription[]
   /** The fields by which an upsert finds a record. */
   upsert_keys: string[]
-  /** One of these must be there; empty where no such rule holds. */
+  /** At least one of these is required; empty without such a rule. */
   at_least_one_of: string[]
   example: Record<string, unknown>
 }
@@ -25,20 +25,20 @@ export interface FieldDescription {
   description: string
   required: boolean
   read_only: boolean
-  /** What a record gets where nothing is said; null also where it depends, as the description then says. */
+  /** The default of new records; null if there is none, or if it depends on other values: see the description. */
   default: unknown
-  /** All that it can be; null where there is no such list. */
+  /** The allowed values; null if there is no list. */
   values: string[] | null
-  /** Longest text in characters, or largest number; null without one. */
+  /** The longest text in characters, or the largest number; null without a limit. */
   max: number | null
   searchable: boolean
   sortable: boolean
   operators: Operator[]
-  /** What an id in it belongs to: a kind, or `users`. */
+  /** The target of an id: a kind, or `users`. */
   references: string | null
 }
 
-/** Everything that the kind's file says. */
+/** Describes a kind from its definition. */
 export function describeKind(entity: EntityName): KindDescription {
   const kind = entities[entity]
   const { id, ...others } = commonFields
@@ -63,7 +63,7 @@ function describeField(kind: Kind, name: string, field: Field | CommonField): Fi
     read_only: field.readOnly ?? false,
     default: field.default ?? null,
     values: field.values ? [...field.values] : null,
-    max: field.readOnly ? null : largest(field),
+    max: field.readOnly ? null : maxOf(field),
     searchable: isOwn(kind, name)
       ? fieldTypes[kind.fields[name]!.type].searched !== undefined
       : 'searchable' in field,
@@ -75,8 +75,8 @@ function describeField(kind: Kind, name: string, field: Field | CommonField): Fi
 
 const isOwn = (kind: Kind, name: string) => Object.hasOwn(kind.fields, name)
 
-/** As the schema that checks it says. */
-function largest(field: Field | CommonField): number | null {
+/** The limit from the field's schema. */
+function maxOf(field: Field | CommonField): number | null {
   if (!isNative(field)) return null
   const schema = z.toJSONSchema(fieldTypes[field.type].input(field), { io: 'input', unrepresentable: 'any' })
   return schema.maxLength ?? schema.maximum ?? null

@@ -5,7 +5,7 @@ const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const ACTOR: Actor = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
 const TIME = '2026-01-31T09:30:00.000Z'
 
-/** A record of the kind as the API could show it: its file's example, with what follows from it. */
+/** An example of a record in the API: the kind's example with derived and default values. */
 export function recordExample(kind: Kind, changed: Readonly<Record<string, unknown>> = {}) {
   const { fields, object, example, derive } = kind
   const values = {

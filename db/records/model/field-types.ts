@@ -23,25 +23,25 @@ const EQUALITY: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ORDERED: Operator[] = [...EQUALITY, 'gt', 'gte', 'lt', 'lte', 'between']
 const TEXT: Operator[] = [...ORDERED, 'contains', 'starts_with']
 
-/** Everything that differs between types of field. */
+/** Everything that depends on the type of a field. */
 interface TypeOf {
-  /** What a client may write; parsing normalises. */
+  /** The schema of a client's value; parsing normalises it. */
   input: (field: Field) => z.ZodType
   operators: Operator[]
-  /** Stored as text, compared without regard to case. */
+  /** Stored as text, compared case-insensitively. */
   isText?: true
-  /** Parses a filter value; undefined where it is not one of the type. */
+  /** Parses a filter value; undefined if it does not match the type. */
   filterValue: (text: string) => string | undefined
-  /** What a filter value must look like, for the error. */
+  /** The expected filter value, for errors. */
   expects: string
   sortable: boolean
-  /** What free-text search finds of a value; absent where it finds nothing. */
+  /** The part of a value that full-text search finds; absent if none. */
   searched?: (value: unknown) => unknown
 }
 
 export const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 
-const whole = (value: unknown) => value
+const identity = (value: unknown) => value
 
 const trimmed = (field: Field) =>
   z
@@ -57,15 +57,15 @@ const text: TypeOf = {
   filterValue: (value) => (isStorable(value) ? value : undefined),
   expects: 'a text',
   sortable: true,
-  searched: whole,
+  searched: identity,
 }
 
 const day = z.iso
-  .date('must be a date that exists, such as 2026-01-31')
-  .refine(isDay, 'must be a day of the years 0001 to 9999')
+  .date('must be a valid date such as 2026-01-31')
+  .refine(isDay, 'must be in the years 0001 to 9999')
 const instant = z.union(
   [z.iso.datetime({ offset: true }), z.iso.date()],
-  'must be a date or a time that exists, with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+  'must be a valid date, or a time with an offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
 )
 
 const id: TypeOf = {
@@ -88,7 +88,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .min(1)
         .max(64)
         .transform((value) => toE164(value)),
-    // No number begins with a space, which is what a URL makes of a + that was not encoded.
+    // URL decoding turns a + that was not encoded into a space.
     filterValue: (value) => text.filterValue(value.replace(/^ (?=\d)/, '+')),
   },
   url: {
@@ -109,7 +109,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .overwrite(toDomain)
         .max(253)
-        // Not as a pattern, which the document would hold against an address, whose host is taken.
+        // Not a pattern, since the OpenAPI document would then refuse web addresses, which are accepted.
         .refine(isDomain, {
           error: 'must be a domain such as example.com',
           params: { type: 'invalid_format' },
@@ -126,7 +126,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
       /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
     expects: 'a whole number, at most 2147483647',
     sortable: true,
-    searched: whole,
+    searched: identity,
   },
   money: {
     input: () =>
@@ -135,18 +135,18 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
     expects: 'a decimal such as 1250.00',
     sortable: true,
-    searched: whole,
+    searched: identity,
   },
   currency: {
     ...text,
     input: () =>
       z
         .string()
-        // As it is written, for the document says so by the pattern.
+        // Before trimming: the pattern is part of the OpenAPI document.
         .regex(/^\s*[A-Za-z]{3}\s*$/, 'must be an ISO 4217 code such as USD')
         .trim()
         .toUpperCase()
-        .refine(isCurrency, 'is no currency of ISO 4217'),
+        .refine(isCurrency, 'is not an ISO 4217 currency'),
   },
   timezone: {
     ...text,
@@ -165,17 +165,17 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: (value) => (day.safeParse(value).success ? value : undefined),
     expects: 'a date such as 2026-01-31',
     sortable: true,
-    searched: whole,
+    searched: identity,
   },
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
-    // A bare date stays one, for it is the whole day.
+    // A date without a time stays a date: it means the whole day.
     filterValue: (value) =>
       day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
     expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
     sortable: true,
-    // Of hours, minutes and seconds nobody knows what they belong to.
+    // Only the date is searchable.
     searched: (value) => String(value).slice(0, 10),
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
@@ -191,6 +191,6 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     filterValue: () => undefined,
     expects: 'is_null',
     sortable: false,
-    searched: whole,
+    searched: identity,
   },
 }

@@ -7,39 +7,39 @@ import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 
 /**
- * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares without
- * regard to case, a whole one in the form in which a write keeps it; a bare date among times is the whole day; `ne` and
- * `nin` include null; a custom field without a definition filters as text.
+ * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares
+ * case-insensitively, whole values in their stored form; a date without a time means the whole day; `ne` and `nin`
+ * include null; a custom field without a definition filters as text.
  */
 export interface Filter {
   field: string
   operator: Operator
-  /** One value; two for `between`, any number for `in` and `nin`. In the form that SQL takes. */
+  /** One value; two for `between`, any number for `in` and `nin`. In SQL's form. */
   values: string[]
-  /** Of a custom field that has a definition. */
+  /** The type of a custom field with a definition. */
   type?: CustomFieldType
 }
 
-/** The fields of every kind whose values compare as those of a kind's own fields do. */
+/** The common fields that have the type of a kind's own fields. */
 const COMMON: Record<string, FieldType> = Object.fromEntries(
   Object.entries(commonFields).flatMap(([name, { type }]) =>
     type === 'tags' || type === 'custom_fields' || type === 'actor' ? [] : [[name, type]],
   ),
 )
 
-/** Of one query. */
+/** The maximum number of filters in a query. */
 export const MAX_FILTERS = 50
-/** Of all filters together: PostgreSQL binds at most 65,535 in a statement. */
+/** The maximum number of values in all filters: PostgreSQL binds at most 65,535 in a statement. */
 export const MAX_VALUES = 10_000
 
 const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 
-/** The name of the custom field that `field` stands for; undefined for any other field. */
+/** The name of the custom field in `custom_fields.<name>`; undefined for other fields. */
 export const customName = (field: string): string | undefined => CUSTOM.exec(field)?.[1]
 
 export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
 
-/** What may be filtered by, for hints. */
+/** The filterable fields, for hints. */
 export const filterNames = (kind: Kind): string[] => [
   ...Object.keys(kind.fields),
   ...Object.keys(COMMON),
@@ -47,7 +47,7 @@ export const filterNames = (kind: Kind): string[] => [
   'custom_fields.<name>',
 ]
 
-/** The type of a field by which records can be filtered, and its operators; undefined for any other. */
+/** The type and operators of a filterable field; undefined for other fields. */
 export function typeOf(
   kind: Kind,
   field: string,
@@ -62,10 +62,10 @@ export function typeOf(
   return type && { type, operators: fieldTypes[type].operators }
 }
 
-/** The operators of a field's filters; none where it cannot be filtered by. */
+/** The filter operators of a field; none if it is not filterable. */
 export const operatorsOf = (kind: Kind, field: string): Operator[] => typeOf(kind, field)?.operators ?? []
 
-/** Parses one parameter. @returns the filter, or what is wrong with it. */
+/** Parses one parameter. @returns the filter, or the issue. */
 export function parseFilter(kind: Kind, parameter: string, value: string): Filter | Issue {
   const loc = ['query', parameter]
   const [, field, named = 'eq'] = /^([^[\]]+)(?:\[([a-z_]+)\])?$/.exec(parameter) ?? []
@@ -82,10 +82,10 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   if (!operator)
     return {
       loc,
-      msg: `${named} is no operator of ${field}`,
+      msg: `${named} is not an operator of ${field}`,
       type: 'unknown_operator',
       input: named,
-      hint: `${field} has the operators ${operators.join(', ')}`,
+      hint: `${field} supports the operators ${operators.join(', ')}`,
     }
   const takes = operandsOf(operator)
   if (takes === 'boolean')
@@ -96,8 +96,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   if (!parts)
     return {
       ...{ loc, type: 'invalid_value', input: value },
-      msg: 'has a double quote that is not closed, or no comma after one that is',
-      hint: 'a value with a comma is put in double quotes, which are doubled inside: "Smith, Ltd",Acme',
+      msg: 'has an unclosed double quote, or no comma after a closing one',
+      hint: 'enclose a value with a comma in double quotes, and double the quotes inside: "Smith, Ltd",Acme',
     }
   if (takes === 'two' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
@@ -106,40 +106,40 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const wrong = values.indexOf(undefined)
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
   const accepted = Object.hasOwn(kind.fields, field) ? kind.fields[field]!.values : undefined
-  const stranger = accepted && parts.find((part) => !accepted.includes(part.toLowerCase()))
-  if (stranger !== undefined)
+  const unknown = accepted && parts.find((part) => !accepted.includes(part.toLowerCase()))
+  if (unknown !== undefined)
     return {
       loc,
-      msg: `is no value of ${field}`,
+      msg: `is not a value of ${field}`,
       type: 'invalid_value',
-      input: stranger,
+      input: unknown,
       hint: `values are ${accepted!.join(', ')}`,
     }
-  // A custom field is read by its definition, later.
+  // The definition of a custom field is applied later.
   const read = customName(field) ? undefined : READERS.get(type)
-  const kept = read ? asKept(operator, values as string[], read) : values
-  return { field, operator, values: kept as string[] }
+  const stored = read ? asStored(operator, values as string[], read) : values
+  return { field, operator, values: stored as string[] }
 }
 
-/** The operators that compare with whole values. */
-export const WHOLE: Operator[] = ['eq', 'ne', 'in', 'nin']
+/** The operators that compare whole values. */
+export const WHOLE_VALUE_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin']
 
 /**
- * Values in the form in which a write keeps them, so that what was written is found by what was written. `read` is a
- * write's; a value that it refuses stays as it is, for no record has it.
+ * Converts filter values to their stored form, so that a filter finds a value in the form in which it was written.
+ * `read`: the parser of writes; a value that it refuses stays unchanged, since no record has it.
  */
-export function asKept(operator: Operator, values: string[], read: (value: string) => unknown): string[] {
-  if (!WHOLE.includes(operator)) return values
+export function asStored(operator: Operator, values: string[], read: (value: string) => unknown): string[] {
+  if (!WHOLE_VALUE_OPERATORS.includes(operator)) return values
   return values.map((value) => {
-    const kept = read(value)
-    return typeof kept === 'string' ? kept : value
+    const stored = read(value)
+    return typeof stored === 'string' ? stored : value
   })
 }
 
-/** How a write reads a text of each type. Made once, for a schema takes longer to make than a filter to read. */
+/** The parser of writes for each text type. Built once: building a schema takes longer than parsing a filter. */
 const READERS = new Map<string, (value: string) => unknown>(
   (Object.keys(fieldTypes) as FieldType[])
-    // Choices are compared with those that there are.
+    // Enum values were checked against the allowed values.
     .filter((type) => fieldTypes[type].isText && type !== 'enum')
     .map((type) => {
       const schema = fieldTypes[type].input({ type, description: '', max: Number.MAX_SAFE_INTEGER })
@@ -160,8 +160,8 @@ export function unknownHint(unknown: string | string[], names: string[], what: s
 }
 
 /**
- * Values separated by commas; one with a comma in it is put in double quotes, which are doubled inside. Undefined where
- * they are not closed, or something follows that is no comma.
+ * Splits comma-separated values. A value with a comma is enclosed in double quotes, which are doubled inside. Undefined
+ * if a quote is not closed, or no comma follows a closing quote.
  */
 function splitCsv(text: string): string[] | undefined {
   const values: string[] = []
@@ -180,6 +180,6 @@ export function isSortable(kind: Kind, field: string): boolean {
   return known !== undefined && known.type !== 'tags' && fieldTypes[known.type].sortable
 }
 
-/** What can be sorted by, for hints. */
+/** The sortable fields, for hints. */
 export const sortNames = (kind: Kind): string[] =>
   filterNames(kind).filter((name) => name.startsWith('custom_fields') || isSortable(kind, name))

@@ -2,8 +2,8 @@ import type { EntityName, ObjectName } from '../../../workflows/record-kinds.ts'
 import type { Actor } from '../../postgres/tenancy.ts'
 
 /**
- * What a kind of record is: one file in `kinds/` gives its fields, and from them come the create and update schemas,
- * the columns, the filters, the sort fields, free-text search, OpenAPI and the targets of webhook mappings.
+ * The definition of a record kind: a file in `kinds/` declares its fields. The create and update schemas, the columns,
+ * filters, sort fields, full-text search, OpenAPI and the targets of webhook mappings follow from them.
  */
 export { type EntityName, withArticle } from '../../../workflows/record-kinds.ts'
 
@@ -30,18 +30,18 @@ export interface Field {
   type: FieldType
   description: string
   required?: true
-  /** Longest text, in characters (default 255), or largest number. */
+  /** The longest text in characters (default 255), or the largest number. */
   max?: number
-  /** Of `integer`: whether it counts percent. */
+  /** For `integer`: whether it is a percentage. */
   percent?: true
-  /** Of `enum`. */
+  /** For `enum`: the allowed values. */
   values?: readonly string[]
-  /** Of `reference`: the kind that it points to. It is also the primary link between the two. */
+  /** For `reference`: the target kind. The field is also the primary link between the two records. */
   to?: EntityName
   /** Set by the service, never by a client. */
   readOnly?: true
   default?: unknown
-  /** Never null, though no client has to say it: `derive` sees to it. */
+  /** Optional in requests but never null: `derive` sets it. */
   filled?: true
 }
 
@@ -49,21 +49,21 @@ type Values = Readonly<Record<string, unknown>>
 
 /** A record that is about to be created or changed. */
 export interface Draft {
-  /** All fields, as they are to be. */
+  /** The new values of all fields. */
   next: Values
-  /** As they were; undefined for a new record. */
+  /** The old values; undefined for a new record. */
   before: Values | undefined
-  /** What the client named. */
+  /** The fields that the client sent. */
   given: Values
-  /** The moment of the change, as records show times. */
+  /** The time of the change, in the format of records. */
   now: string
   actor: Actor
 }
 
 export interface KindEvent {
-  /** Whether a record that was just created (without `before`) or changed raises it. */
+  /** Whether a created (without `before`) or changed record raises the event. */
   when: (record: Values, before: Values | undefined) => boolean
-  /** The fields that tell of it, for the example in the catalogue. */
+  /** The relevant fields, for the example in the catalogue. */
   example: Values
 }
 
@@ -75,18 +75,18 @@ export interface Kind extends KindDefinition {
   entity: EntityName
 }
 
-/** What a file in `kinds/` says of its kind. */
+/** The content of a file in `kinds/`. */
 export interface KindDefinition {
-  /** What its records stand for. */
+  /** The meaning of its records. */
   description: string
   fields: Record<string, Field>
-  /** At least one of these must be there. */
+  /** At least one of these is required. */
   atLeastOneOf?: readonly string[]
-  /** The fields that an upsert may find a record by, besides `external_id`. */
+  /** The lookup fields of upserts, besides `external_id`. */
   upsertKeys: readonly string[]
-  /** The fields that follow from others, each time that a record is created or changed. */
+  /** Computes the derived fields of a created or changed record. */
   derive?: (draft: Draft) => Record<string, unknown>
-  /** What a change means beyond `created` and `updated`, by action: `won` is `deal.won` of the catalogue. */
+  /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
   events?: Record<string, KindEvent>
   example: Record<string, unknown>
 }

@@ -8,21 +8,21 @@ import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
 
-/** Prepares in memory what a write of a record stores. */
+/** Computes the stored values of a write, without the database. */
 
 export interface Write {
   action: 'created' | 'updated' | 'deleted' | 'restored' | 'merged'
-  /** Its new version. */
+  /** The new version of the record. */
   record: AgxRecord
   /** By field: `{from, to}`. */
   changes: Record<string, unknown>
-  /** The changed fields' old values, for the event. */
+  /** The old values of the changed fields, for the event. */
   previous?: Record<string, unknown>
 }
 
 /**
- * `given`: what `createSchema` parsed, without associations and with the currency filled in. Throws `validation_error`
- * for custom fields that are not as the rules say.
+ * `given`: parsed by `createSchema`, without associations and with the default currency. Throws `validation_error` for
+ * custom fields that violate the rules.
  */
 export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Rules): Write {
   const now = new Date().toISOString()
@@ -47,16 +47,16 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
   return { action: 'created', record, changes }
 }
 
-/** What of a patch is added to the values that a record has, in place of replacing them. */
+/** The parts of a patch that are added to the record's values instead of replacing them. */
 export interface Adding {
-  /** Address parts that the patch does not name stay. */
+  /** Address parts that the patch does not name stay unchanged. */
   addressParts?: true
   tags?: true
 }
 
 /**
- * The record's values with a patch over them: null clears, custom fields are merged key by key. `rules`: needed where
- * the patch has custom fields. Throws `validation_error`.
+ * Applies a patch to the record's values: null clears, custom fields are merged key by key. `rules`: required if the
+ * patch has custom fields. Throws `validation_error`.
  */
 export function patched(
   kind: Kind,
@@ -77,12 +77,12 @@ export function patched(
   return next
 }
 
-/** A change with the old values of the fields that it changes, of which there is at least one. */
+/** A change of at least one field, with the old values. */
 export type Change = Write & { previous: Record<string, unknown> }
 
 /**
- * `given`: the patch; `merged`: what `patched` made of it, with the currency filled in.
- * @returns undefined where nothing changes. Throws `validation_error` where a field that must be there would go.
+ * `given`: the patch; `merged`: the result of `patched`, with the default currency. @returns undefined if nothing
+ * changes. Throws `validation_error` if none of the fields of `atLeastOneOf` would remain.
  */
 export function change(
   actor: Actor,
@@ -110,7 +110,7 @@ export function change(
   return { ...nextVersion('updated', actor, before, values, now), previous }
 }
 
-/** The next version of a record, with `values` over its own. */
+/** The next version of a record, with `values` replacing its own. */
 export function nextVersion(
   action: Write['action'],
   actor: Actor,
@@ -138,6 +138,6 @@ export function eventsOf(kind: Kind, { action, record, previous }: Write): strin
   const special = Object.entries(kind.events ?? {})
     .filter(([, { when }]) => changed && when(record, before))
     .map(([name]) => name)
-  // `merged` is an event of its own, which names the loser.
+  // `mergeRecords` adds the event `merged`, which names the loser.
   return [action === 'merged' ? 'updated' : action, ...special].map((name) => `${kind.object}.${name}`)
 }

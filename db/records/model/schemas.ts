@@ -11,7 +11,7 @@ import { entities, entityNamed, entityNames } from './kinds/index.ts'
 
 const MAX_TAGS = 100
 
-/** The fields that every kind has and a client may write. */
+/** The writable common fields. */
 const common = {
   external_id: z.string().trim().min(1).max(255).describe(commonFields.external_id.description),
   owner_id: z.uuid().toLowerCase().describe(commonFields.owner_id.description),
@@ -36,13 +36,13 @@ const associations = z
 
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
 
-/** A field with a default can be null nowhere but in a request, where it means the default. */
+/** A field with a default is never null; null in a request means the default. */
 const withDefault = (field: Field) =>
   inputOf(field)
     .nullable()
     .transform((value) => value ?? field.default)
 
-/** The body of POST: what may be left out may also be null. Parsing normalises and fills in defaults. */
+/** The body of POST: optional fields may also be null. Parsing normalises values and adds defaults. */
 function buildCreate(kind: Kind) {
   const { atLeastOneOf } = kind
   const shape: Record<string, z.ZodType> = {}
@@ -58,7 +58,7 @@ function buildCreate(kind: Kind) {
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.default([]),
     custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
-    associations: associations.describe('Records to link the new one with.'),
+    associations: associations.describe('Records to associate with the new record.'),
   })
     .superRefine((input, ctx) => {
       const values = input as Record<string, unknown>
@@ -71,19 +71,19 @@ function buildCreate(kind: Kind) {
         })
     })
     .meta({
-      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} must be there.` : ''}`,
+      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} is required.` : ''}`,
       ...(atLeastOneOf ? { anyOf: atLeastOneOf.map((name) => ({ required: [name] })) } : {}),
     })
 }
 
-/** The body of PATCH: absent is unchanged, null is cleared, or back at its default. */
+/** The body of PATCH: an absent field stays unchanged, null clears a field or resets it to its default. */
 const buildUpdate = (kind: Kind) => refined(kind, changes(kind))
 
-/** The data of an upsert, which changes what is there as PATCH does, and links it as POST does. */
+/** The data of an upsert, which updates an existing record as PATCH does, and adds links as POST does. */
 const buildUpsert = (kind: Kind) =>
   refined(kind, {
     ...changes(kind),
-    associations: associations.describe('Records to link it with; links that are there stay.'),
+    associations: associations.describe('Records to associate. Existing associations remain.'),
   })
 
 function changes(kind: Kind): Record<string, z.ZodType> {
@@ -101,13 +101,13 @@ function changes(kind: Kind): Record<string, z.ZodType> {
     tags: common.tags.optional(),
     custom_fields: common.custom_fields
       .optional()
-      .describe('Merged key by key; null clears a key, or all of them.'),
+      .describe('Merged key by key. null clears a key, or all keys.'),
   }
 }
 
 /**
- * Strict, but for the read-only names, which get an error of their own. An empty text clears what need not be there:
- * forms and other systems' payloads have no other way to say it.
+ * A strict schema; read-only fields get their own error. An empty text clears an optional field, since forms and
+ * webhook payloads cannot send null.
  */
 function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   const readOnly = new Set<string>([
@@ -125,10 +125,10 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     .superRefine(
       (input, ctx) => {
         refuseOthers(input, shape, readOnly, ctx)
-        // Custom fields look for themselves.
+        // Custom fields have their own check.
         const { custom_fields: _, ...others } = input
         refuseUnstorable(others, [], ctx)
-        // Also where a field is wrong: everything is to be found at once.
+        // Also if a field is invalid, to report all issues at once.
       },
       { when: ({ value }) => typeof value === 'object' && value !== null },
     )
@@ -137,7 +137,7 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
     let others = 0
     const entries = Object.entries(input)
-      // More than are named are not even looked at.
+      // Drops unknown fields beyond the reported number.
       .filter(([name]) => Object.hasOwn(shape, name) || others++ <= MAX_UNKNOWN)
       .map(([name, value]) =>
         clearable.has(name) && typeof value === 'string' && value.trim() === ''
@@ -148,7 +148,7 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   }, object)
 }
 
-/** Refuses what is not `known`; what a client can read but not write is told apart. */
+/** Refuses fields that are not `known`, with a separate error for read-only fields. */
 export function refuseOthers(
   input: Record<string, unknown>,
   known: object,
@@ -176,7 +176,7 @@ const MAX_UNKNOWN = 30
 /** Of so many the nearest name is looked for. */
 const MAX_HINTS = 10
 
-/** Of what may be written: a part of an address. What is deeper has been refused. */
+/** The depth of valid input: a part of an address. Deeper input has been refused. */
 const MAX_DEPTH = 2
 
 function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
@@ -185,7 +185,7 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
     ctx.addIssue({
       code: 'custom',
       path: [...path],
-      message: 'contains NUL or half a surrogate pair',
+      message: 'contains NUL or a lone surrogate',
       params: { type: 'invalid_text' },
     })
   } else if (typeof value === 'object' && value !== null && path.length < MAX_DEPTH)
@@ -200,36 +200,36 @@ export const actor = z
   })
   .meta({ id: 'Actor' })
 
-/** The record as the API shows it. */
+/** A record in the API. */
 function buildRecord(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
   for (const [name, field] of Object.entries(kind.fields))
     shape[name] = shownAs(field).describe(field.description)
-  const said = (name: keyof typeof commonFields) => commonFields[name].description
+  const descriptionOf = (name: keyof typeof commonFields) => commonFields[name].description
   return z
     .object({
       object: z.literal(kind.object),
-      id: z.uuid().describe(said('id')),
+      id: z.uuid().describe(descriptionOf('id')),
       ...shape,
-      external_id: z.string().nullable().describe(said('external_id')),
-      owner_id: z.uuid().nullable().describe(said('owner_id')),
-      tags: z.array(z.string()).describe(said('tags')),
-      custom_fields: z.record(z.string(), z.unknown()).describe(said('custom_fields')),
-      version: z.int().min(1).describe(said('version')),
-      created_at: z.iso.datetime().describe(said('created_at')),
-      updated_at: z.iso.datetime().describe(said('updated_at')),
-      created_by: actor.describe(said('created_by')),
-      updated_by: actor.describe(said('updated_by')),
+      external_id: z.string().nullable().describe(descriptionOf('external_id')),
+      owner_id: z.uuid().nullable().describe(descriptionOf('owner_id')),
+      tags: z.array(z.string()).describe(descriptionOf('tags')),
+      custom_fields: z.record(z.string(), z.unknown()).describe(descriptionOf('custom_fields')),
+      version: z.int().min(1).describe(descriptionOf('version')),
+      created_at: z.iso.datetime().describe(descriptionOf('created_at')),
+      updated_at: z.iso.datetime().describe(descriptionOf('updated_at')),
+      created_by: actor.describe(descriptionOf('created_by')),
+      updated_by: actor.describe(descriptionOf('updated_by')),
     })
     .meta({ examples: [recordExample(kind)] })
 }
 
-/** As a list shows it: of what its `fields` do not name nothing is there. */
+/** A record in a list: `fields` selects its fields. */
 const buildListed = (kind: Kind) =>
   buildRecord(kind)
     .partial()
     .required({ object: true, id: true })
-    .describe('Without `fields` all of it is there; with them what they name, id and object.')
+    .describe('All fields; with `fields`, only those fields, `id` and `object`.')
     .meta({ examples: [recordExample(kind)] })
 
 function shownAs(field: Field): z.ZodType {
@@ -245,7 +245,7 @@ function shownAs(field: Field): z.ZodType {
 export type RecordInput = Record<string, unknown>
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
-/** Each under its name in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
+/** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
 const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
   Object.fromEntries(
     entityNames.map((entity) => {

@@ -1,11 +1,11 @@
-/** More than the longest body and the largest custom fields together; what is beyond is not found. */
+/** Above the longest body plus the largest custom fields; search does not find text beyond this length. */
 const MAX_LENGTH = 160_000
 
-/** Letters that Unicode does not take apart into a letter and an accent. */
+/** Letters that Unicode does not decompose into a letter and an accent. */
 const FOLDED: Record<string, string> = {
   ...{ ł: 'l', ø: 'o', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', ı: 'i' },
   ...{ æ: 'ae', œ: 'oe', ß: 'ss', þ: 'th' },
-  // Lower case makes it of a sigma at the end of a word, and what is a word's end depends on the text around.
+  // Lower-casing a sigma at the end of a word gives ς, and the end of a word depends on the context.
   ς: 'σ',
 }
 const FOLDABLE = new RegExp(`[${Object.keys(FOLDED).join('')}]`, 'g')
@@ -16,15 +16,15 @@ export const normalize = (text: string): string =>
     .normalize('NFKD')
     .replace(/\p{Mn}+/gu, '')
     .toLowerCase()
-    // Lower case can bring an accent of its own (İ).
+    // Lower-casing can add an accent (İ).
     .replace(/\p{Mn}+/gu, '')
     .replace(FOLDABLE, (letter) => FOLDED[letter]!)
     .replace(/[\s\0]+/g, ' ')
     .trim()
 
 /**
- * What free-text search looks at: the given values, their lists and objects included, as one text. What punctuation
- * holds together is there twice, whole and as its parts, for a word starts after punctuation too.
+ * The text for full-text search: all values, including nested ones, as one text. A word with punctuation is included
+ * whole and as its parts, since words also start after punctuation.
  */
 export function searchText(values: unknown[]): string {
   const found: string[] = []
@@ -43,12 +43,12 @@ export function searchText(values: unknown[]): string {
   return ` ${[whole, ...new Set(parts)].join(' ').slice(0, 2 * MAX_LENGTH)}`
 }
 
-/** Words as people write parts of a phone number, which is kept without such signs: `(415)`, `555-0100`. */
+/** Parts of a phone number with punctuation, which stored numbers do not have: `(415)`, `555-0100`. */
 const PHONE_PART = /^(\+?\(\d{2,}\)|(?=(\D*\d){6})\+?[\d()./-]+)$/
 
 /**
- * LIKE patterns of a query: of every word one must match. Words of one or two letters match at the start of a word
- * only, for inside words they would match nearly everything.
+ * The LIKE patterns of each word of a query, one of which must match. A word of one or two letters matches only at the
+ * start of a word, since inside words it would match nearly everything.
  */
 export function searchPatterns(q: string): string[][] {
   return normalize(q)

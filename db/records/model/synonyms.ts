@@ -9,8 +9,7 @@ export function normalise(name: string): string {
 }
 
 /*
- * The names that other systems have for fields, normalised, the best first: those of payloads (webhooks) and of columns
- * (CSV files) alike.
+ * The names of fields in other systems, normalised, best first: for webhook payloads and for columns of CSV files.
  */
 
 const ADDRESS = {
@@ -22,7 +21,7 @@ const ADDRESS = {
   'address.country': 'country countrycode addresscountry land pays pais countryregion',
 }
 
-/** A text of the sender, which becomes a note. */
+/** Names of a text by the sender, which becomes a note. */
 const NOTE = 'notecontent message comment comments note notes question enquiry inquiry nachricht mensaje'
 
 const NAMES: Record<EntityName, Record<string, string>> = {
@@ -103,7 +102,7 @@ const NAMES: Record<EntityName, Record<string, string>> = {
   },
 }
 
-/** For each kind: name → field, and how good a name it is for it (0 the best). */
+/** For each kind: name → field and rank of the name (0 is best). */
 export const SYNONYMS = Object.fromEntries(
   Object.entries(NAMES).map(([target, fields]) => [
     target,
@@ -120,14 +119,14 @@ export const SYNONYMS = Object.fromEntries(
 
 const words = (text: string) => new Set(text.split(' '))
 
-/** What lies in one of these belongs to the person that the payload is about. */
+/** Parent names of values that belong to the person in the payload. */
 export const PERSON_WORDS = words(
   'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent',
 )
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')
 
-/** What lies in one of these is about the record itself; of the kinds that payloads become. */
+/** Parent names of values that belong to the record itself, for the kinds that payloads become. */
 export const SUBJECT_WORDS = {
   contacts: PERSON_WORDS,
   companies: COMPANY_WORDS,
@@ -135,7 +134,7 @@ export const SUBJECT_WORDS = {
   tasks: words('task todo ticket issue'),
 } satisfies Partial<Record<EntityName, Set<string>>>
 
-/** What lies in one of these is about somebody or something else. */
-export const STRANGERS = words(
+/** Parent names of values that belong to another person or thing. */
+export const UNRELATED_WORDS = words(
   'owner agent salesrep assignee assignedto sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
 )

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Rules } from './custom-fields/types.ts'
 import type { AgxRecord } from './schemas.ts'
 
-/** What no two records of a kind share: external_ids, and the values of unique custom fields. */
+/** The unique values of a kind's records: external_ids, and the values of unique custom fields. */
 
 /** A value of a unique custom field. */
 export interface UniqueValue {
   name: string
-  /** What `uniqueKey` makes of the value. */
+  /** The result of `uniqueKey`. */
   key: string
 }
 
-/** The form in which two values are compared: text without regard to case. */
+/** The form in which values are compared: case-insensitive text. */
 export function uniqueKey(value: unknown): string {
   const key = (typeof value === 'string' ? value : JSON.stringify(value)).normalize('NFC').toLowerCase()
   // An index takes at most 2,700 bytes.
@@ -28,7 +28,7 @@ export const uniqueValues = ({ definitions }: Rules, customFields: unknown): Uni
     .filter(([name]) => Object.hasOwn(definitions, name) && definitions[name]!.unique)
     .map(([name, value]) => ({ name, key: uniqueKey(value) }))
 
-/** All that no other record may have, each by the path of its field. */
+/** The unique values of a record, as pairs of field path and key. */
 export const uniqueKeys = (rules: Rules, { external_id, custom_fields }: AgxRecord): [string, string][] => [
   ...(typeof external_id === 'string' ? [['external_id', external_id] as [string, string]] : []),
   ...uniqueValues(rules, custom_fields).map(({ name, key }): [string, string] => [

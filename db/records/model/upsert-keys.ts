@@ -2,22 +2,22 @@ import type { EntityName } from './kind.ts'
 import { entities } from './kinds/index.ts'
 import type { RecordInput } from './schemas.ts'
 
-/** The field that an upsert finds its record by. */
+/** The upsert key: the field by which an upsert finds its record. */
 
-/** The native fields by which records of this kind can be found. */
+/** The native upsert keys of a kind. */
 export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
 
 const CUSTOM = 'custom_fields.'
 
-/** The name of the custom field that `by` stands for; undefined for a native field. */
+/** The name of the custom field in `by`; undefined for a native field. */
 export const customKey = (by: string): string | undefined =>
   by.startsWith(CUSTOM) ? by.slice(CUSTOM.length) : undefined
 
-/** Whether `by` may be such a field: a native one, or `custom_fields.<name>`, which must turn out to be unique. */
+/** Whether `by` may be an upsert key: a native one, or `custom_fields.<name>`, which must prove to be unique. */
 export const isUpsertKey = (entity: EntityName, by: string): boolean =>
   upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
 
-/** The value of that field in a record, as text; undefined where there is none. */
+/** The value of the upsert key in a record, as text; undefined if there is none. */
 export function upsertKey(by: string, fields: RecordInput): string | undefined {
   const custom = customKey(by)
   const value =

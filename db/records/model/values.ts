@@ -1,17 +1,17 @@
 import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
 import { z } from 'zod'
 
-/** How single values are read: what is accepted, and the one form in which it is kept. */
+/** Parsers of single values: the accepted input and the stored form. */
 
 export const DECIMAL =
-  'must be a decimal such as "1250.00", of at most 16 digits before the point and 8 behind it'
-/** Money as it may be written as text. */
+  'must be a decimal such as "1250.00", with at most 16 digits before the point and 8 after it'
+/** The accepted text of money. */
 export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
-/** The first so many characters, as zod and PostgreSQL count them; to JavaScript's `length` an emoji is two. */
+/** The first `count` characters, as zod and PostgreSQL count them; JavaScript's `length` of an emoji is 2. */
 export function firstCharacters(text: string, count: number): string {
   if (text.length <= count) return text
   let [end, left] = [0, count]
@@ -23,12 +23,12 @@ export function firstCharacters(text: string, count: number): string {
 }
 
 /**
- * Whether a text is probably an address; quickly, however long it is: each part is without what ends it, or a MiB that
- * somebody sends would take its square.
+ * Whether a text is probably an email address. No part of the pattern matches its own terminator: backtracking would
+ * take quadratic time on long input.
  */
 export const looksLikeEmail = (text: string): boolean => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(text)
 
-/** To milliseconds in UTC, as everything is stored and shown; undefined outside the years 1 to 9999. */
+/** Converts a time to its stored form: UTC with milliseconds; undefined outside the years 1 to 9999. */
 export function toTimestamp(value: string): string | undefined {
   const date = new Date(value)
   if (Number.isNaN(date.getTime())) return undefined
@@ -36,26 +36,26 @@ export function toTimestamp(value: string): string | undefined {
   return /^(?!0000)\d{4}-/.test(text) ? text : undefined
 }
 
-/** Whether PostgreSQL has the day: it has no year 0. */
+/** Whether a date is in the years 1 to 9999: PostgreSQL has no year 0. */
 export const isDay = (date: string): boolean => toTimestamp(date) !== undefined
 
 /**
- * E.164 where it parses as an international number, or as one of `country`; else as it was written, for a half number
- * is better than none. So is one with an extension, which E.164 has no place for.
+ * Converts a phone number to E.164 if it parses as an international number, or as one of `country`. An incomplete
+ * number, or one with an extension, which E.164 does not have, stays unchanged.
  */
 export function toE164(value: string, country?: CountryCode): string {
   const parsed = parsePhoneNumberFromString(value, country)
   return parsed?.isValid() && parsed.ext === undefined ? parsed.number : value
 }
 
-/** `example.com/about` as people write it. */
+/** Adds the scheme to an address such as `example.com/about`. */
 export const withScheme = (value: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?([/?#]|$)/u.test(value) ? `https://${value}` : value
 
 export const isDomain = (text: string): boolean =>
   /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9-]{2,}$/.test(text)
 
-/** The host of an address, without `www.`; what is no address stays as it is. */
+/** The host of an address, without `www.`; other text stays unchanged. */
 export function toDomain(value: string): string {
   if (value.includes('@')) return value
   const address = /^https?:\/\//i.test(value) ? value : `https://${value}`
@@ -75,7 +75,7 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   if (typeof value === 'number' && mayBeRounded(value)) {
     ctx.addIssue({
       code: 'custom',
-      message: 'has more digits than a number in JSON keeps',
+      message: 'has more digits than a JSON number can hold',
       params: { type: 'decimal', hint: 'send it as a string, such as "1250.00"' },
     })
     return z.NEVER
@@ -97,17 +97,17 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
   return `${sign}${whole}.${places}`
 }
 
-/** JavaScript writes what is below a millionth as `1.2e-7`. */
+/** JavaScript formats numbers below a millionth as `1.2e-7`. */
 const withoutExponent = (number: string): string =>
   number.replace(
     /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/,
     (_, sign, first, rest = '', exponent) => `${sign}0.${'0'.repeat(Number(exponent) - 1)}${first}${rest}`,
   )
 
-/** From here on a double may be whole though cents were written: 999999999999999.01 becomes 999999999999999. */
+/** From here on a double may lose the cents: 999999999999999.01 becomes 999999999999999. */
 const MAX_WHOLE = 1e14
 
-/** Whether a number may not be the one that was written: of JSON a double is made, which keeps 15 digits of any. */
+/** Whether parsing may have rounded a number: JSON numbers become doubles, which hold 15 digits. */
 const mayBeRounded = (number: number): boolean =>
   Number.isInteger(number) ? Math.abs(number) >= MAX_WHOLE : digitsOf(number) > 15
 

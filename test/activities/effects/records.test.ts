@@ -16,7 +16,7 @@ describe('the records of nodes', () => {
   })
   after(() => db?.drop())
 
-  it('are searched with as many values as a statement takes; more fail the node, for good', async () => {
+  it('are searched with at most the values of one statement; more fail the node permanently', async () => {
     const search = (filters: Record<string, unknown>) =>
       db.tenant(organization, testActor, (tx) => recordsIn(tx).search('contacts', { filters }))
     const emails = (count: number) => Array.from({ length: count }, (_, i) => `n${i}@example.com`)

@@ -66,7 +66,7 @@ describe('calls to URLs that users give', () => {
       await http.close()
     })
 
-  it('refuses a name that resolves to a private address, also among public ones', async () => {
+  it('refuses a name that resolves to a private address, even among public ones', async () => {
     const http = createHttp({
       allow: [],
       resolve: async () => [
@@ -81,7 +81,7 @@ describe('calls to URLs that users give', () => {
     await http.close()
   })
 
-  it('looks a name up once for each connection, so that rebinding gets nowhere', async () => {
+  it('looks a name up once per connection, which prevents DNS rebinding', async () => {
     const answers = ['127.0.0.1', '10.0.0.1']
     let asked = 0
     const http = createHttp({
@@ -107,7 +107,7 @@ describe('calls to URLs that users give', () => {
     await http.close()
   })
 
-  it('does not hand credentials to another origin', async () => {
+  it('does not send credentials to another origin', async () => {
     const http = createHttp({
       allow: ['127.0.0.0/8'],
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
@@ -128,7 +128,7 @@ describe('calls to URLs that users give', () => {
     await http.close()
   })
 
-  it('bounds time and size, and refuses what is no plain http call', async () => {
+  it('bounds time and size, and refuses URLs that are not plain http', async () => {
     const http = createHttp({ allow: ['127.0.0.0/8'], maxBodyBytes: 1_000 })
     const url = `http://127.0.0.1:${port}`
     const call = (target: string, headers = {}) =>
@@ -143,7 +143,7 @@ describe('calls to URLs that users give', () => {
     await http.close()
   })
 
-  it('lets public addresses through and no special range', () => {
+  it('allows public addresses but no special range', () => {
     const policy = new EgressPolicy([])
     for (const open of ['93.184.216.34', '1.1.1.1', '2606:4700::1111', '::ffff:1.1.1.1'])
       assert.equal(policy.allows(open), true, open)

@@ -9,23 +9,23 @@ describe('the address of a client', () => {
       socket: { remoteAddress: '::ffff:192.0.2.9' },
     }) as unknown as IncomingMessage
 
-  it('is the socket’s without trusted proxies, whatever a header says', () => {
+  it('is the socket address without trusted proxies, for any header', () => {
     assert.equal(clientIp(request('10.0.0.1'), 0), '192.0.2.9')
   })
-  it('is what the outermost trusted proxy saw, not what the client made up', () => {
+  it('is the address that the outermost trusted proxy added, not a forged one', () => {
     assert.equal(clientIp(request('1.1.1.1, 10.0.0.1'), 1), '10.0.0.1')
     assert.equal(clientIp(request('1.1.1.1, 10.0.0.1'), 2), '1.1.1.1')
     assert.equal(clientIp(request(undefined), 2), '192.0.2.9')
   })
 
-  it('matches single addresses and ranges of its own family', () => {
+  it('matches addresses and ranges of the same family', () => {
     assert.ok(ipMatches('10.1.2.3', ['192.0.2.1', '10.0.0.0/8']))
     assert.ok(ipMatches('::ffff:10.1.2.3', ['10.0.0.0/8']))
     assert.ok(ipMatches('2001:db8::5', ['2001:db8::/32']))
     assert.ok(!ipMatches('11.1.2.3', ['10.0.0.0/8']))
     assert.ok(!ipMatches('nonsense', ['0.0.0.0/0']))
   })
-  it('is never spelled as a number or with a broken mask in a list', () => {
+  it('is listed as an address or a CIDR range only', () => {
     assert.ok(isIpOrRange('10.0.0.1') && isIpOrRange('fd00::/8'))
     for (const entry of ['10', '0x7f.1', '10.0.0.0/33', 'example.com', ''])
       assert.ok(!isIpOrRange(entry), entry)

@@ -15,8 +15,8 @@ const list = (record: object) => ({
   ...{ next_cursor: null, total: 1, total_is_estimate: false },
 })
 
-describe('what a test holds answers against', () => {
-  it('passes what the document declares, and paths that are no operation', () => {
+describe('the check of answers against the document', () => {
+  it('accepts declared answers, and paths outside the document', () => {
     assertDeclared('GET', PATH, answer(200, contact))
     assertDeclared('GET', '/v1/objects/contacts?limit=1', answer(200, list(contact)))
     const error = { type: 'not_found', message: 'contact not found', request_id: 'x' }
@@ -37,7 +37,7 @@ describe('what a test holds answers against', () => {
       assert.throws(() => assertDeclared('GET', PATH, wrong), /getContact answers/)
   })
 
-  it('lets a list leave out what was not asked for, and nothing else', () => {
+  it('accepts list items without the fields that were not requested, and no other omission', () => {
     const { id, object, email } = contact as Record<string, unknown>
     const narrow = answer(200, list({ id, object, email }))
     assertDeclared('GET', '/v1/objects/contacts?fields=email', narrow)

@@ -9,7 +9,7 @@ describe('/docs', () => {
     suite.api.request('GET', path, { key: null, headers })
   const scriptOf = (page: string) => /<script src="([^"]+)">/.exec(page)![1]!
 
-  it('is public and small, and runs only a script of its own origin', async () => {
+  it('is public and small, and runs only scripts of its own origin', async () => {
     const { status, headers, body } = await get('/docs')
     assert.equal(status, 200)
     assert.match(headers.get('content-type')!, /^text\/html/)
@@ -24,14 +24,14 @@ describe('/docs', () => {
     assert.doesNotMatch(body, /<script(?![^>]*\bsrc=)[^>]*>[^<]/, 'no inline script')
   })
 
-  it('allows requests to the public address of the API, if that is another origin', async () => {
+  it('allows requests to the public URL of the API if it has another origin', async () => {
     const api = await startApi(suite.db, { PUBLIC_URL: 'https://api.example.com/base' })
     const { headers } = await api.request('GET', '/docs', { key: null })
     assert.match(headers.get('content-security-policy')!, /connect-src 'self' https:\/\/api\.example\.com;/)
     await api.close()
   })
 
-  it('serves the script under the hash of its content, to be kept for ever', async () => {
+  it('serves the script under the hash of its content, as immutable', async () => {
     const path = scriptOf((await get('/docs')).body)
     const { status, headers, body } = await get(path)
     assert.equal(status, 200)
@@ -42,7 +42,7 @@ describe('/docs', () => {
     assert.equal((await get('/docs/scalar.js')).status, 404)
   })
 
-  it('compresses the document, the page and the script, each below its bound', async () => {
+  it('compresses the document, the page and the script, each below its limit', async () => {
     const script = scriptOf((await get('/docs')).body)
     for (const [path, bound] of [
       ['/openapi.json', 60_000],
@@ -62,8 +62,8 @@ describe('/docs', () => {
       }
   })
 
-  it('answers 304 to a client that has the content', async () => {
-    // Not with fetch, which forbids a server to answer from its cache.
+  it('answers 304 if the client has cached the content', async () => {
+    // Not with fetch, which sends Cache-Control: no-cache.
     const ask = async (path: string, headers: Record<string, string>) => {
       const { statusCode, headers: answered, body } = await request(suite.api.url + path, { headers })
       return { status: statusCode, etag: String(answered.etag), text: await body.text() }

@@ -12,7 +12,7 @@ import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { withApi } from '../../support/with-api.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'
 
-/** RECORD_EXAMPLES=1 writes the file that the test otherwise compares with. */
+/** With RECORD_EXAMPLES=1 the test writes the file; otherwise it compares with it. */
 const FILE = new URL('../../../api/http/openapi-examples.json', import.meta.url)
 const RECEIVER = 'receiveWebhook'
 
@@ -81,7 +81,7 @@ describe('the example responses of the document', function () {
     return answer.body
   }
 
-  /** The same; its answer is the example. */
+  /** The same, and records the answer as the example. */
   async function example(id: string, options: Call = {}): Promise<Json> {
     const answer = await call(id, options)
     assert.ok(!(id in answers), `${id} is called twice`)
@@ -97,7 +97,7 @@ describe('the example responses of the document', function () {
     assert.fail(`${id} did not get there`)
   }
 
-  it('are what a running API answers to the example requests', async () => {
+  it('equal the answers of a running API to the example requests', async () => {
     await account()
     const contact = await records()
     await customFields()
@@ -315,7 +315,7 @@ describe('the example responses of the document', function () {
   }
 })
 
-/** Long lists of objects are cut to their first item, JSON Schemas to their first properties, files to their first lines. */
+/** Truncates lists of objects to the first item, JSON Schemas to the first properties, files to the first lines. */
 function shortened(value: unknown): unknown {
   if (Array.isArray(value)) {
     const isLong = value.length > 3 && typeof value[0] === 'object'

@@ -17,7 +17,7 @@ import { createLogger } from '../../../db/log.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-/** A small table over the real gateway: what it promises does not depend on what the operations do. */
+/** The real gateway with a small route table: its guarantees do not depend on the operations. */
 describe('the gateway', () => {
   let db: TestDatabase
   let server: Server
@@ -130,12 +130,12 @@ describe('the gateway', () => {
     it('prefers a literal segment to a parameter', async () => {
       assert.equal((await call('GET', '/things/contacts/all')).body.object, 'list')
     })
-    it('names the accepted values where a segment is none of them', async () => {
+    it('lists the accepted values for an invalid segment', async () => {
       const { status, body } = await call('GET', '/things/cats/0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10')
       assert.equal(status, 404)
       assert.equal(body.error.hint, 'one of contacts, deals')
     })
-    it('answers an ill-formed id, a broken encoding and a NUL like an unknown id', async () => {
+    it('answers an invalid id, an invalid encoding and a NUL like an unknown id', async () => {
       for (const id of ['1', '%ff', '%00', '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a1%30'])
         assert.equal((await call('GET', `/things/contacts/${id}`)).status, 404, id)
     })
@@ -158,13 +158,13 @@ describe('the gateway', () => {
         assert.equal(headers.get('x-ratelimit-limit'), null)
       }
     })
-    it('ends a key with its revocation, not later', async () => {
+    it('refuses a key from the moment of its revocation', async () => {
       const other = await createKey(db, organizationId)
       assert.equal((await keyed(other.key)).status, 200)
       await db.system('api_keys').where({ id: other.id }).update({ revoked_at: new Date() })
       assert.equal((await keyed(other.key)).status, 401)
     })
-    it('names the scope that is missing; write implies read', async () => {
+    it('names the missing scope; write implies read', async () => {
       const writer = await createKey(db, organizationId, { scopes: ['contacts:write'] })
       const denied = await keyed(writer.key, '/things/deals/0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10')
       assert.equal(denied.status, 403)
@@ -175,7 +175,7 @@ describe('the gateway', () => {
         404,
       )
     })
-    it('accepts a key with an allowlist only from there, counting proxies from the right', async () => {
+    it('accepts a key only from its allowlist, counting proxies from the right', async () => {
       const inside = await createKey(db, organizationId, { ip_allowlist: ['10.1.0.0/16', '2001:db8::1'] })
       const from = (address: string) => keyed(inside.key, undefined, { 'X-Forwarded-For': address })
       assert.equal((await from('10.1.2.3')).status, 200)
@@ -183,24 +183,24 @@ describe('the gateway', () => {
       assert.equal((await from('10.1.2.3, 10.2.0.1')).status, 401)
       assert.equal((await keyed(inside.key)).status, 401)
     })
-    it('refuses to start with a route that names no scope', () => {
+    it('refuses to start with a route that declares no scope', () => {
       const open = { ...routes[0]!, scope: [] }
       const deps = { db } as unknown as AppDeps
       assert.throws(
         () => createGateway(deps, { ...v1Realm(deps), routes: [open] }),
-        /does not say which scope/,
+        /declares no known scope/,
       )
     })
   })
 
   describe('reading the body', () => {
-    it('says where JSON breaks', async () => {
+    it('reports the position of a JSON error', async () => {
       const { status, body } = await post('{"name": "x",\n "size": }')
       assert.equal(status, 400)
       assert.equal(body.error.type, 'invalid_request')
       assert.match(body.error.message, /line 2, column 10/)
     })
-    it('refuses what is too large, not JSON, not UTF-8, or nested without end', async () => {
+    it('refuses a body that is too large, not JSON, not UTF-8 or nested too deeply', async () => {
       assert.equal((await post(`{"name":"${'x'.repeat(1024 * 1024)}"}`)).status, 413)
       assert.equal((await post('{"name":"abc"}', { 'Content-Type': 'text/plain' })).status, 415)
       assert.equal(
@@ -210,7 +210,7 @@ describe('the gateway', () => {
       assert.equal((await post('['.repeat(100_000))).status, 400)
       assert.equal((await post(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)).status, 400)
     })
-    it('lists everything that is wrong, at once', async () => {
+    it('lists all issues', async () => {
       const { status, body } = await call('POST', '/things?mood=up', {
         name: 'x',
         size: 'big',
@@ -232,19 +232,19 @@ describe('the gateway', () => {
       const one = await post({ name: 'x' })
       assert.match(one.body.error.message, /^name: /)
     })
-    it('asks for a body that is missing', async () => {
+    it('refuses a missing body', async () => {
       const { status, body } = await call('POST', '/things')
       assert.equal(status, 422)
       assert.deepEqual([body.detail[0].loc, body.error.message], [['body'], 'body: required'])
     })
-    it('never echoes a secret, and nothing at length', async () => {
+    it('never echoes a secret, and truncates long input', async () => {
       const { text, body } = await post({ name: 'ok', size: 'y'.repeat(5000), secret: 'hunter2' })
       assert.doesNotMatch(text, /hunter2/)
       assert.equal(body.detail.find((issue: { input?: string }) => issue.input).input.length, 200)
       const cut = await post({ name: 'ok', size: `${'y'.repeat(199)}😀` })
       assert.equal(cut.body.detail[0].input, 'y'.repeat(199))
     })
-    it('refuses NUL, half surrogates and keys that reach for prototypes', async () => {
+    it('refuses NUL, unpaired surrogates and prototype keys', async () => {
       for (const bad of [
         '{"name":"a\\u0000b"}',
         '{"name":"a\\ud800b"}',
@@ -259,7 +259,7 @@ describe('the gateway', () => {
   describe('reading the query', () => {
     const query = (search: string) => call('GET', `/things/contacts/all?${search}`)
 
-    it('refuses what is not UTF-8, before a key is looked up', async () => {
+    it('refuses a query that is not UTF-8, before it claims an Idempotency-Key', async () => {
       for (const search of ['q=caf%E9', 'q=%FF', 'q=%E0%A4%A', 'q=%ED%A0%80', '%E9=1', 'q=ok&limit=%e9']) {
         const { status, body } = await query(search)
         assert.deepEqual([status, body.error.type], [400, 'invalid_request'], search)
@@ -269,7 +269,7 @@ describe('the gateway', () => {
       assert.equal((await call('POST', '/things?mode=%FF', { name: 'abc' }, headers)).status, 400)
       assert.equal((await post({ name: 'abc' }, headers)).status, 201)
     })
-    it('takes what is, and a % that stands for itself', async () => {
+    it('accepts UTF-8, and a literal %', async () => {
       for (const [search, q] of [
         ['q=caf%C3%A9', 'café'],
         ['q=%F0%9F%90%92%20%25', '🐒 %'],
@@ -289,13 +289,13 @@ describe('the gateway', () => {
       const made = await call('GET', '/nothing', undefined, { 'X-Request-Id': 'mine' })
       assert.match(made.headers.get('x-request-id')!, /^[0-9a-f-]{36}$/)
     })
-    it('keeps the inside to itself when something breaks', async () => {
+    it('reveals no details of an unexpected error', async () => {
       const { status, text, body } = await post({ name: 'abc' }, {}, 'broken')
       assert.equal(status, 500)
       assert.equal(body.error.type, 'internal_error')
       assert.doesNotMatch(text, /inside/)
     })
-    it('counts down the limits, and answers 429 with Retry-After at their end', async () => {
+    it('counts down the limits, and answers 429 with Retry-After above them', async () => {
       const other = await createOrganization(db, {
         limits: { requests_per_minute: 4, requests_per_minute_per_key: 3 },
       })
@@ -315,7 +315,7 @@ describe('the gateway', () => {
   })
 
   describe('Idempotency-Key', () => {
-    it('does it once and answers alike, telling that it did', async () => {
+    it('executes once and replays the answer, marked as replayed', async () => {
       const headers = { 'Idempotency-Key': 'once' }
       const before = await effects()
       const first = await post({ name: 'abc' }, headers)
@@ -332,7 +332,7 @@ describe('the gateway', () => {
       assert.equal(status, 409)
       assert.equal(body.error.type, 'idempotency_conflict')
     })
-    it('refuses the key while it is in flight, and leaves nothing if the first one fails', async () => {
+    it('refuses the key while the first request is in flight, and stores nothing if it fails', async () => {
       const headers = { 'Idempotency-Key': 'slow' }
       const first = post({ name: 'abc' }, headers, 'slow')
       await new Promise((resolve) => setTimeout(resolve, 200))
@@ -344,7 +344,7 @@ describe('the gateway', () => {
       assert.equal(await effects(), before)
       assert.equal((await post({ name: 'abc' }, { 'Idempotency-Key': 'broken' })).status, 201)
     })
-    it('replays what the handler refused, but not what never reached it', async () => {
+    it('replays a conflict, but not a validation error', async () => {
       const headers = { 'Idempotency-Key': 'refused' }
       assert.equal((await post({ name: 'x' }, headers)).status, 422)
       const first = await post({ name: 'abc' }, headers, 'conflict')
@@ -353,7 +353,7 @@ describe('the gateway', () => {
       assert.equal(second.headers.get('idempotency-replayed'), 'true')
       assert.equal(second.text, first.text)
     })
-    it('lets an early commit be seen while the answer is awaited, and the key is in flight', async () => {
+    it('makes an early commit visible while the handler waits, with the key in flight', async () => {
       const headers = { 'Idempotency-Key': 'early' }
       const before = await effects()
       const first = post({ name: 'abc' }, headers, 'early')
@@ -365,7 +365,7 @@ describe('the gateway', () => {
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
     })
-    it('answers a key with what was committed early, when the process that waited is not heard of again', async () => {
+    it('replays the early answer if the waiting process never answers', async () => {
       const headers = { 'Idempotency-Key': 'early, then dead' }
       const first = post({ name: 'abc' }, headers, 'early')
       await new Promise((resolve) => setTimeout(resolve, 1_300))
@@ -374,12 +374,12 @@ describe('the gateway', () => {
       release()
       await first
     })
-    it('leaves neither an effect nor a locked key when the process dies in between', async () => {
+    it('leaves neither an effect nor a locked key after a crash', async () => {
       const headers = { 'Idempotency-Key': 'dies' }
       const before = await effects()
       const first = post({ name: 'abc' }, headers, 'slow')
       await new Promise((resolve) => setTimeout(resolve, 200))
-      // To PostgreSQL, a process that died is a connection that ended.
+      // PostgreSQL sees a crash as a closed connection.
       await db.system.transaction(async (trx) => {
         await trx.raw('reset role')
         await trx.raw(
@@ -392,7 +392,7 @@ describe('the gateway', () => {
       assert.equal((await post({ name: 'abc' }, headers)).status, 201)
       assert.equal(await effects(), before + 1)
     })
-    it('keeps no preview', async () => {
+    it('does not store previews', async () => {
       const headers = { 'Idempotency-Key': 'preview' }
       await post({ name: 'abc' }, headers, 'preview')
       const again = await post({ name: 'abc' }, headers)

@@ -12,7 +12,7 @@ import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** What the fixture exports; it cannot be imported here, for its client is not there before it is generated. */
+/** The exports of the fixture. A static import is impossible: its client is generated at run time. */
 interface Fixture {
   Agx: new (baseUrl: string, key: string, customFetch: typeof fetch) => object
   tour: (agx: object) => Promise<void>
@@ -43,14 +43,14 @@ describe('a client generated from /openapi.json', function () {
     if (folder) rmSync(folder, { recursive: true })
   })
 
-  it('has types that a program with all six kinds fits', async () => {
+  it('has types with which a program on all six kinds compiles', async () => {
     const options = {
       extends: join(ROOT, 'tsconfig.json'),
       compilerOptions: {
         lib: ['es2023', 'dom', 'dom.iterable'],
         types: ['node'],
         typeRoots: [join(ROOT, 'node_modules/@types')],
-        // Generated code has enums and leaves things unused, which is its own business.
+        // Generated code has enums and unused declarations.
         erasableSyntaxOnly: false,
         verbatimModuleSyntax: false,
       },
@@ -63,7 +63,7 @@ describe('a client generated from /openapi.json', function () {
     assert.equal(stdout, '')
   })
 
-  it('does the tour, and every answer is what the document declares', async () => {
+  it('runs the tour, and every answer matches the document', async () => {
     const load = (file: string) => import(pathToFileURL(join(folder, file)).href) as Promise<Fixture>
     const { Agx } = await load('client.ts')
     const { tour } = await load('tour.ts')
@@ -81,7 +81,7 @@ describe('a client generated from /openapi.json', function () {
       return response
     }
     await tour(new Agx(suite.api.url, suite.api.key, checking))
-    assert.ok(answered.get(200)! > 100, 'it did all of it')
+    assert.ok(answered.get(200)! > 100, 'the tour is complete')
     assert.deepEqual([...answered.keys()].sort(), [200, 201, 404, 412, 422])
   })
 })

@@ -11,7 +11,7 @@ import { createLogger } from '../../../db/log.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-describe('an Idempotency-Key that two requests share', () => {
+describe('concurrent requests with one Idempotency-Key', () => {
   let db: TestDatabase
   let caller: Caller
   before(async () => {
@@ -39,9 +39,9 @@ describe('an Idempotency-Key that two requests share', () => {
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)
   }
 
-  it('keeps the answer of the one that did something, when the other one was refused just before', async () => {
+  it('store the answer of the successful request if the other one was refused just before', async () => {
     let calls = 0
-    // The second request comes in between: the first one is rolled back, and has not stored its refusal.
+    // The second request runs after the rollback of the first one and before its refusal is stored.
     const between: Database = {
       ...db,
       async tenant(organizationId, actor, work) {

@@ -5,17 +5,17 @@ import { AppError } from '../../../db/errors.ts'
 describe('If-Match', () => {
   const read = (header?: string) => ifMatch(header === undefined ? {} : { 'if-match': header })
 
-  it('is any version where it is absent or *', () => {
+  it('accepts any version if it is absent or *', () => {
     assert.equal(read(), undefined)
     assert.equal(read(' * '), undefined)
   })
 
-  it('is one version or several, weakened ones too', () => {
+  it('accepts one or several versions, also as weak tags', () => {
     assert.deepEqual(read('"3"'), [3])
     assert.deepEqual(read('"3", W/"12" ,"abc"'), [3, 12])
   })
 
-  it('is refused where no version can be read', () => {
+  it('is refused if no tag is a version', () => {
     for (const header of ['', '3', '"abc"', '"-1"', '"1.5"', '"99999999999"', '"3'])
       assert.throws(
         () => read(header),

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { answerExpectation, answerMalformed } from '../../../api/http/malformed.ts'
 
-describe('a request that is no HTTP', () => {
+describe('a request that is not valid HTTP', () => {
   const server = createServer((_, res) => res.end('reached'))
   server.on('clientError', answerMalformed).on('checkExpectation', answerExpectation)
   before(() => once(server.listen(0, '127.0.0.1'), 'listening'))
@@ -22,7 +22,7 @@ describe('a request that is no HTTP', () => {
     return { status: Number(headers.split(' ')[1]), headers, body }
   }
 
-  it('is answered in the one error shape, with a request id', async () => {
+  it('is answered with the error envelope and a request id', async () => {
     for (const bytes of ['no http\r\n\r\n', 'GET /\xe9\xff HTTP/1.1\r\nHost: x\r\n\r\n'])
       assert.equal((await send(bytes)).status, 400)
     const { headers, body } = await send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n')
@@ -32,7 +32,7 @@ describe('a request that is no HTTP', () => {
     assert.match(headers, /Content-Type: application\/json/)
   })
 
-  it('is told in the one error shape that an expectation cannot be met', async () => {
+  it('is refused with the error envelope for an unsupported expectation', async () => {
     const { status, headers, body } = await send('GET / HTTP/1.1\r\nHost: x\r\nExpect: a miracle\r\n\r\n')
     assert.equal(status, 417)
     const { error } = JSON.parse(body)
@@ -40,7 +40,7 @@ describe('a request that is no HTTP', () => {
     assert.match(headers, new RegExp(`X-Request-Id: ${error.request_id}`))
   })
 
-  it('says that its headers are too large', async () => {
+  it('is refused if the headers are too large', async () => {
     const { status, body } = await send(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)
     assert.equal(status, 431)
     assert.match(JSON.parse(body).error.message, /headers are too large/)

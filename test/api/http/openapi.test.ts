@@ -27,7 +27,7 @@ describe('/openapi.json', () => {
       }
   })
 
-  it('gives components short names, of which no two differ only by a number', async () => {
+  it('gives components short names that do not differ only by a number', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     for (const components of Object.values<object>(body.components)) {
       const names = Object.keys(components)
@@ -39,7 +39,7 @@ describe('/openapi.json', () => {
       assert.ok(body.components.schemas[name], name)
   })
 
-  it('describes every operation, each under a name of its own', async () => {
+  it('describes every operation under a unique id', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     assert.equal(body.openapi, '3.1.0')
     const ids = Object.values(body.paths).flatMap((methods) =>
@@ -49,13 +49,13 @@ describe('/openapi.json', () => {
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  it('refers only to what is there', async () => {
+  it('has no dangling reference', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const references = [...JSON.stringify(body).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!)
     for (const $ref of new Set(references)) assert.ok(resolve(body, { $ref }), $ref)
   })
 
-  it('is sound: every tag, path parameter, header and example is declared, and fits', async () => {
+  it('declares every tag, path parameter and header, and has valid examples', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const tags = new Map(body.tags.map((tag: { name: string }) => [tag.name, tag]))
     for (const tag of body.tags) assert.ok(tag.description, tag.name)
@@ -83,7 +83,7 @@ describe('/openapi.json', () => {
       }
   })
 
-  it('gives an example of every body, which the operation takes', async () => {
+  it('gives a valid example of every body', async () => {
     for (const { id, body, example } of [...routes, ...appRoutes]) {
       if (!body) continue
       assert.ok(example, id)
@@ -119,7 +119,7 @@ describe('/openapi.json', () => {
     )
   })
 
-  it('declares If-Match and 412 together, where it is honoured', async () => {
+  it('declares If-Match and 412 together, for operations that honour it', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const honouring = Object.values<
       Record<string, { operationId: string; responses: object; parameters: { name: string }[] }>
@@ -143,7 +143,7 @@ describe('/openapi.json', () => {
     assert.ok('ETag' in body.paths['/v1/workflows/{workflow_id}'].get.responses['200'].headers)
   })
 
-  it('names every type that the receiver of webhooks takes', async () => {
+  it('lists every content type that the receiver accepts', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const { content, description } = body.paths['/webhooks/incoming/{webhook_id}'].post.requestBody
     assert.deepEqual(Object.keys(content), [
@@ -155,7 +155,7 @@ describe('/openapi.json', () => {
     assert.match(description, /\+json.*\+xml/)
   })
 
-  it("names each kind's shapes, and shows an example of each", async () => {
+  it('names the shapes of each kind, with an example of each', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
     const json = (part: { content: Record<string, { schema: object }> }) =>
@@ -177,7 +177,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('describes the bodies that are taken, and none that are not', async () => {
+  it('has request schemas that accept the same bodies as the validation', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const $defs = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
@@ -198,7 +198,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('makes members with defaults optional in requests, and certain in responses', async () => {
+  it('makes members with defaults optional in requests and required in responses', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const bodies = Object.values<Record<string, Json>>(body.paths).flatMap((methods) =>
       Object.values(methods).flatMap(
@@ -271,7 +271,7 @@ describe('/openapi.json', () => {
     assert.equal(typeOfValue('deals', 'probability'), 'integer')
   })
 
-  it('lets a list leave out what `fields` does not name, and says what is always there', async () => {
+  it('makes list fields optional because of `fields`, except those that are always returned', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
     const definitions = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
@@ -301,7 +301,7 @@ describe('/openapi.json', () => {
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = Record<string, any>
 
-/** A part of the document, or what it refers to. */
+/** A part of the document, with its reference resolved. */
 function resolve(document: Json, part: Json): Json {
   if (!part.$ref) return part
   const steps = String(part.$ref).slice(2).split('/')

@@ -10,7 +10,7 @@ import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 const run = promisify(execFile)
 const GENERATOR = 'openapi-python-client==0.29.1'
-/** Kept for the next run; removed with the other temporary files of the machine. */
+/** Cached for the next run. */
 const VENV = join(tmpdir(), `agx-${GENERATOR}`)
 const TOUR = fileURLToPath(new URL('../../fixtures/python-client/tour.py', import.meta.url))
 
@@ -38,7 +38,7 @@ describe('a Python client generated from /openapi.json', function () {
       ...['--meta', 'none', '--output-path', join(folder, 'agx_client')],
     ])
     const refused = (stdout + stderr).match(/WARNING parsing .*Endpoint will not be generated\./g)
-    // The generator knows no CSV bodies.
+    // The generator does not support CSV bodies.
     assert.deepEqual(refused, [
       'WARNING parsing PUT /v1/imports/{import_id}/file within imports. Endpoint will not be generated.',
     ])
@@ -48,7 +48,7 @@ describe('a Python client generated from /openapi.json', function () {
     if (folder) rmSync(folder, { recursive: true })
   })
 
-  it('imports every module and does a tour: create, list with filters, associate, run a workflow', async () => {
+  it('imports every module and runs a tour: create, list with filters, associate, run a workflow', async () => {
     const env = { ...process.env, PYTHONPATH: folder }
     const { stdout } = await run(python, [TOUR, suite.api.url, suite.api.key], { env })
     const [, modules] = /^imported (\d+) modules, finished the tour$/m.exec(stdout)!
@@ -80,7 +80,7 @@ async function prepareVenv(): Promise<void> {
     renameSync(made, VENV)
   } catch (error) {
     rmSync(made, { recursive: true, force: true })
-    // Another process may have been faster.
+    // Another process may have created it.
     if (!existsSync(VENV)) throw error
   }
 }

@@ -30,7 +30,7 @@ describe('the request log', () => {
       headers: { Authorization: 'Bearer agx_secret', Cookie: 'agx_session=secret' },
     })
 
-  it('has one line for each request: who, which route, how it ended, how long it took', async () => {
+  it('has one line for each request: organization, route, status, duration', async () => {
     const answer = await get('/v1/things/ann@example.com?email=ann@example.com')
     assert.equal(lines.length, 1)
     const { request_id, method, route, status, ms } = lines[0]!
@@ -40,7 +40,7 @@ describe('the request log', () => {
     assert.doesNotMatch(JSON.stringify(lines), /ann@|secret/)
   })
 
-  it('says what broke, without the values of the row', async () => {
+  it('has the unexpected error, without values of the row', async () => {
     const answer = await get('/broken')
     assert.equal(answer.status, 500)
     assert.match(JSON.stringify(lines), /duplicate key.*23505|23505.*duplicate key/)

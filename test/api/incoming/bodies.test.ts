@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('what incoming webhooks take, and keep in their log', function () {
+describe('payloads of incoming webhooks, and their log', function () {
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {
@@ -17,7 +17,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
       'application/json',
       JSON.stringify({ first_name: 'Ada', surname: 'Lovelace', email: ada.email }),
     ],
-    ['JSON by another name', 'application/vnd.api+json', `{"data":${JSON.stringify(ada)}}`],
+    ['JSON with a +json type', 'application/vnd.api+json', `{"data":${JSON.stringify(ada)}}`],
     ['a form', 'application/x-www-form-urlencoded', 'name=Ada+Lovelace&email=ada%40example.com'],
     [
       'a nested form',
@@ -26,7 +26,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
     ],
     ['XML', 'application/xml', '<lead><name>Ada Lovelace</name><email>ada@example.com</email></lead>'],
     [
-      'XML as text',
+      'text/xml with a namespace',
       'text/xml; charset=utf-8',
       '<c:lead xmlns:c="urn:x" email="ada@example.com"><c:name>Ada Lovelace</c:name></c:lead>',
     ],
@@ -49,7 +49,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
       assert.deepEqual(contact.created_by, { type: 'webhook', id: webhook.id })
     })
 
-  it('XML with attributes finds the contact that it made', async () => {
+  it('repeated XML with attributes updates its contact', async () => {
     const webhook = await test.createWebhook()
     const xml = '<lead><name>Ada L</name><email type="work">again@example.com</email></lead>'
     const send = async () => (await test.send(webhook, xml, { 'Content-Type': 'text/xml' })).body
@@ -61,13 +61,13 @@ describe('what incoming webhooks take, and keep in their log', function () {
     assert.deepEqual([body.payload, body.mapped_data.sources.email], [xml, 'email'])
   })
 
-  it('of a list of several the first becomes a contact, and the log row says so', async () => {
+  it('the first item of a list becomes a contact, with a warning in the log', async () => {
     const webhook = await test.createWebhook()
     const list = [{ email: 'one@example.com' }, { email: 'two@example.com' }]
     assert.equal((await test.send(webhook, list)).body.action, 'created')
     await test.send(webhook, [{ email: 'one' }, { email: 'two' }])
     assert.equal((await test.send(webhook, list.slice(0, 1))).body.action, 'updated')
-    const warning = 'items is a list of several records: only items[0] was taken'
+    const warning = 'items has several records: only items[0] was used'
     assert.deepEqual(
       (await test.logs(webhook)).map((entry) => [entry.status, entry.warnings]),
       [
@@ -78,7 +78,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
     )
   })
 
-  it('a GitHub delivery that is sent again does nothing again', async () => {
+  it('a repeated GitHub delivery has no effect', async () => {
     const webhook = await test.createWebhook({
       verification: { type: 'github' },
       deduplication: { action: 'Create Anyway' },
@@ -103,14 +103,14 @@ describe('what incoming webhooks take, and keep in their log', function () {
     )
   })
 
-  it('a delivery that failed is not taken for one that was received', async () => {
+  it('a failed delivery does not count as received', async () => {
     const webhook = await test.createWebhook()
     const deliver = (payload: object) => test.send(webhook, payload, { 'Idempotency-Key': 'k1' })
     assert.equal((await deliver({ email: 'wrong' })).status, 400)
     assert.equal((await deliver({ email: 'right@example.com' })).body.action, 'created')
   })
 
-  it('the log shows the request whole, with every secret masked', async () => {
+  it('the log has the whole request, with every secret masked', async () => {
     const webhook = await test.createWebhook({
       verification: { type: 'hmac', header: 'X-Proof', encoding: 'base64' },
     })
@@ -132,7 +132,7 @@ describe('what incoming webhooks take, and keep in their log', function () {
     assert.ok(detail.response_time_ms > 0)
   })
 
-  it('the log keeps only the head of what an unproven sender sent', async () => {
+  it('the log truncates the payload of an unverified sender', async () => {
     const webhook = await test.createWebhook()
     const long = { email: 'ada@example.com', text: '\u{1f600}'.repeat(100_000) }
     const detailAfter = async (secret: string) => {

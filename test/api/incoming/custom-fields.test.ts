@@ -23,7 +23,7 @@ describe('custom fields of incoming webhooks', () => {
 
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
-  it('are read as they are defined, from forms as well', async () => {
+  it('are converted to their defined types, also from forms', async () => {
     const { body } = await test.send(webhook, 'name=Ada&score=12.50&interests=engines;looms&code=A1', form)
     const { custom_fields } = await test.contact(body.record_id)
     assert.deepEqual(custom_fields, {
@@ -34,7 +34,7 @@ describe('custom fields of incoming webhooks', () => {
     })
   })
 
-  it('refuse what is not as they are defined, all at once, and write nothing', async () => {
+  it('refuse invalid values with all issues, and write nothing', async () => {
     const { status, body } = await test.send(webhook, { name: 'Ada', score: 'many', since: '2026-02-30' })
     assert.deepEqual([status, body.error], [400, 'validation_failed'])
     assert.deepEqual(Object.keys(body.details), ['custom_fields.score', 'custom_fields.since'])
@@ -42,7 +42,7 @@ describe('custom fields of incoming webhooks', () => {
     assert.deepEqual([taken.status, Object.keys(taken.body.details)], [400, ['custom_fields.code']])
   })
 
-  it('are checked when a payload is tried', async () => {
+  it('are validated by a test of a payload', async () => {
     const { body } = await test.app('POST', `/webhooks/incoming/${webhook.id}/test`, {
       payload: { name: 'Ada', score: 'many' },
     })

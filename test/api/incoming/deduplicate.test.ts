@@ -18,7 +18,7 @@ describe('deduplication of incoming webhooks', function () {
   }
   const webhookThat = (action: string, by = 'email') => test.createWebhook({ deduplication: { action, by } })
 
-  it('makes a new record where somebody deletes the one that was found', async () => {
+  it('creates a record if the match is deleted concurrently', async () => {
     const webhook = await test.createWebhook({ rate_limit: 1_000 })
     const { organization_id } = await test.db
       .system('incoming_webhooks')
@@ -38,7 +38,7 @@ describe('deduplication of incoming webhooks', function () {
     }
   })
 
-  it('Skip leaves the record as it is, and says which it was', async () => {
+  it('Skip leaves the record unchanged and returns its id', async () => {
     const contact = await make({ email: 'skip@example.com', first_name: 'Ada' })
     const webhook = await webhookThat('Skip')
     const { status, body } = await test.send(webhook, { email: 'SKIP@example.com', first_name: 'Eve' })
@@ -49,14 +49,14 @@ describe('deduplication of incoming webhooks', function () {
     assert.deepEqual([entry.status, entry.action, entry.record_id], ['Success', 'Skipped', contact.id])
   })
 
-  it('Create Anyway makes another', async () => {
+  it('Create Anyway creates a second record', async () => {
     const contact = await make({ email: 'twice@example.com' })
     const { body } = await test.send(await webhookThat('Create Anyway'), { email: 'twice@example.com' })
     assert.equal(body.action, 'created')
     assert.notEqual(body.record_id, contact.id)
   })
 
-  it('Update changes what the payload says and nothing else, defaults of new records among it', async () => {
+  it('Update changes only the fields of the payload, and applies no defaults', async () => {
     const contact = await make({
       email: 'update@example.com',
       first_name: 'Ada',
@@ -83,14 +83,14 @@ describe('deduplication of incoming webhooks', function () {
     assert.equal(after.updated_by.type, 'webhook')
   })
 
-  it('takes the oldest where several match', async () => {
+  it('uses the oldest of several matches', async () => {
     const oldest = await make({ email: 'many@example.com' })
     await make({ email: 'many@example.com' })
     const { body } = await test.send(await webhookThat('Update'), { email: 'many@example.com', phone: '' })
     assert.equal(body.record_id, oldest.id)
   })
 
-  it('makes a record where the payload lacks the key', async () => {
+  it('creates a record if the payload lacks the key', async () => {
     const webhook = await webhookThat('Skip')
     const answers = [await test.send(webhook, { name: 'Ada' }), await test.send(webhook, { name: 'Ada' })]
     assert.deepEqual(
@@ -99,14 +99,14 @@ describe('deduplication of incoming webhooks', function () {
     )
   })
 
-  it('takes a deleted record for none', async () => {
+  it('ignores deleted records', async () => {
     const contact = await make({ email: 'gone@example.com' })
     await test.api.request('DELETE', `/v1/objects/contacts/${contact.id}`)
     const { body } = await test.send(await webhookThat('Update'), { email: 'gone@example.com' })
     assert.equal(body.action, 'created')
   })
 
-  it('goes by the id that the sender’s own system has for it, where the webhook says so', async () => {
+  it('matches by external_id if the webhook is configured so', async () => {
     const webhook = await webhookThat('Update', 'external_id')
     const first = await test.send(webhook, { externalId: 'crm-7', email: 'old@example.com' })
     assert.equal(first.body.action, 'created')
@@ -115,7 +115,7 @@ describe('deduplication of incoming webhooks', function () {
     assert.equal((await test.contact(first.body.record_id)).email, 'new@example.com')
   })
 
-  it('makes deals and tasks, found again by the id that the sender has for them', async () => {
+  it('creates deals and tasks, and matches them by external_id', async () => {
     for (const [target_entity, name] of [
       ['Deal', 'name'],
       ['Task', 'title'],
@@ -134,7 +134,7 @@ describe('deduplication of incoming webhooks', function () {
     }
   })
 
-  it('adds a note of what somebody wrote, but for a payload that is skipped', async () => {
+  it('adds a note with the message, except for a skipped payload', async () => {
     const rules = [
       { from: 'mail', to: 'email' },
       { from: 'text', to: 'note_content' },
@@ -146,7 +146,7 @@ describe('deduplication of incoming webhooks', function () {
     const long = '\u{1f600}'.repeat(65_536)
     const { body } = await test.send(webhook, { mail, text: `${long}xy` })
     const [entry] = await test.logs(webhook)
-    assert.deepEqual(entry.warnings, ['the note is longer than 65536 characters: the rest was left out'])
+    assert.deepEqual(entry.warnings, ['the note was truncated to 65536 characters'])
     await test.send(webhook, { mail, text: 'Again' })
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { deduplication: { action: 'Update' } })
     await test.send(webhook, { mail, text: 'And again' })
@@ -158,7 +158,7 @@ describe('deduplication of incoming webhooks', function () {
     )
   })
 
-  it('cuts nothing from a message that a note can hold', async () => {
+  it('does not truncate a message of the maximum length', async () => {
     const webhook = await test.createWebhook()
     const message = '\u{1f600}'.repeat(40_000)
     const { body } = await test.send(webhook, { email: 'long@example.com', message })
@@ -168,7 +168,7 @@ describe('deduplication of incoming webhooks', function () {
     assert.deepEqual(entry.warnings, [])
   })
 
-  it('finds a company by its email too', async () => {
+  it('matches companies by email', async () => {
     const webhook = await test.createWebhook({ target_entity: 'Company' })
     const payload = { company: 'Engines', email: 'info@engines.example' }
     const first = await test.send(webhook, payload)

@@ -4,7 +4,7 @@ import { type IncomingTest, startIncoming, type TestWebhook } from '../../suppor
 describe('limits of incoming webhooks', function () {
   this.timeout(30_000)
   let test: IncomingTest
-  // Addresses are told apart by what the proxy says of them.
+  // X-Forwarded-For distinguishes the addresses.
   before(async () => {
     test = await startIncoming({ TRUSTED_PROXIES: '1' })
   })
@@ -26,14 +26,14 @@ describe('limits of incoming webhooks', function () {
     for (let n = 0; n < times; n++) errors.push((await send()).body.error)
     return errors
   }
-  /** As if the minute were over: what was counted in it is counted for the one before. */
+  /** Simulates the end of the minute: moves its counts to the previous one. */
   const minutePasses = (webhook: TestWebhook) =>
     test.db
       .system('limit_windows')
       .where({ subject: `incoming:${webhook.id}` })
       .update({ window_start: test.db.system.raw("window_start - interval '1 minute'") })
 
-  it('a minute: 429 with Retry-After until it is over, logged as Blocked', async () => {
+  it('a minute: 429 with Retry-After until its end, logged as Blocked', async () => {
     const webhook = await test.createWebhook({ rate_limit: 2 })
     assert.deepEqual(await errorsOf(2, () => test.send(webhook, payload)), [undefined, undefined])
     const { status, headers, body } = await test.send(webhook, payload)
@@ -50,7 +50,7 @@ describe('limits of incoming webhooks', function () {
     assert.equal((await test.send(webhook, payload)).status, 200)
   })
 
-  it('a burst: more in one minute, as far as the minute before did not have it', async () => {
+  it('a burst: more requests in a minute, as far as the previous minute did not use it', async () => {
     const webhook = await test.createWebhook({ rate_limit: 2, burst: 2 })
     const send = () => test.send(webhook, payload)
     assert.deepEqual(await errorsOf(5, send), [...Array(4).fill(undefined), 'rate_limited'])
@@ -58,7 +58,7 @@ describe('limits of incoming webhooks', function () {
     assert.deepEqual(await errorsOf(3, send), [undefined, undefined, 'rate_limited'])
   })
 
-  it('a temporary block of the address that breaches it again and again, and of no other', async () => {
+  it('a temporary block of only the address that exceeds the limit repeatedly', async () => {
     const webhook = await test.createWebhook({ rate_limit: 1, block: { after: 2, minutes: 5 } })
     const send = () => sendFrom(webhook, '192.0.2.1')
     assert.deepEqual(await errorsOf(3, send), [undefined, 'rate_limited', 'rate_limited'])
@@ -78,7 +78,7 @@ describe('limits of incoming webhooks', function () {
     assert.equal((await send()).status, 200)
   })
 
-  it('twenty wrong secrets block the address, even when it then knows the secret', async () => {
+  it('twenty wrong secrets block the address, also with the right secret afterwards', async () => {
     const webhook = await test.createWebhook()
     const wrong = () => sendFrom(webhook, '192.0.2.9', 'guess')
     assert.deepEqual(new Set(await errorsOf(20, wrong)), new Set(['invalid_secret']))
@@ -86,14 +86,14 @@ describe('limits of incoming webhooks', function () {
     assert.equal((await sendFrom(webhook, '192.0.2.10')).status, 200)
   })
 
-  it('an X-Forwarded-For of the sender’s own invention does not make it another', async () => {
+  it('a forged X-Forwarded-For does not change the address', async () => {
     const webhook = await test.createWebhook({ ip_whitelist: ['198.51.100.0/24'] })
     const from = (header: string) => sendFrom(webhook, header)
     assert.equal((await from('198.51.100.7, 203.0.113.5')).body.error, 'ip_not_allowed')
     assert.equal((await from('203.0.113.5, 198.51.100.7')).status, 200)
   })
 
-  it('a month: verified requests only, 429 quota_exceeded until the month’s end', async () => {
+  it('a month: counts verified requests only, 429 quota_exceeded until its end', async () => {
     const webhook = await test.createWebhook()
     await setPlan('enterprise', { incoming_per_month: 2 })
     await test.send({ ...webhook, secret: 'wrong' }, payload)
@@ -108,7 +108,7 @@ describe('limits of incoming webhooks', function () {
     assert.deepEqual([entry.status, entry.error], ['Blocked', 'quota_exceeded'])
   })
 
-  it('a plan: how many webhooks, and how many requests a minute', async () => {
+  it('a plan: the number of webhooks and of requests per minute', async () => {
     const other = await startIncoming()
     await other.db.system('organizations').update({ plan: 'free' })
     const create = (values: object, status: number) =>
@@ -116,7 +116,7 @@ describe('limits of incoming webhooks', function () {
     const tooFast = await create({ rate_limit: 61 }, 403)
     assert.deepEqual([tooFast.body.error.type, tooFast.body.error.param], ['plan_limit', 'rate_limit'])
     assert.equal((await create({ rate_limit: 60, burst: 1 }, 403)).body.error.param, 'burst')
-    // At once, so that two cannot both be the third.
+    // Concurrent, because only one may become the third.
     const answers = await Promise.all(
       Array.from({ length: 5 }, () =>
         other.app('POST', '/webhooks/incoming', { name: 'x' }).catch(() => null),
@@ -133,7 +133,7 @@ describe('limits of incoming webhooks', function () {
   })
 })
 
-/** Limits are of the clock's minutes: a test that began at the end of one would be in two. */
+/** Windows are clock minutes: a test must not start at the end of one. */
 async function nextMinute(): Promise<void> {
   const left = 60_000 - (Date.now() % 60_000)
   if (left < 3_000) await new Promise((resolve) => setTimeout(resolve, left))

@@ -13,8 +13,8 @@ const rule = (from: string, to: string, more: Partial<MappingRule> = {}): Mappin
 })
 const fieldsOf = (payload: unknown, ...rules: MappingRule[]) => mapManually(payload, rules, 'Contact').fields
 
-describe('mapping by rules', () => {
-  it('takes values from paths to fields, addresses, custom fields, tags and the company', () => {
+describe('manual mapping', () => {
+  it('maps paths to fields, addresses, custom fields, tags and the company', () => {
     const payload = {
       person: { names: ['Ada'], optedOut: 'yes' },
       town: 'Zurich',
@@ -51,7 +51,7 @@ describe('mapping by rules', () => {
     })
   })
 
-  it('finds the text of an XML element at its own path, and its attributes below', () => {
+  it('reads the text of an XML element at its path, and attributes below it', () => {
     const payload = {
       mail: { kind: 'w', '#text': 'ada@example.com' },
       tag: [{ id: '1', '#text': 'a' }, 'b'],
@@ -71,7 +71,7 @@ describe('mapping by rules', () => {
     })
   })
 
-  it('falls back to a default where a value is missing or empty', () => {
+  it('uses the default if a value is missing or empty', () => {
     const source = rule('source', 'lead_source', { default: 'form' })
     assert.deepEqual(fieldsOf({}, source), { lead_source: 'form' })
     assert.deepEqual(fieldsOf({ source: ' ' }, source), { lead_source: 'form' })
@@ -87,7 +87,7 @@ describe('mapping by rules', () => {
     assert.ok(performance.now() - started < 2_000)
   })
 
-  it('holds only under its condition', () => {
+  it('applies a rule only if its condition holds', () => {
     const mapped = (when: MappingRule['when']) =>
       Object.keys(fieldsOf({ email: 'a@example.com', kind: 'lead' }, rule('email', 'email', { when }))).length
     assert.equal(mapped({ path: 'kind', is: 'equal', to: 'lead' }), 1)
@@ -125,7 +125,7 @@ describe('mapping by rules', () => {
       assert.equal(transformed(text, transform, { last: 'Lovelace' }), expected)
     })
 
-  it('converts money as exactly as arithmetic with integers does', () => {
+  it('converts money as exactly as integer arithmetic', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e9, max: 1e9 }), fc.integer({ min: 0, max: 1e6 }), (cents, rate) => {
         const amount = `${cents < 0 ? '-' : ''}${(Math.abs(cents) / 100).toFixed(2)}`
@@ -135,7 +135,7 @@ describe('mapping by rules', () => {
     )
   })
 
-  it('maps any payload with any transforms without an error', () => {
+  it('never throws, for any payload and transforms', () => {
     const path = fc.oneof(
       fc.constantFrom('a', 'a.b', 'a[0]', 'list[0].x', '__proto__.x', '[', '..'),
       fc.string(),
@@ -160,7 +160,7 @@ describe('mapping by rules', () => {
   })
 })
 
-describe('a webhook that maps by rules', function () {
+describe('a webhook with manual mapping', function () {
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {
@@ -175,7 +175,7 @@ describe('a webhook that maps by rules', function () {
     { from: 'plan', to: 'custom_fields.plan', transforms: [{ type: 'uppercase' }] },
   ]
 
-  it('writes what the rules say, and goes by the id that they take', async () => {
+  it('writes the mapped fields, and matches by the mapped external_id', async () => {
     const webhook = await test.createWebhook({
       field_mapping: { mode: 'manual', rules },
       deduplication: { action: 'Update', by: 'external_id' },
@@ -195,7 +195,7 @@ describe('a webhook that maps by rules', function () {
     )
   })
 
-  it('cannot be saved with a field that is not there, a pattern that is none, or too little', async () => {
+  it('refuses unknown fields, invalid patterns and incomplete rules', async () => {
     const refused = async (...given: object[]) => {
       const body = { name: 'x', field_mapping: { mode: 'manual', rules: given } }
       const answer = await test.app('POST', '/webhooks/incoming', body, 422)

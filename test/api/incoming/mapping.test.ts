@@ -11,7 +11,7 @@ const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'app
 describe('automatic mapping', () => {
   const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
 
-  it('takes no time over a long text that is nearly an address', () => {
+  it('runs in linear time on a long text that is almost an address', () => {
     const started = performance.now()
     mapAutomatically({ email: `a@${'.'.repeat(1_000_000)}@` }, 'Contact')
     assert.ok(performance.now() - started < 1_000)
@@ -26,7 +26,7 @@ describe('automatic mapping', () => {
     ['Vorname', 'Nachname', 'E-Mail-Adresse'],
     ['Prénom', 'Nom', 'Courriel'],
   ] as const)
-    it(`understands ${first}, ${last} and ${email}`, () => {
+    it(`maps ${first}, ${last} and ${email}`, () => {
       const { fields } = mapAutomatically(
         { [first]: 'Ada', [last]: 'Lovelace', [email]: 'ada@example.com' },
         'Contact',
@@ -65,7 +65,7 @@ describe('automatic mapping', () => {
     assert.equal(sources.email, 'email')
   })
 
-  it('reads XML by its elements, with attributes or without, and answers by the attribute that is their label', () => {
+  it('reads XML by element names, and answers by their label attribute', () => {
     const read = (xml: string) => mapAutomatically(parseBody(Buffer.from(xml), 'application/xml'), 'Contact')
     const { fields, sources } = read(
       '<lead><name title="Dr">Ada Lovelace</name><email type="work"><![CDATA[ada@example.com]]></email></lead>',
@@ -89,7 +89,7 @@ describe('automatic mapping', () => {
   const read = (body: string, type = 'application/json') =>
     mapAutomatically(parseBody(Buffer.from(body), type), 'Contact')
 
-  it('takes a list of one for that one', () => {
+  it('maps a list of one record like the record', () => {
     const { fields, sources, warnings } = read('[{"email":"ada@example.com"}]')
     assert.deepEqual(
       [fields, sources, warnings],
@@ -110,13 +110,13 @@ describe('automatic mapping', () => {
       'lead',
     ],
   ] as const)
-    it(`takes of several records the first, unmixed and with a warning: ${body}`, () => {
+    it(`maps only the first of several records, with a warning: ${body}`, () => {
       const { fields, warnings } = read(body, `application/${type}`)
       assert.deepEqual(fields, { first_name: 'Ada', email: ada.email })
-      assert.deepEqual(warnings, [`${path} is a list of several records: only ${path}[0] was taken`])
+      assert.deepEqual(warnings, [`${path} has several records: only ${path}[0] was used`])
     })
 
-  it('does not take for several records the lists of one: answers, addresses, steps of a form', () => {
+  it('maps the lists within one record: answers, addresses, steps of a form', () => {
     const { fields, warnings } = read(
       JSON.stringify({
         fields: [
@@ -138,13 +138,13 @@ describe('automatic mapping', () => {
     assert.equal(warnings, undefined)
   })
 
-  it('takes the first of several addresses of one person', () => {
+  it('uses the first of several addresses of one person', () => {
     for (const emails of [['ada@example.com', 'b@x.io'], [{ value: 'ada@example.com' }], 'ada@example.com'])
       assert.equal(read(JSON.stringify({ emails })).fields.email, ada.email)
     assert.equal(read('{"phones":["+442079460000"]}').fields.phone, '+442079460000')
   })
 
-  it('takes a record with a text or a value for a record, not for an answer', () => {
+  it('maps a record with `text` or `value` as a record, not as an answer', () => {
     const flat = read('{"name":"Ada Lovelace","email":"ada@example.com","text":"Hello"}')
     assert.deepEqual(flat.fields, ada)
     const engine = { name: 'Engine', amount: '1000' }
@@ -152,7 +152,7 @@ describe('automatic mapping', () => {
       assert.deepEqual(mapAutomatically(payload, 'Deal').fields, engine)
   })
 
-  it('reads answers in a list of their own, and answers named by where they are', () => {
+  it('reads answers in a list, and answers named by their key', () => {
     const list = [
       { name: 'Full name', value: 'Ada Lovelace' },
       { name: 'Email', value: 'ada@example.com' },
@@ -170,7 +170,7 @@ describe('automatic mapping', () => {
     assert.deepEqual([fields, note], [ada, 'Hello'])
   })
 
-  it('takes for a deal what is said of the deal, and of its company the name', () => {
+  it('maps a deal, and only the name of its company', () => {
     const { fields, company_name, note } = mapAutomatically(
       {
         deal: { name: 'Second engine', amount: 1250, closeDate: '2026-03-01', company: { name: 'Acme' } },
@@ -189,7 +189,7 @@ describe('automatic mapping', () => {
     assert.deepEqual([company_name, note], ['Acme', 'By March'])
   })
 
-  it('takes for a task its title and when it is due', () => {
+  it('maps the title and due date of a task', () => {
     const { fields } = mapAutomatically(
       { task: { name: 'Call', 'Due Date': '2026-03-01' }, assignee: { name: 'Grace' } },
       'Task',
@@ -197,7 +197,7 @@ describe('automatic mapping', () => {
     assert.deepEqual(fields, { title: 'Call', due_at: '2026-03-01' })
   })
 
-  it('prefers the value that can be what its name says, and the person over the owner', () => {
+  it('prefers plausible values, and the person to the owner', () => {
     const { fields } = mapAutomatically(
       { owner: { email: 'owner@example.com' }, email: 'none', lead: { email: 'ada@example.com' } },
       'Contact',
@@ -205,17 +205,17 @@ describe('automatic mapping', () => {
     assert.equal(fields.email, 'ada@example.com')
   })
 
-  it('keeps an invalid email where there is no better one, so that validation names it', () => {
+  it('maps an invalid email if there is no better one, so that validation reports it', () => {
     assert.equal(mapAutomatically({ email: 'not-an-email' }, 'Contact').fields.email, 'not-an-email')
   })
 
-  it('takes the name of a company for the company', () => {
+  it('maps the name of a company', () => {
     const mapped = mapAutomatically({ company: { name: 'Acme', website: 'https://acme.test' } }, 'Company')
     assert.equal(mapped.fields.name, 'Acme')
     assert.equal(mapped.fields.website, 'https://acme.test')
   })
 
-  it('never throws, and only invents what the payload says', () => {
+  it('never throws, and maps only values of the payload', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (payload) => {
         const before = JSON.stringify(payload)

@@ -9,7 +9,7 @@ describe('incoming webhooks', function () {
   })
   after(() => test?.close())
 
-  it('turn a payload into a contact with its company, and log it', async () => {
+  it('map a payload to a contact with its company, and log it', async () => {
     const webhook = await test.createWebhook()
     const payload = { firstName: 'Ada', lastName: 'Lovelace', email: 'Ada@example.com', company: 'Engines' }
     const { status, body, headers } = await test.send(webhook, payload)
@@ -26,7 +26,7 @@ describe('incoming webhooks', function () {
     assert.deepEqual([first.status, first.action, last.action], ['Success', 'Created', 'Updated'])
   })
 
-  it('refuse a company that there cannot be, naming what is wrong', async () => {
+  it('refuse an invalid company, with the reason', async () => {
     const webhook = await test.createWebhook()
     const payload = { email: 'long@example.com', company: 'x'.repeat(300) }
     const { status, body } = await test.send(webhook, payload)
@@ -36,7 +36,7 @@ describe('incoming webhooks', function () {
     assert.equal(blank.status, 200)
   })
 
-  it('make one contact of a hundred equal payloads at once', async () => {
+  it('create one contact from a hundred concurrent equal payloads', async () => {
     const webhook = await test.createWebhook({ rate_limit: 1000, deduplication: { action: 'Skip' } })
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => test.send(webhook, { email: 'one@example.com' })),
@@ -46,7 +46,7 @@ describe('incoming webhooks', function () {
     assert.equal(answers.filter(({ body }) => body.action === 'created').length, 1)
   })
 
-  it('answer a retried delivery as the first time, and do nothing', async () => {
+  it('replay the answer to a repeated delivery, without effects', async () => {
     const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
     const retry = () => test.send(webhook, { email: 'retry@example.com' }, { 'webhook-id': 'msg_1' })
     const first = await retry()
@@ -55,7 +55,7 @@ describe('incoming webhooks', function () {
     assert.equal(second.body.action, 'created')
   })
 
-  it('take a delivery for a new one after 24 hours, whether or not it has been forgotten yet', async () => {
+  it('process a repeated delivery again after 24 hours, also before the purge', async () => {
     const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
     const send = () => test.send(webhook, { email: 'day@example.com' }, { 'webhook-id': 'msg_2' })
     const first = await send()
@@ -68,7 +68,7 @@ describe('incoming webhooks', function () {
     assert.equal((await send()).body.record_id, later.body.record_id)
   })
 
-  it('keep out who is not on the whitelist, without using up the limit, and everyone while inactive', async () => {
+  it('refuse other addresses than the whitelist without counting them, and all requests while inactive', async () => {
     const webhook = await test.createWebhook({ ip_whitelist: '10.0.0.0/8\n192.0.2.1' })
     const outside = await test.send(webhook, { email: 'x@example.com' })
     assert.deepEqual([outside.status, outside.body.error], [403, 'ip_not_allowed'])

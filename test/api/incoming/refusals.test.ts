@@ -10,7 +10,7 @@ describe('bad requests to incoming webhooks', function () {
   })
   after(() => test?.close())
 
-  /** Every refusal leaves the service able to take the next request. */
+  /** After every refusal the service must accept the next request. */
   afterEach(async () => {
     const { status } = await test.send(await test.createWebhook(), { email: 'alive@example.com' })
     assert.equal(status, 200)
@@ -21,16 +21,16 @@ describe('bad requests to incoming webhooks', function () {
   const MiB = 1024 * 1024
   const CASES: [string, unknown, Record<string, string>, number, string][] = [
     ['an XML entity bomb', bomb(), xml, 400, 'invalid_payload'],
-    ['XML that asks for a file', external(), xml, 400, 'invalid_payload'],
-    ['XML that does not end', '<lead><email>x@example.com</lead>', xml, 400, 'invalid_payload'],
+    ['XML with an external entity', external(), xml, 400, 'invalid_payload'],
+    ['truncated XML', '<lead><email>x@example.com</lead>', xml, 400, 'invalid_payload'],
     ['XML nested 5,000 deep', '<a>'.repeat(5_000) + '</a>'.repeat(5_000), xml, 400, 'invalid_payload'],
-    ['JSON that does not end', '{"email":', {}, 400, 'invalid_payload'],
+    ['truncated JSON', '{"email":', {}, 400, 'invalid_payload'],
     ['JSON nested 100,000 deep', '['.repeat(100_000) + ']'.repeat(100_000), {}, 400, 'invalid_payload'],
     ['JSON of 400,000 values', `[${'1,'.repeat(400_000)}1]`, {}, 400, 'invalid_payload'],
-    ['JSON that reaches for prototypes', '{"__proto__":{"admin":true}}', {}, 400, 'invalid_payload'],
-    ['a form that nests 1,000 deep', `a${'[b]'.repeat(1_000)}=1`, form, 400, 'invalid_payload'],
+    ['JSON with a __proto__ key', '{"__proto__":{"admin":true}}', {}, 400, 'invalid_payload'],
+    ['a form nested 1,000 deep', `a${'[b]'.repeat(1_000)}=1`, form, 400, 'invalid_payload'],
     ['no body', '', {}, 400, 'invalid_payload'],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'invalid_payload'],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'invalid_payload'],
     ['a body of more than 1 MiB', `"${'x'.repeat(MiB)}"`, {}, 413, 'payload_too_large'],
     ['a text', 'hello', { 'Content-Type': 'text/plain' }, 415, 'unsupported_media_type'],
     [
@@ -54,12 +54,12 @@ describe('bad requests to incoming webhooks', function () {
       415,
       'unsupported_media_type',
     ],
-    ['a payload that names nobody', { colour: 'blue' }, {}, 400, 'validation_failed'],
-    ['an email that is none', { email: 'nobody' }, {}, 400, 'validation_failed'],
+    ['a payload without contact fields', { colour: 'blue' }, {}, 400, 'validation_failed'],
+    ['an invalid email', { email: 'nobody' }, {}, 400, 'validation_failed'],
   ]
 
   for (const [name, body, headers, status, error] of CASES)
-    it(`${name}: ${status} ${error}, and a row in the log`, async () => {
+    it(`${name}: ${status} ${error}, with a log row`, async () => {
       const webhook = await test.createWebhook()
       const answer = await test.send(webhook, body, headers)
       assert.deepEqual([answer.status, answer.body.error], [status, error], JSON.stringify(answer.body))
@@ -84,14 +84,14 @@ describe('bad requests to incoming webhooks', function () {
     assert.deepEqual([status, headers.get('allow'), body.error], [405, 'POST', 'method_not_allowed'])
   })
 
-  it('an unknown webhook, whatever is in its place: 404', async () => {
+  it('an unknown webhook or an invalid id: 404', async () => {
     for (const id of [crypto.randomUUID(), 'x', '..%2f', "' or 1=1"]) {
       const { status, body } = await test.send({ id, secret: 'x', url: '' }, { email: 'x@example.com' })
       assert.deepEqual([status, body.success, body.error], [404, false, 'not_found'], id)
     }
   })
 
-  it('no secret, a wrong one, one of another webhook: 401 before the body is looked at', async () => {
+  it('no secret, a wrong one, one of another webhook: 401 before the body is parsed', async () => {
     const [webhook, other] = [await test.createWebhook(), await test.createWebhook()]
     for (const secret of ['', 'wrong', `${webhook.secret}x`, other.secret]) {
       const { status, body, headers } = await test.send({ ...webhook, secret }, '{"a":')
@@ -100,7 +100,7 @@ describe('bad requests to incoming webhooks', function () {
     }
   })
 
-  it('a sender that goes away in the middle: nothing is written, and a row in the log', async () => {
+  it('a sender that disconnects within the body: no record, and a log row', async () => {
     const webhook = await test.createWebhook()
     const { hostname, port } = new URL(test.api.url)
     const socket = connectSocket(Number(port), hostname)
@@ -122,7 +122,7 @@ describe('bad requests to incoming webhooks', function () {
 describe('incoming webhooks without their database', function () {
   this.timeout(30_000)
 
-  it('answer 503 with Retry-After, so that the sender tries again, and then take it', async () => {
+  it('answer 503 with Retry-After, and accept the retry', async () => {
     const test = await startIncoming()
     const webhook = await test.createWebhook()
     const payload = { email: 'later@example.com' }
@@ -142,7 +142,7 @@ describe('incoming webhooks without their database', function () {
     await test.close()
   })
 
-  it('answer 500 for a fault of ours and tell nothing of it', async () => {
+  it('answer 500 for an unexpected error, without details', async () => {
     const test = await startIncoming()
     const webhook = await test.createWebhook()
     await test.db.system.transaction(async (trx) => {

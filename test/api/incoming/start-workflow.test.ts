@@ -23,7 +23,7 @@ const greet: Definition = {
 }
 
 describe('the workflow of an incoming webhook', function () {
-  // Signing in costs scrypt's time.
+  // Sign-in runs scrypt, which is slow.
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {
@@ -42,7 +42,7 @@ describe('the workflow of an incoming webhook', function () {
   const bound = (workflow_id: string, values: object = {}) =>
     test.createWebhook({ workflow_id, workflow_inputs: { email: 'payload.person.email' }, ...values })
 
-  it('is queued with the record, the payload and the webhook, and the log names the run', async () => {
+  it('is queued with the record, the payload and the webhook, and the log has the run id', async () => {
     const workflowId = await saved(true)
     const webhook = await bound(workflowId)
     const payload = { person: { email: 'ada@example.com' } }
@@ -61,7 +61,7 @@ describe('the workflow of an incoming webhook', function () {
     assert.deepEqual([entry.run_id, entry.warnings], [run.id, []])
   })
 
-  it('gets the text of an XML element that has attributes', async () => {
+  it('gets the text of XML elements with attributes', async () => {
     const workflowId = await saved(true)
     const webhook = await bound(workflowId)
     const xml = '<lead><person><email type="work">xml@example.com</email></person></lead>'
@@ -71,7 +71,7 @@ describe('the workflow of an incoming webhook', function () {
     assert.deepEqual(run.trigger.payload, { person: { email: { type: 'work', '#text': 'xml@example.com' } } })
   })
 
-  it('is not left behind where the record was not written', async () => {
+  it('is not queued if the record is not written', async () => {
     const workflowId = await saved(true)
     const webhook = await bound(workflowId)
     await test.db.system.transaction(async (trx) => {
@@ -99,7 +99,7 @@ describe('the workflow of an incoming webhook', function () {
     assert.equal((await runsOf(workflowId)).length, 1)
   })
 
-  it('is not started twice by a delivery that the sender repeats', async () => {
+  it('is started once by a repeated delivery', async () => {
     const workflowId = await saved(true)
     const webhook = await bound(workflowId)
     const payload = { person: { email: 'again@example.com' } }
@@ -107,7 +107,7 @@ describe('the workflow of an incoming webhook', function () {
     assert.equal((await runsOf(workflowId)).length, 1)
   })
 
-  it('only warns in the log where it is a draft, inactive, deleted or lacks an input', async () => {
+  it('causes only a log warning if it is a draft, inactive, deleted or lacks an input', async () => {
     const draft = await saved(false)
     const inactive = await saved(true)
     const deleted = await saved(true)
@@ -150,7 +150,7 @@ describe('the workflow of an incoming webhook', function () {
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { workflow_id }, 422)
   })
 
-  it('must be startable with its inputs when they are saved, in the version that would run', async () => {
+  it('must be able to start with the saved inputs, in the version that a trigger runs', async () => {
     const workflow_id = await saved(true)
     const issues = async (method: string, path: string, body: object) => {
       const answer = await test.app(method, `/webhooks/incoming${path}`, body, 422)
@@ -161,7 +161,7 @@ describe('the workflow of an incoming webhook', function () {
       ])
     }
     const missing = [
-      ...['workflow_inputs.email', 'missing', 'give it a path, such as payload.email or record.id'],
+      ...['workflow_inputs.email', 'missing', 'set a path, such as payload.email or record.id'],
     ]
     const name = 'Form'
     assert.deepEqual(await issues('POST', '', { name, workflow_id }), [missing])
@@ -177,7 +177,7 @@ describe('the workflow of an incoming webhook', function () {
         missing,
       ],
     )
-    const none = ['workflow_inputs', 'invalid_value', 'select one with workflow_id, or leave them out']
+    const none = ['workflow_inputs', 'invalid_value', 'set workflow_id, or omit workflow_inputs']
     assert.deepEqual(await issues('POST', '', { name, workflow_inputs: { email: 'payload.e' } }), [none])
 
     const { id } = await bound(workflow_id)

@@ -13,7 +13,7 @@ describe('/app/webhooks/incoming', function () {
   const pathOf = (webhook: { id: string }) => `/webhooks/incoming/${webhook.id}`
   const ada = { email: 'ada@example.com' }
 
-  it('a new webhook is Active, has the defaults, its URL, and a secret that is shown this once', async () => {
+  it('a new webhook is Active, with defaults, a URL, and a secret that is returned only once', async () => {
     const { secret, ...webhook } = (await test.app('POST', '/webhooks/incoming', { name: 'Form' }, 201)).body
     assert.match(secret, /^whsec_/)
     assert.equal(webhook.url, `https://agx.example/webhooks/incoming/${webhook.id}`)
@@ -27,7 +27,7 @@ describe('/app/webhooks/incoming', function () {
     assert.ok(!JSON.stringify(stored).includes(secret))
   })
 
-  it('a change holds from the next request on', async () => {
+  it('an update applies to the next request', async () => {
     const webhook = await test.createWebhook()
     const change = (values: object) => test.app('PATCH', pathOf(webhook), values)
     assert.equal((await test.send(webhook, ada)).status, 200)
@@ -42,7 +42,7 @@ describe('/app/webhooks/incoming', function () {
     assert.equal((await test.send(webhook, { company: 'Engines' })).status, 200)
   })
 
-  it('refuses what it does not know, all of it at once', async () => {
+  it('invalid fields are refused with all issues', async () => {
     const { body } = await test.app(
       'POST',
       '/webhooks/incoming',
@@ -71,7 +71,7 @@ describe('/app/webhooks/incoming', function () {
     assert.deepEqual([own, await sendWith(own)], ['given-by-the-sender', 200])
   })
 
-  it('a test says what a payload would become, in either state, and writes nothing', async () => {
+  it('a test returns the mapped record without writing, also for an inactive webhook', async () => {
     const webhook = await test.createWebhook()
     await test.app('POST', `${pathOf(webhook)}/deactivate`)
     const tried = async (body: object, status?: number) =>
@@ -86,7 +86,7 @@ describe('/app/webhooks/incoming', function () {
     assert.equal((await test.db.system('contacts').where({ email: 'tried@example.com' })).length, 0)
   })
 
-  it('a deleted webhook is gone with its log; its records stay', async () => {
+  it('a delete removes the webhook and its log, not its records', async () => {
     const webhook = await test.createWebhook()
     const { body } = await test.send(webhook, { email: 'stays@example.com' })
     assert.equal((await test.app('DELETE', pathOf(webhook))).body.deleted, true)
@@ -96,7 +96,7 @@ describe('/app/webhooks/incoming', function () {
     assert.equal((await test.contact(body.record_id)).email, 'stays@example.com')
   })
 
-  it('the list has the envelope of every list, and cursors', async () => {
+  it('the list has the list envelope and cursors', async () => {
     const made = [await test.createWebhook(), await test.createWebhook()]
     const list = async (query: string, status?: number) =>
       (await test.app('GET', `/webhooks/incoming?${query}`, undefined, status)).body
@@ -131,7 +131,7 @@ describe('/app/webhooks/incoming', function () {
     const errors = ({ data }: { data: { error: string | null; action: string | null }[] }) =>
       data.map(({ error, action }) => error ?? action)
 
-    it('lists what came in, the newest first', async () => {
+    it('lists the requests, newest first', async () => {
       assert.deepEqual(errors(await list('')), [
         ...['webhook_inactive', 'invalid_secret', 'Created', 'validation_failed', 'Updated', 'Created'],
       ])
@@ -156,7 +156,7 @@ describe('/app/webhooks/incoming', function () {
       await list('from=yesterday', 422)
     })
 
-    it('pages by cursors that hold for their filters only', async () => {
+    it('pages by cursors that are valid only with their filters', async () => {
       const seen: string[] = []
       let cursor: string | null = null
       do {
@@ -170,7 +170,7 @@ describe('/app/webhooks/incoming', function () {
       assert.equal(new Set(seen).size, 6)
     })
 
-    it('shows what became of an entry', async () => {
+    it('shows the result of an entry', async () => {
       const [entry] = (await list('action=Updated')).data
       const { body } = await test.app('GET', `${pathOf(webhook)}/logs/${entry.id}`)
       assert.deepEqual(body.result, {
@@ -188,14 +188,14 @@ describe('/app/webhooks/incoming', function () {
       assert.deepEqual(Object.keys(body.error_details), ['email'])
       assert.deepEqual(
         [body.result.success, body.result.error, body.result.message],
-        [false, 'validation_failed', 'the payload does not make a valid record'],
+        [false, 'validation_failed', 'the payload does not map to a valid record'],
       )
       await test.app('GET', `${pathOf(webhook)}/logs/${crypto.randomUUID()}`, undefined, 404)
       await test.app('GET', `${pathOf(await test.createWebhook())}/logs/${entry.id}`, undefined, 404)
     })
   })
 
-  it('a member sees, an admin changes; a key and another organization have no way in', async () => {
+  it('members can read, admins can write; keys and other organizations are refused', async () => {
     const webhook = await test.createWebhook()
     const call = async (headers: Record<string, string>, method: string, path: string, body?: object) =>
       (await test.api.request(method, `/app${path}`, { key: null, headers, ...(body ? { body } : {}) }))

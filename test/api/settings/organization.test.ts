@@ -17,7 +17,7 @@ describe('the organization', () => {
     await db.drop()
   })
 
-  it('shows what it has not chosen as it is by default', async () => {
+  it('shows the defaults of unset settings', async () => {
     const { status, body } = await owner('GET', '/organization')
     assert.equal(status, 200)
     const { currency, timezone, log_retention_days, strict_custom_fields } = body
@@ -27,14 +27,14 @@ describe('the organization', () => {
     )
   })
 
-  it('puts money without a currency in its own', async () => {
+  it('sets the currency of amounts without one', async () => {
     const { status, body } = await owner('PATCH', '/organization', { currency: 'eur' })
     assert.deepEqual([status, body.currency, body.timezone], [200, 'EUR', 'UTC'])
     const deal = await api.request('POST', '/v1/objects/deals', { body: { name: 'Big', amount: 5 } })
     assert.equal(deal.body.currency, 'EUR')
   })
 
-  it('refuses custom fields without a definition once it is strict', async () => {
+  it('refuses custom fields without a definition in strict mode', async () => {
     const create = () =>
       api.request('POST', '/v1/objects/contacts', {
         body: { email: 'ada@example.com', custom_fields: { colour: 'red' } },
@@ -45,7 +45,7 @@ describe('the organization', () => {
     assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'custom_fields', 'colour']])
   })
 
-  it('names all that is wrong, and is changed by admins only', async () => {
+  it('reports all issues, and only admins can update it', async () => {
     const wrong = await owner('PATCH', '/organization', {
       currency: 'XXZ',
       timezone: 'Mars',

@@ -30,14 +30,14 @@ describe('/app/webhooks/outgoing', function () {
     assert.equal(status, 201, JSON.stringify(body))
     return body
   }
-  /** An event that the webhook wants, matched as the relay does it. @returns its delivery, as listed. */
+  /** Raises an event of the webhook and runs the relay. @returns the listed delivery. */
   async function deliver(webhook: { id: string }, name: string) {
     await db.tenant(api.organizationId, testActor, (tx) => insertEvents(tx, [{ name, data: { id: 'x' } }]))
     await matchEvents(db.system)
     return (await app('GET', `/webhooks/outgoing/${webhook.id}/deliveries`)).body.data[0]
   }
 
-  it('shows the secret once, and of headers their names only', async () => {
+  it('returns the secret only once, and only the names of headers', async () => {
     const made = await create({ headers: { 'X-Api-Key': 'hunter2hunter2' } })
     assert.match(made.secret, /^whsec_/)
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe('/app/webhooks/outgoing', function () {
       assert.ok(!JSON.stringify([stored, shown, list]).includes(secret))
   })
 
-  it('is changed, turned off and on, and deleted', async () => {
+  it('is updated, deactivated, activated and deleted', async () => {
     const { id } = await create()
     const changed = await app('PATCH', `/webhooks/outgoing/${id}`, { timeout_ms: 2_000, status: 'Inactive' })
     assert.deepEqual([changed.body.timeout_ms, changed.body.status], [2_000, 'Inactive'])
@@ -67,16 +67,16 @@ describe('/app/webhooks/outgoing', function () {
     'credentials in the URL': { url: 'https://user:pass@example.com/' },
     localhost: { url: 'https://localhost/' },
     'a private address': { url: 'https://10.0.0.1/' },
-    'a private address in disguise': { url: 'https://0x7f.1/' },
+    'a private address in hexadecimal': { url: 'https://0x7f.1/' },
     'a mapped private address': { url: 'https://[::ffff:169.254.169.254]/' },
-    'what is no event': { events: ['everything'] },
-    'an event that is one letter off': { events: ['contact.create'] },
+    'an unknown event': { events: ['everything'] },
+    'a misspelt event': { events: ['contact.create'] },
     'a wildcard in the wrong place': { events: ['*.created'] },
     'no event': { events: [] },
     'a header with a line break': { headers: { 'x-a': 'a\r\nx-b: b' } },
     'a header of the signature': { headers: { 'Webhook-Signature': 'v1,x' } },
-    'a time-out over 15 s': { timeout_ms: 15_001 },
-    'an endless schedule': { retry_schedule: Array(21).fill(1) },
+    'a timeout over 15 s': { timeout_ms: 15_001 },
+    'a schedule of 21 retries': { retry_schedule: Array(21).fill(1) },
     'a short secret': { secret: 'whsec_c2hvcnQ=' },
     'an unknown option': { ordering: true },
   }))
@@ -86,7 +86,7 @@ describe('/app/webhooks/outgoing', function () {
       assert.equal(body.detail.length, 1)
     })
 
-  it('says which event a wrong name is likely to mean', async () => {
+  it('suggests an event for an unknown name', async () => {
     const meant = { 'contact.create': 'contact.created', 'contacts.*': 'contact.*', 'Deal.won': 'deal.won' }
     for (const [wrong, right] of Object.entries(meant)) {
       const { body } = await app('POST', '/webhooks/outgoing', { ...hook, events: [wrong] })
@@ -94,7 +94,7 @@ describe('/app/webhooks/outgoing', function () {
     }
   })
 
-  it('sends every event of an entity, or every event, where it asks for that', async () => {
+  it('supports the wildcards <entity>.* and *', async () => {
     const [contacts, all, raised] = [
       await create({ events: ['contact.*'] }),
       await create({ events: ['*', 'contact.created'] }),
@@ -113,7 +113,7 @@ describe('/app/webhooks/outgoing', function () {
     for (const { id } of [contacts, all, raised]) await app('DELETE', `/webhooks/outgoing/${id}`)
   })
 
-  it('takes private and plain addresses where the operator allows them', async () => {
+  it('accepts private addresses and http if the operator allows them', async () => {
     const open = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '10.0.0.0/8' })
     const inside = await signIn(db, open)
     const { status } = await inside('POST', '/webhooks/outgoing', { ...hook, url: 'http://10.0.0.1/' })
@@ -121,7 +121,7 @@ describe('/app/webhooks/outgoing', function () {
     await open.close()
   })
 
-  it('belongs to its organization and to admins', async () => {
+  it('is accessible to admins of its organization only', async () => {
     const { id } = await create()
     const other = await startApi(db)
     const stranger = await signIn(db, other)
@@ -135,7 +135,7 @@ describe('/app/webhooks/outgoing', function () {
     await other.close()
   })
 
-  it('keeps to the plan: five on Free', async () => {
+  it('is limited by the plan: five on Free', async () => {
     const free = await startApi(db)
     const owner = await signIn(db, free)
     await db.system('organizations').where({ id: free.organizationId }).update({ plan: 'free' })
@@ -145,7 +145,7 @@ describe('/app/webhooks/outgoing', function () {
     await free.close()
   })
 
-  it('holds what comes while it is off, and queues it when it is on again', async () => {
+  it('holds deliveries while inactive, and queues them on activation', async () => {
     const webhook = await create({ events: ['invoice.paid'] })
     const queued = await deliver(webhook, 'invoice.paid')
     assert.deepEqual([queued.status, queued.event], ['queued', 'invoice.paid'])
@@ -165,7 +165,7 @@ describe('/app/webhooks/outgoing', function () {
     assert.equal((await list()).body.total, 2)
   })
 
-  it("holds what exceeds the month's quota, until the plan allows it", async () => {
+  it('holds deliveries above the monthly quota until the plan allows them', async () => {
     const webhook = await create({ events: ['quota.reached'] })
     const set = (limit: number) =>
       db
@@ -190,7 +190,7 @@ describe('/app/webhooks/outgoing', function () {
     await db.system('organizations').where({ id: api.organizationId }).update({ limits: {} })
   })
 
-  it('cancels what has not ended, and sends again what has', async () => {
+  it('cancels open deliveries and resends ended ones', async () => {
     const webhook = await create({ events: ['order.placed'] })
     const { id } = await deliver(webhook, 'order.placed')
     assert.equal((await app('POST', `/deliveries/${id}/resend`)).status, 409)
@@ -207,7 +207,7 @@ describe('/app/webhooks/outgoing', function () {
     assert.equal((await app('GET', `/deliveries/${randomUUID()}`)).status, 404)
   })
 
-  it('sends an event again once, however often that is asked for at the same time', async () => {
+  it('resends an event once for concurrent requests', async () => {
     const webhook = await create({ events: ['order.lost'] })
     const { id } = await deliver(webhook, 'order.lost')
     await app('POST', `/deliveries/${id}/cancel`)
@@ -218,7 +218,7 @@ describe('/app/webhooks/outgoing', function () {
     )
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409])
     const refused = answers.find(({ status }) => status === 409)!
-    assert.equal(refused.body.error.message, 'the event is being sent again already')
+    assert.equal(refused.body.error.message, 'the event is already being resent')
   })
 
   it('pages through deliveries', async () => {

@@ -32,7 +32,7 @@ describe('/app', function () {
     return { cookie, headers: { Cookie: cookie.split(';')[0]!, 'X-CSRF-Token': body.csrf_token }, body }
   }
 
-  it('signs in with a cookie that scripts and other sites cannot use', async () => {
+  it('signs in with an HttpOnly, SameSite=Strict cookie', async () => {
     const { cookie, headers, body } = await signIn()
     assert.match(cookie, /HttpOnly; SameSite=Strict/)
     assert.doesNotMatch(cookie, /Secure/)
@@ -41,7 +41,7 @@ describe('/app', function () {
     assert.deepEqual(again.body, body)
   })
 
-  it('marks the cookie Secure where the public address is https', async () => {
+  it('marks the cookie Secure if the public URL is https', async () => {
     const secure = await startApi(db, { PUBLIC_URL: 'https://agx.example' })
     const { headers } = await secure.request('POST', '/app/session', {
       key: null,
@@ -63,7 +63,7 @@ describe('/app', function () {
     assert.equal((await app('GET', '/session', { headers })).status, 401)
   })
 
-  it('takes no key, and /v1 no session', async () => {
+  it('refuses keys, and /v1 refuses sessions', async () => {
     const { headers } = await signIn()
     assert.equal((await app('GET', '/session', { key: api.key })).status, 401)
     assert.equal((await app('GET', '/session', { key: api.key, headers })).status, 401)
@@ -84,11 +84,11 @@ describe('/app', function () {
     const wrong = await app('DELETE', '/session', { headers: { ...headers, 'X-CSRF-Token': 'other' } })
     assert.deepEqual(
       [wrong.status, wrong.body.error.message],
-      [403, 'the X-CSRF-Token header is not that of this session'],
+      [403, 'the X-CSRF-Token header does not match the session'],
     )
   })
 
-  it('keeps keys from members', async () => {
+  it('refuses key management by members', async () => {
     const { headers } = await signIn('member@example.com')
     assert.equal((await app('GET', '/keys', { headers })).status, 403)
   })
@@ -102,7 +102,7 @@ describe('/app', function () {
       (await app('POST', '/keys', { headers, body: { name: 'Website', scopes: ['contacts:write'] } })).body
     const works = async (key: string) => (await api.request('GET', '/v1/me', { key })).status === 200
 
-    it('shows a new secret once, and never again', async () => {
+    it('returns a new secret only once', async () => {
       const made = await create()
       assert.match(made.key, /^agx_[0-9A-Za-z]{46}$/)
       assert.ok(await works(made.key))
@@ -112,7 +112,7 @@ describe('/app', function () {
       assert.ok(!JSON.stringify([list.body, stored]).includes(made.key))
     })
 
-    it('rotates at once, or with an overlap', async () => {
+    it('rotates immediately or with an overlap', async () => {
       const made = await create()
       const rotate = async (body?: object) =>
         (await app('POST', `/keys/${made.id}/rotate`, { headers, ...(body ? { body } : {}) })).body.key
@@ -122,7 +122,7 @@ describe('/app', function () {
       assert.deepEqual([await works(made.key), await works(second), await works(third)], [false, false, true])
     })
 
-    it('revokes for good', async () => {
+    it('revokes permanently', async () => {
       const made = await create()
       const revoked = await app('DELETE', `/keys/${made.id}`, { headers })
       assert.equal(revoked.status, 200)
@@ -131,14 +131,14 @@ describe('/app', function () {
       assert.equal((await app('POST', `/keys/${made.id}/rotate`, { headers })).status, 409)
     })
 
-    it('changes scopes from the next request on', async () => {
+    it('applies changed scopes to the next request', async () => {
       const made = await create()
       const changed = await app('PATCH', `/keys/${made.id}`, { headers, body: { scopes: ['deals:read'] } })
       assert.deepEqual(changed.body.scopes, ['deals:read'])
       assert.deepEqual((await api.request('GET', '/v1/me', { key: made.key })).body.scopes, ['deals:read'])
     })
 
-    it('refuses unknown scopes, past expiry and what is no address', async () => {
+    it('refuses unknown scopes, past expiry and invalid addresses', async () => {
       const { status, body } = await app('POST', '/keys', {
         headers,
         body: {
@@ -152,7 +152,7 @@ describe('/app', function () {
       assert.equal(body.detail.length, 4)
     })
 
-    it("answers another organization's key as an unknown one", async () => {
+    it("answers another organization's key like an unknown one", async () => {
       const other = await startApi(db)
       const [key] = await db.system('api_keys').where({ organization_id: other.organizationId })
       const { status, body } = await app('GET', `/keys/${key.id}`, { headers })
@@ -163,7 +163,7 @@ describe('/app', function () {
     })
   })
 
-  it('answers a wrong password and an unknown email alike, and slows guessing down', async () => {
+  it('answers a wrong password and an unknown email alike, and limits attempts', async () => {
     const attempt = (email: string) => app('POST', '/session', { body: { email, password: 'guess' } })
     const wrong = await attempt('member@example.com')
     const unknown = await attempt('nobody@example.com')
@@ -174,7 +174,7 @@ describe('/app', function () {
     assert.ok(Number(slowed[0]!.headers.get('retry-after')) > 0)
   })
 
-  it('does not let a stranger lock somebody out by guessing', async () => {
+  it('does not lock a user out because of the attempts of another client', async () => {
     const behind = await startApi(db, { TRUSTED_PROXIES: '1' })
     const attempt = (from: string, given: string) =>
       behind.request('POST', '/app/session', {

@@ -27,7 +27,7 @@ describe('a batch', () => {
     (await api.request('POST', `/v1/objects/${entity}`, { body })).body
   const count = async (table: string) => Number((await db.system(table).count())[0]!.count)
 
-  it('does each operation in order, with the answer that it would have had alone', async () => {
+  it('runs the operations in order, with the same results as single requests', async () => {
     const ada = await create('contacts', { first_name: 'Ada', email: 'ada@example.com' })
     const bob = await create('contacts', { first_name: 'Bob' })
     const { status, body } = await contacts([
@@ -71,7 +71,7 @@ describe('a batch', () => {
     assert.equal(await count('record_history'), 8)
   })
 
-  it('does the others where the third fails, and says of each what is wrong', async () => {
+  it('runs the other operations if one fails, and reports the issues of each', async () => {
     await create('contacts', { first_name: 'Old', external_id: 'x' })
     const { status, body } = await contacts([
       { op: 'create', data: { first_name: 'A' } },
@@ -106,7 +106,7 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 4)
   })
 
-  it('writes nothing where one of an atomic one fails, and names it', async () => {
+  it('writes nothing if an operation of an atomic batch fails, and names it', async () => {
     await create('contacts', { first_name: 'Old', external_id: 'x' })
     const operations = [
       { op: 'create', data: { first_name: 'A' } },
@@ -127,7 +127,7 @@ describe('a batch', () => {
     assert.deepEqual([done.status, done.body.succeeded, done.body.failed], [200, 4, 0])
   })
 
-  it('finds all that cannot be read in an atomic one at once', async () => {
+  it('reports all invalid operations of an atomic batch', async () => {
     const { status, body } = await contacts(
       [
         { op: 'create', data: { email: 'no' } },
@@ -143,7 +143,7 @@ describe('a batch', () => {
     )
   })
 
-  it('names the candidates of an upsert that matches several', async () => {
+  it('lists the candidates of an upsert that matches several records', async () => {
     for (const first_name of ['A', 'B']) await create('contacts', { first_name, email: 'a@example.com' })
     const operations = [{ op: 'upsert', by: 'email', data: { email: 'a@example.com' } }]
     const { body } = await contacts(operations)
@@ -152,7 +152,7 @@ describe('a batch', () => {
     assert.equal(atomic.body.error.candidates.length, 2)
   })
 
-  it('upserts a company by its domain with what a new one lacks, unless it must be made', async () => {
+  it('upserts a company by domain without its required fields, unless it must be created', async () => {
     await create('companies', { name: 'Acme', domain: 'acme.example' })
     const { body } = await send('companies', {
       operations: [
@@ -167,7 +167,7 @@ describe('a batch', () => {
     assert.deepEqual(body.results[1].detail[0].loc, ['body', 'operations', 1, 'data', 'name'])
   })
 
-  it('makes one record of 20 upserts of one address at once', async () => {
+  it('creates one record from 20 concurrent upserts of one email', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         contacts([{ op: 'upsert', by: 'email', data: { email: i % 2 ? 'A@b.example' : 'a@B.example' } }]),
@@ -178,7 +178,7 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 1)
   })
 
-  it('makes one record of 12 upserts of it by different fields at once', async () => {
+  it('creates one record from 12 concurrent upserts by different keys', async () => {
     await api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'crm_id', type: 'text', unique: true },
     })
@@ -202,7 +202,7 @@ describe('a batch', () => {
     await api.request('DELETE', '/v1/custom-fields/contacts/crm_id')
   })
 
-  it('links what an upsert makes or finds, and says what it cannot be linked with', async () => {
+  it('links the record of an upsert, and reports invalid associations', async () => {
     const { id } = await create('contacts', { first_name: 'Ada' })
     const upsert = (object: string, body: string) => ({
       op: 'upsert',
@@ -230,7 +230,7 @@ describe('a batch', () => {
     assert.equal((await send('notes', { operations: [operations[1]] }, {}, key)).status, 403)
   })
 
-  it('upserts by a unique custom field, in whatever form its value comes', async () => {
+  it('upserts by a unique custom field, in any form of its value', async () => {
     const definition = { name: 'badge', type: 'phone', label: 'Badge', unique: true }
     await api.request('POST', '/v1/custom-fields/contacts', { body: definition })
     const upsert = (badge: string, rest: object = {}) => ({
@@ -262,7 +262,7 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 1)
   })
 
-  it('is done once under an Idempotency-Key', async () => {
+  it('runs once with an Idempotency-Key', async () => {
     const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
     const headers = { 'Idempotency-Key': 'once' }
     const first = await send('contacts', body, headers)
@@ -272,7 +272,7 @@ describe('a batch', () => {
     assert.equal(await count('contacts'), 1)
   })
 
-  it('leaves nothing when its connection is lost, and is done by the retry', async () => {
+  it('writes nothing if its connection is lost, and the retry runs it', async () => {
     await create('contacts', { email: 'held@example.com' })
     const body = {
       operations: [
@@ -297,7 +297,7 @@ describe('a batch', () => {
     assert.deepEqual([await count('contacts'), await count('events')], [3, 4])
   })
 
-  it('never makes two that touch the same records wait for each other in a circle', async () => {
+  it('never deadlocks with a batch on the same records', async () => {
     const made = await contacts(
       Array.from({ length: 40 }, (_, i) => ({ op: 'create', data: { email: `${i}@example.com` } })),
     )
@@ -318,7 +318,7 @@ describe('a batch', () => {
     for (const { status, body } of answers) assert.deepEqual([status, body.failed], [200, 0])
   })
 
-  it('takes 1 to 200 operations', async () => {
+  it('accepts 1 to 200 operations', async () => {
     const one = { op: 'create', data: { first_name: 'A' } }
     assert.equal((await contacts([])).status, 422)
     assert.equal((await contacts(Array(201).fill(one))).status, 422)
@@ -330,7 +330,7 @@ describe('a batch', () => {
     )
   })
 
-  it('needs the scope to write the kind', async () => {
+  it('requires write on the kind', async () => {
     const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read', 'companies:write'] })
     const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
     const { status, body: answer } = await send('contacts', body, {}, key)
@@ -338,7 +338,7 @@ describe('a batch', () => {
     assert.match(answer.error.message, /contacts:write/)
   })
 
-  it('needs the scopes of what its operations link with', async () => {
+  it('requires write on the kinds that its operations link', async () => {
     const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:write'] })
     const id = crypto.randomUUID()
     for (const operation of [

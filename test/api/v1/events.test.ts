@@ -29,7 +29,7 @@ describe('the catalogue of events', () => {
     await db?.drop()
   })
 
-  it('names what an outgoing webhook can select', () => {
+  it('lists the events that an outgoing webhook can select', () => {
     for (const entity of entityNames) {
       const { object, events: own = {} } = entities[entity]
       const names = ['created', 'updated', 'deleted', 'restored', 'merged', ...Object.keys(own)]
@@ -40,7 +40,7 @@ describe('the catalogue of events', () => {
       assert.deepEqual([events.get(name)?.subject, events.get(name)?.example.event], ['any', name])
   })
 
-  it('gives each the schema of its data, and an example that keeps to it', () => {
+  it('has the schema of the data of each event, and a valid example', () => {
     const { data_schema, example } = events.get('contact.created')!
     assert.ok(data_schema.properties.email)
     assert.equal(example.event, 'contact.created')
@@ -55,7 +55,7 @@ describe('the catalogue of events', () => {
     assert.deepEqual(Object.keys(failed.data_schema.properties), Object.keys(failed.example.data))
   })
 
-  it('shows the old values where something changed', () => {
+  it('shows the old values of changed fields', () => {
     assert.ok(events.get('contact.updated')!.example.previous)
     assert.equal(events.get('contact.created')!.example.previous, undefined)
     const won = events.get('deal.won')!.example

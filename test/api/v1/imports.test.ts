@@ -6,11 +6,11 @@ import { until } from '../../support/journey.ts'
 
 const ID = '01890000-0000-7000-8000-000000000000'
 
-/** The columns of an uploaded file and what they would become. */
+/** The proposed field of each column of an uploaded file. */
 const proposed = (body: { file: { columns: { name: string; proposed: string | null }[] } }) =>
   Object.fromEntries(body.file.columns.map(({ name, proposed }) => [name, proposed]))
 
-describe('imports, before they run', () => {
+describe('imports before they run', () => {
   let db: TestDatabase
   let api: TestApi
   let imports: ReturnType<typeof importsOf>
@@ -31,7 +31,7 @@ describe('imports, before they run', () => {
     (await createKey(db, api.organizationId, { scopes })).key
 
   describe('the file', () => {
-    it('is understood: encoding, delimiter, columns, samples', async () => {
+    it('is detected: encoding, delimiter, columns, samples', async () => {
       const { body, status } = await prepare('Vorname;E-Mail;Ort\r\nZoë;zoe@x.example;"Genf; Stadt"\r\n')
       assert.equal(status, 200)
       assert.equal(body.status, 'ready')
@@ -54,13 +54,9 @@ describe('imports, before they run', () => {
     for (const [name, bytes, encoding] of [
       ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`), 'utf-8'],
       ['Windows-1252', Buffer.from(text, 'latin1'), 'windows-1252'],
-      ['UTF-16 of Excel', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
-      ['UTF-16 without a mark', utf16, 'utf-16le'],
-      [
-        'UTF-16, the big end first',
-        Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(),
-        'utf-16be',
-      ],
+      ['UTF-16 with a byte order mark', Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16le'],
+      ['UTF-16 without a byte order mark', utf16, 'utf-16le'],
+      ['UTF-16 big-endian', Buffer.from(Buffer.from(`\ufeff${text}`, 'utf16le')).swap16(), 'utf-16be'],
     ] as const)
       it(`is read in ${name}`, async () => {
         const { body } = await prepare(bytes)
@@ -69,7 +65,7 @@ describe('imports, before they run', () => {
         assert.deepEqual(body.file.columns[1].samples, ['Genève'])
       })
 
-    it('may say its charset, or its delimiter as Excel does', async () => {
+    it('can declare its charset, and its delimiter as in Excel', async () => {
       const created = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const { body } = await imports.upload(
         created.body.id,
@@ -83,7 +79,7 @@ describe('imports, before they run', () => {
       assert.equal(body.progress.line, 3)
     })
 
-    it('is taken whatever stands in it', async () => {
+    it('can contain any characters in its rows', async () => {
       const { body, status } = await prepare(`name\n${'a'.repeat(99)}😀\n`)
       assert.equal(status, 200)
       assert.deepEqual(body.file.columns[0].samples, [`${'a'.repeat(99)}\ufffd`])
@@ -93,17 +89,17 @@ describe('imports, before they run', () => {
       assert.equal((await imports.upload(other.body.id, 'name\nx\n', type)).status, 415)
     })
 
-    it('holds nobody up: neither by its header nor by empty lines', async () => {
+    it('is read in linear time, with a long header and many empty lines', async () => {
       const started = performance.now()
       const wide = Array.from({ length: 100_000 }, (_, i) => `c${i}`).join(',')
       assert.equal((await prepare(`${wide}\n`)).body.detail.length, 1)
       assert.equal((await prepare(`name,a@${'.'.repeat(900_000)}@\nx,y\n`)).status, 200)
       const { body } = await prepare(`name\n${'\r\n'.repeat(1_000_000)}"x`)
-      assert.match(body.error.message, /line 1000002 has a quote/)
+      assert.match(body.error.message, /line 1000002 has an unclosed quote/)
       assert.ok(performance.now() - started < 5_000, `${performance.now() - started}`)
     })
 
-    it('replaces the one before', async () => {
+    it('replaces the previous file', async () => {
       const first = await prepare('email\na@x.example\n')
       const { body } = await imports.upload(first.body.id, 'email\na@x.example\nb@x.example\n')
       assert.equal(body.file.rows, 2)
@@ -119,30 +115,24 @@ describe('imports, before they run', () => {
         assert.equal(answer.status, status, JSON.stringify(answer.body))
         assert.match(answer.body.error.message, message)
         if (hint) assert.match(answer.body.error.hint, hint)
-        assert.deepEqual(await db.system('import_pieces').count().first(), before, 'nothing of it is kept')
+        assert.deepEqual(await db.system('import_pieces').count().first(), before, 'no piece is stored')
       })
-    refused('nothing in it', '\n\n', 422, /the file is empty/)
+    refused('an empty file', '\n\n', 422, /the file is empty/)
     refused(
       'no header',
       'ada@x.example,Ada\nbob@x.example,Bob\n',
       422,
-      /the first row is no header/,
-      /put a row/,
+      /the first row is not a header/,
+      /add a first row/,
     )
     refused(
-      'two columns of one name',
+      'two columns with the same name',
       'email,name,email\n',
       422,
       /columns 1 and 3 are both called email/,
       /rename/,
     )
-    refused(
-      'a quote that is never closed',
-      'a,b\n1,2\n3,"x\n4,5\n',
-      400,
-      /row on line 3 has a quote that is never/,
-      /close/,
-    )
+    refused('an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 400, /row on line 3 has an unclosed quote/, /close/)
     refused(
       'bytes that are not UTF-8',
       Buffer.concat([Buffer.from('näme\n1\n'), Buffer.from([0xff, 10])]),
@@ -158,14 +148,14 @@ describe('imports, before they run', () => {
       /is a workbook, not CSV/,
       /save the sheet/,
     )
-    refused('NUL in its header', 'a\0b,c\n1,2\n', 422, /the first row holds NUL/)
+    refused('NUL in the header', 'a\0b,c\n1,2\n', 422, /the first row contains NUL/)
 
-    it("may hold NUL further down: that is the row's own mistake", async () => {
+    it('can contain NUL after the header: only its row fails', async () => {
       const { body } = await prepare('email,note\na@x.example,a\0b\n')
       assert.deepEqual(body.file.columns[1].samples, ['a\ufffdb'])
     })
 
-    it('is refused past 32 MiB, and in other types', async () => {
+    it('is refused above 32 MiB, and with other content types', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const large = await imports.upload(body.id, Buffer.alloc(32 * 1024 * 1024 + 1, 'a'))
       assert.equal(large.status, 413)
@@ -173,7 +163,7 @@ describe('imports, before they run', () => {
       assert.deepEqual([json.status, json.body.error.hint], [415, 'send Content-Type: text/csv'])
     })
 
-    it('leaves nothing of an upload that broke off', async () => {
+    it('is not stored if the upload is aborted', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const before = await db.system('import_pieces').count().first()
       const gone = new AbortController()
@@ -182,7 +172,7 @@ describe('imports, before they run', () => {
           controller.enqueue(Buffer.from(`email\n${'a@x.example\n'.repeat(60_000)}`))
           await new Promise((resolve) => setTimeout(resolve, 300))
           gone.abort()
-          // Left open it would be asked for more for ever, and this process would not end.
+          // An open stream would be pulled for ever, and this process would not exit.
           controller.error(gone.signal.reason)
         },
       })
@@ -202,7 +192,7 @@ describe('imports, before they run', () => {
       assert.equal((await api.request('GET', `/v1/imports/${body.id}`)).body.status, 'created')
     })
 
-    it('makes no custom fields where they need a definition', async () => {
+    it('proposes no custom fields in strict mode', async () => {
       const organizationId = await createOrganization(db, { settings: { strict_custom_fields: true } })
       const { key } = await createKey(db, organizationId)
       const strict = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
@@ -215,7 +205,7 @@ describe('imports, before they run', () => {
       )
     })
 
-    it('knows the columns of a HubSpot export', async () => {
+    it('maps the columns of a HubSpot export', async () => {
       const header =
         'Record ID,First Name,Last Name,Email,Phone Number,Mobile Phone Number,Contact owner,Lifecycle Stage,Lead Status,Job Title,Company name,Website URL,Street Address,City,State/Region,Postal Code,Country/Region,Create Date,Last Modified Date,Last contacted,Favorite Color'
       const { body } = await prepare(`${header}\n`)
@@ -266,7 +256,7 @@ describe('imports, before they run', () => {
         Description: 'body',
         'Call Outcome': 'outcome',
         'Duration (seconds)': 'duration_seconds',
-        // Of what, it does not say.
+        // Ambiguous without a unit.
         Duration: 'custom_fields.duration',
       },
       notes: { Subject: 'title', Content: 'body' },
@@ -274,7 +264,7 @@ describe('imports, before they run', () => {
         Subject: 'title',
         'Due Date': 'due_at',
         Description: 'body',
-        // What others have here is a name, and a user is known by an id.
+        // Other systems export a name here, not a user id.
         'Assigned To': 'custom_fields.assigned_to',
       },
       deals: {
@@ -284,7 +274,7 @@ describe('imports, before they run', () => {
       },
       companies: { Company: 'name', Description: 'description', Date: 'custom_fields.date' },
     }))
-      it(`knows what others call the columns of ${entity}`, async () => {
+      it(`maps common column names of ${entity}`, async () => {
         const { key } = await createKey(db, await createOrganization(db))
         const own = importsOf({ request: (m, p, o) => api.request(m, p, { key, ...o }) })
         const { body } = await own.prepare({ entity }, `${Object.keys(columns).join(',')}\n`)
@@ -293,7 +283,7 @@ describe('imports, before they run', () => {
   })
 
   describe('the start', () => {
-    it('says everything that is wrong with the mapping', async () => {
+    it('reports all issues of the mapping', async () => {
       const { body } = await prepare('Name,Mail,Extra\n', { mapping: { Name: 'nickname' } })
       const answer = await imports.start(body.id, {
         mapping: { Mail: 'last_name', Extra: 'last_name', Gone: 'email' },
@@ -304,36 +294,36 @@ describe('imports, before they run', () => {
         [
           'body.mapping.Name: nickname cannot be written',
           'body.mapping.Gone: the file has no such column',
-          'body.mapping.Extra: Mail becomes last_name already',
+          'body.mapping.Extra: Mail is already mapped to last_name',
         ],
       )
     })
 
-    it('takes a mapping for as many columns as a file can have', async () => {
+    it('limits the mapping to the maximum number of columns', async () => {
       const { body } = await prepare('Name\n')
       const mapping = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`c${i}`, 'email']))
       const answer = await imports.start(body.id, { mapping })
       assert.deepEqual([answer.status, answer.body.detail.length], [422, 1])
     })
 
-    it('needs what every row needs', async () => {
+    it('requires the columns that every row requires', async () => {
       const company = await prepare('Website\n', { entity: 'companies' })
       const answer = await imports.start(company.body.id)
       assert.deepEqual(
         [answer.status, answer.body.error.message],
-        [422, 'mapping: no column becomes name, which is required'],
+        [422, 'mapping: no column is mapped to name, which is required'],
       )
       const upsert = await prepare('Name\n', { mode: 'upsert', by: 'email' })
       const other = await imports.start(upsert.body.id)
-      assert.match(other.body.error.message, /no column becomes email/)
+      assert.match(other.body.error.message, /no column is mapped to email/)
       const { body } = await prepare('Shoe size\n')
       assert.match(
         (await imports.start(body.id)).body.error.message,
-        /one of email, phone, first_name, last_name/,
+        /any of email, phone, first_name, last_name/,
       )
     })
 
-    it('needs a file, and happens once', async () => {
+    it('requires a file, and is possible only once', async () => {
       const { body } = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const early = await imports.start(body.id)
       assert.deepEqual([early.status, early.body.error.message], [409, 'the import has no file yet'])
@@ -343,7 +333,7 @@ describe('imports, before they run', () => {
       assert.equal((await imports.upload(body.id, 'email\n')).status, 409)
     })
 
-    it('waits, is stopped and is resumed', async () => {
+    it('queues the import, which can be stopped and resumed', async () => {
       const { body } = await prepare('email\na@x.example\n')
       const post = (what: string) => api.request('POST', `/v1/imports/${body.id}/${what}`)
       assert.equal((await post('stop')).status, 409)
@@ -356,7 +346,7 @@ describe('imports, before they run', () => {
       assert.equal((await post('resume')).body.status, 'queued')
     })
 
-    it('takes write on the kinds that columns link with', async () => {
+    it('requires write on the kinds that columns link', async () => {
       const key = await keyWith('contacts:write')
       const { body } = await prepare('email,Company\n')
       const answer = await api.request('POST', `/v1/imports/${body.id}/start`, { key })
@@ -370,7 +360,7 @@ describe('imports, before they run', () => {
       })
       assert.equal(without.status, 200)
 
-      // Nor does a resume do what the key could not have started.
+      // A resume requires the same scopes.
       const other = await prepare('email,Company\n')
       await imports.start(other.body.id)
       await api.request('POST', `/v1/imports/${other.body.id}/stop`, { key })
@@ -382,8 +372,8 @@ describe('imports, before they run', () => {
     })
   })
 
-  describe('who may', () => {
-    it('is decided by the kind of record', async () => {
+  describe('access', () => {
+    it('requires the scope of the kind', async () => {
       const { body } = await prepare('email\n')
       const reader = await keyWith('contacts:read')
       const other = await keyWith('tasks:write')
@@ -406,7 +396,7 @@ describe('imports, before they run', () => {
       assert.ok((await api.request('GET', '/v1/imports?limit=2', { key: reader })).body.data.length === 2)
     })
 
-    it("is not another organization's: its import is not there", async () => {
+    it('is refused with 404 for another organization', async () => {
       const { body } = await prepare('email\n')
       const { key } = await createKey(db, await createOrganization(db))
       for (const id of [body.id, ID, 'nonsense']) {
@@ -431,7 +421,7 @@ describe('imports, before they run', () => {
     })
   })
 
-  it('are asked for in words that they know', async () => {
+  it('are refused with all issues of the body', async () => {
     const bad = async (body: object) => {
       const answer = await api.request('POST', '/v1/imports', { body })
       assert.equal(answer.status, 422, JSON.stringify(answer.body))

@@ -31,7 +31,7 @@ describe('/v1/objects', () => {
   for (const entity of entityNames) {
     const { object, example, fields } = entities[entity]
 
-    it(`${entity}: creates, reads, changes, lists and deletes`, async () => {
+    it(`${entity}: creates, reads, updates, lists and deletes`, async () => {
       const created = await post(entity, example)
       assert.deepEqual([created.status, created.body.object], [201, object])
       assert.equal(created.headers.get('etag'), '"1"')
@@ -46,7 +46,7 @@ describe('/v1/objects', () => {
       assert.equal((await get(path)).status, 404)
     })
 
-    it(`${entity}: says what is wrong with each field, all at once`, async () => {
+    it(`${entity}: reports the issues of all fields`, async () => {
       const bad = Object.fromEntries(Object.keys(fields).map((name) => [name, { no: 'such' }]))
       const { status, body } = await post(entity, bad)
       assert.equal(status, 422)
@@ -56,14 +56,14 @@ describe('/v1/objects', () => {
         if (fields[loc[1]]!.readOnly) assert.equal(type, 'read_only', loc[1])
     })
 
-    it(`${entity}: names what is required and not there`, async () => {
+    it(`${entity}: names missing required fields`, async () => {
       const required = Object.keys(fields).filter((name) => fields[name]!.required)
       const { status, body } = await post(entity, {})
       assert.deepEqual([status, body.detail[0].type], [422, 'missing'])
       if (required.length === 1) assert.equal(body.error.message, `${required[0]}: required`)
     })
 
-    it(`${entity}: hints at the values of a filter that has none such`, async () => {
+    it(`${entity}: lists the accepted values for an invalid filter`, async () => {
       for (const [name, { values }] of Object.entries(fields)) {
         if (!values) continue
         const { status, body } = await get(`${entity}?${name}[in]=${values[0]!.toUpperCase()},nothing`)
@@ -78,7 +78,7 @@ describe('/v1/objects', () => {
 
     for (const [name, { to }] of referencesOf(entities[entity]))
       if (to !== entity)
-        it(`${entity}: takes write on ${to} to set or clear ${name}`, async () => {
+        it(`${entity}: requires write on ${to} to set or clear ${name}`, async () => {
           const target = await post(to, entities[to].example)
           const key = await keyFor(`${entity}:write`, `${to}:read`)
           const refused = await post(entity, { ...example, [name]: target.body.id }, key)
@@ -94,7 +94,7 @@ describe('/v1/objects', () => {
         })
   }
 
-  it('answers a record made with associations at version 1, as it is read again', async () => {
+  it('returns a record created with associations at version 1, as a read does', async () => {
     const company = await post('companies', { name: 'Acme' })
     const associations = [{ object: 'company', id: company.body.id, label: 'works for' }]
     const made = await post('contacts', { first_name: 'Ada', associations })
@@ -103,7 +103,7 @@ describe('/v1/objects', () => {
     assert.deepEqual((await get(`contacts/${made.body.id}`)).body, made.body)
   })
 
-  it('does under the same Idempotency-Key what a scope kept it from doing', async () => {
+  it('executes with the same Idempotency-Key after a missing scope is granted', async () => {
     const company = await post('companies', { name: 'Acme' })
     const request = {
       body: { first_name: 'Ada', company_id: company.body.id },
@@ -115,7 +115,7 @@ describe('/v1/objects', () => {
     assert.deepEqual([refused.status, granted.status], [403, 201])
   })
 
-  it('does under the same Idempotency-Key what a stale version or a deleted record kept it from doing', async () => {
+  it('executes with the same Idempotency-Key after a 412 or 404 is resolved', async () => {
     const { body: contact } = await post('contacts', { first_name: 'Ada' })
     const path = `/v1/objects/contacts/${contact.id}`
     const change = (version: string) =>
@@ -133,7 +133,7 @@ describe('/v1/objects', () => {
     assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'])
   })
 
-  it('says where the label of a link is wrong, and keeps a right one', async () => {
+  it('reports the position of an invalid association label, and keeps a valid one', async () => {
     const contact = await post('contacts', { first_name: 'Ada' })
     const task = await post('tasks', { title: 'Call' })
     const path = `contacts/${contact.body.id}/associations/tasks/${task.body.id}`
@@ -147,7 +147,7 @@ describe('/v1/objects', () => {
     assert.deepEqual(related.body.data, [{ object: 'contact', id: contact.body.id, first_name: 'Ada' }])
   })
 
-  it('shows what a link says in the related lists of both ends, with fields where they name it', async () => {
+  it('shows the association in the lists of both ends; with `fields`, only if they name it', async () => {
     const contact = await post('contacts', { first_name: 'Ada' })
     const deal = await post('deals', { name: 'Engine' })
     const path = `contacts/${contact.body.id}/associations/deals/${deal.body.id}`
@@ -166,16 +166,11 @@ describe('/v1/objects', () => {
     assert.equal((await get('contacts?fields=association')).status, 422)
   })
 
-  it('says what to write instead of a value that is none', async () => {
+  it('suggests a correction for an invalid value', async () => {
     for (const [entity, body, loc, message] of [
-      ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /exists.*2026-01-31T09:00:00Z/],
-      ['tasks', { title: 'x', due_at: '2026-01-31T10:00:00' }, 'due_at', /with its offset/],
-      [
-        'deals',
-        { name: 'x', expected_close_date: '2026-02-30' },
-        'expected_close_date',
-        /exists.*2026-01-31/,
-      ],
+      ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /valid.*2026-01-31T09:00:00Z/],
+      ['tasks', { title: 'x', due_at: '2026-01-31T10:00:00' }, 'due_at', /with an offset/],
+      ['deals', { name: 'x', expected_close_date: '2026-02-30' }, 'expected_close_date', /valid.*2026-01-31/],
       ['deals', { name: 'x', amount: true }, 'amount', /decimal such as "1250.00"/],
       ['deals', { name: 'x', amount: '99999999999999999999' }, 'amount', /at most 16 digits/],
       ['notes', { body: 'x', custom_fields: { 'a b': 1 } }, 'custom_fields.a b', /lower-case letters/],
@@ -186,7 +181,7 @@ describe('/v1/objects', () => {
     }
   })
 
-  it('takes no number that JSON has rounded, and says to send it as a string', async () => {
+  it('refuses numbers that JSON has rounded, with the hint to send a string', async () => {
     const { body: defined } = await api.request('POST', '/v1/custom-fields/deals', {
       body: { name: 'size', type: 'number' },
     })
@@ -215,7 +210,7 @@ describe('/v1/objects', () => {
     const fields = (custom_fields: string) =>
       post('deals', `{"name": "m", "custom_fields": ${custom_fields}}`)
     const number = await fields('{"size": 9007199254740993}')
-    assert.match(number.body.error.hint, /unless its definition says number$/)
+    assert.match(number.body.error.hint, /unless its definition has the type number$/)
     assert.equal((await fields('{"size": "9007199254740993"}')).status, 422)
     const free = await fields('{"serial": "9007199254740993"}')
     assert.deepEqual(free.body.custom_fields, { serial: '9007199254740993' })
@@ -237,7 +232,7 @@ describe('/v1/objects', () => {
     }
   })
 
-  it('names the field that an unknown one was meant to be', async () => {
+  it('suggests a field for an unknown one', async () => {
     const { status, body } = await post('contacts', { first_name: 'Ada', emial: 'ada@example.com', zebra: 1 })
     const found = body.detail.map(({ loc, msg, type, hint }: Issue) => [loc[1], msg, type, hint])
     assert.equal(status, 422)
@@ -247,7 +242,7 @@ describe('/v1/objects', () => {
     ])
   })
 
-  it('is not held up by a body of unknown fields, nor answers with all of them', async () => {
+  it('answers a body with many unknown fields quickly, and lists only some of them', async () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`emial${i}`, i]))
     for (const body of [many, { first_name: 'Ada', custom_fields: many }, { custom_fields: many }]) {
       const refused = await post('contacts', body)
@@ -259,7 +254,7 @@ describe('/v1/objects', () => {
     assert.equal(body.error.message, 'custom_fields: has more than 200 fields')
   })
 
-  it('says how to write the offset of a time in an address', async () => {
+  it('explains how to encode the offset of a time in a URL', async () => {
     const { status, body } = await get('contacts?created_at[gte]=2026-01-31T10:00:00+01:00')
     assert.equal(status, 422)
     assert.match(body.detail[0].msg, /%2B/)
@@ -271,7 +266,7 @@ describe('/v1/objects', () => {
     assert.deepEqual([status, body.error.param], [400, 'cursor'])
   })
 
-  it('refuses an owner who is no member, with where to find them', async () => {
+  it('refuses an owner who is not a member, with the path of the members', async () => {
     const { status, body } = await post('notes', { body: 'Hello', owner_id: NOBODY })
     assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'owner_id']])
     assert.match(body.error.hint, /\/v1\/users/)
@@ -279,7 +274,7 @@ describe('/v1/objects', () => {
     assert.equal((await post('notes', { body: 'Hello', owner_id: owner })).status, 201)
   })
 
-  it('lists the kinds, with what the key may do', async () => {
+  it('lists the kinds with the permissions of the key', async () => {
     const key = await keyFor('deals:read', 'notes:write')
     const { status, body } = await api.request('GET', '/v1/objects', { key })
     assert.equal(status, 200)
@@ -297,7 +292,7 @@ describe('/v1/objects', () => {
     }
   })
 
-  it("describes a kind's fields by what its records really have", async () => {
+  it('describes exactly the fields that the records of a kind have', async () => {
     for (const entity of entityNames) {
       const { body } = await get(`${entity}/schema`)
       const { body: record } = await post(entity, body.example)
@@ -322,7 +317,7 @@ describe('/v1/objects', () => {
     }
   })
 
-  it('describes what a field can hold', async () => {
+  it('describes the accepted values of a field', async () => {
     const { body } = await get('deals/schema')
     const field = (name: string) => body.fields.find((one: { name: string }) => one.name === name)
     assert.deepEqual(field('stage').values, entities.deals.fields.stage!.values)
@@ -338,7 +333,7 @@ describe('/v1/objects', () => {
 })
 
 describe('/v1/users', () => {
-  it('lists the members of the organization, and nobody else', async () => {
+  it('lists only the members of the organization', async () => {
     const db = await createTestDatabase()
     const api = await startApi(db)
     try {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-describe('the life of a record over HTTP', () => {
+describe('restore, merge and history over HTTP', () => {
   let db: TestDatabase
   let api: TestApi
 
@@ -20,7 +20,7 @@ describe('the life of a record over HTTP', () => {
   const merge = (winner: string, from: string, headers: Record<string, string> = {}) =>
     api.request('POST', path(winner, '/merge'), { body: { from }, headers })
 
-  it('restores what was deleted, once', async () => {
+  it('restores a deleted record once', async () => {
     const { id } = await create({ first_name: 'Ada', external_id: 'r1' })
     await api.request('DELETE', path(id))
     assert.equal((await api.request('GET', path(id))).status, 404)
@@ -34,7 +34,7 @@ describe('the life of a record over HTTP', () => {
     assert.equal((await api.request('POST', path('x', '/restore'))).status, 404)
   })
 
-  it('answers an id that is none in the words that an unknown one is answered in', async () => {
+  it('answers an invalid id like an unknown one', async () => {
     const { id } = await create({ first_name: 'Ada' })
     const unknown = crypto.randomUUID()
     for (const [method, pathOf] of [
@@ -62,7 +62,7 @@ describe('the life of a record over HTTP', () => {
     }
   })
 
-  it('does not restore over an external_id or a unique value that was taken meanwhile', async () => {
+  it('refuses a restore if an external_id or a unique value is in use', async () => {
     await api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'badge', type: 'text', label: 'Badge', unique: true },
     })
@@ -76,7 +76,7 @@ describe('the life of a record over HTTP', () => {
     assert.deepEqual([second.status, second.body.error.param], [409, 'custom_fields.badge'])
   })
 
-  it('merges, and answers the loser with a pointer to the winner', async () => {
+  it('merges, and answers the id of the duplicate with merged_into', async () => {
     const winner = await create({ first_name: 'W' })
     const loser = await create({ last_name: 'L' })
     assert.equal((await merge(winner.id, winner.id)).status, 422)
@@ -110,7 +110,7 @@ describe('the life of a record over HTTP', () => {
     )
   })
 
-  it('merges once under an Idempotency-Key', async () => {
+  it('merges once with an Idempotency-Key', async () => {
     const winner = await create({ first_name: 'W' })
     const loser = await create({ last_name: 'L' })
     const headers = { 'Idempotency-Key': 'merge' }
@@ -119,7 +119,7 @@ describe('the life of a record over HTTP', () => {
     assert.deepEqual([second.status, second.body], [200, first.body])
   })
 
-  it('shows from what a custom field was changed, whatever its name', async () => {
+  it('shows the old value of a custom field with any name', async () => {
     const { id } = await create({ first_name: 'A', custom_fields: { x: 1 } })
     await api.request('PATCH', path(id), { body: { custom_fields: { constructor: 'Bob' } } })
     await api.request('PATCH', path(id), { body: { custom_fields: { constructor: null } } })
@@ -133,7 +133,7 @@ describe('the life of a record over HTTP', () => {
     )
   })
 
-  it('shows every change, with who made it, page by page', async () => {
+  it('lists every change with its actor, page by page', async () => {
     const { id } = await create({ first_name: 'A', custom_fields: { x: 1, y: 1 } })
     await api.request('PATCH', path(id), { body: { first_name: 'B', custom_fields: { x: 2, y: null } } })
     await api.request('PATCH', path(id), { body: { first_name: 'B' } })
@@ -172,7 +172,7 @@ describe('the life of a record over HTTP', () => {
     assert.equal((await api.request('GET', path(crypto.randomUUID(), '/history'))).status, 404)
   })
 
-  it('asks for the scopes of the kind', async () => {
+  it('requires the scopes of the kind', async () => {
     const { id } = await create({ first_name: 'A' })
     const reader = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
     const stranger = await createKey(db, api.organizationId, { scopes: ['companies:write'] })

@@ -8,7 +8,7 @@ describe('the query of a list of records', () => {
     return 'issues' in checked ? checked.issues : []
   }
 
-  it('refuses a parameter that it does not know, also one that every object has', () => {
+  it('refuses unknown parameters, also names that every object has', () => {
     for (const name of ['nope', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])
       assert.deepEqual(
         issues({ [name]: '1' }).map(({ loc, type }) => ({ loc, type })),
@@ -17,7 +17,7 @@ describe('the query of a list of records', () => {
       )
   })
 
-  it('has so many filters and values as a statement can take', () => {
+  it('limits the filters and values to those of one statement', () => {
     const msgs = (query: Record<string, string[]>) => issues(query).map(({ msg }) => msg)
     assert.deepEqual(msgs({ nope: Array(100_000).fill('') }).at(-1), 'at most 50 filters')
     assert.equal(msgs({ nope: Array(100_000).fill('') }).length, 51)
@@ -28,27 +28,27 @@ describe('the query of a list of records', () => {
     ])
   })
 
-  it('shows a number that cannot be read as it was sent', () => {
+  it('echoes an invalid number as sent', () => {
     for (const given of ['abc', '1.5', '0', '201'])
       assert.deepEqual(
         issues({ limit: given }).map(({ input }) => input),
         [given],
       )
     for (const limit of ['abc', '0', '201'])
-      assert.equal(issues({ limit })[0]?.msg, 'must be a whole number from 1 to 200')
+      assert.equal(issues({ limit })[0]?.msg, 'must be an integer from 1 to 200')
   })
 
-  it('says which control was sent several times, and takes a filter as often as it comes', () => {
+  it('refuses a repeated control, and accepts repeated filters', () => {
     for (const name of ['limit', 'offset', 'cursor', 'sort', 'order', 'q', 'match', 'count', 'fields'])
       assert.deepEqual(
         issues({ [name]: ['1', '1'] }).map(({ loc, msg }) => [loc[1], msg]),
-        [[name, 'was sent 2 times, and takes one value']],
+        [[name, 'was sent 2 times, but accepts one value']],
       )
     assert.deepEqual(issues({ email: ['a@b.co', 'b@b.co'] }), [])
     assert.equal(issues({ 'version[gte]': ['1', 'x'] })[0]?.input, 'x')
   })
 
-  it('names all fields that there are not, each with what it may have meant', () => {
+  it('names all unknown fields, each with a suggestion', () => {
     const [issue, ...others] = issues({ fields: 'emial,zzzzzz,email,zzzzzz,lastname,constructor' })
     assert.deepEqual(others, [])
     assert.equal(issue?.msg, 'has no fields emial, zzzzzz, lastname, constructor')
@@ -59,7 +59,7 @@ describe('the query of a list of records', () => {
     assert.match(issues({ fields: many.join() })[0]!.msg, /f19 and 480 more$/)
   })
 
-  it('says all that is wrong with controls and filters at once', () => {
+  it('reports all issues of controls and filters', () => {
     const wrong = {
       ...{
         limit: '0',
@@ -80,15 +80,15 @@ describe('the query of a list of records', () => {
     )
   })
 
-  it('says which operators a field has that is not compared with a value', () => {
+  it('lists the operators of a field that has no equality filter', () => {
     for (const [name, operators] of Object.entries({ tags: 'has, is_null', address: 'is_null' })) {
       const [issue, ...others] = issues({ [name]: 'vip' })
-      assert.deepEqual([issue!.msg, others], [`eq is no operator of ${name}`, []])
-      assert.equal(issue!.hint, `${name} has the operators ${operators}`)
+      assert.deepEqual([issue!.msg, others], [`eq is not an operator of ${name}`, []])
+      assert.equal(issue!.hint, `${name} supports the operators ${operators}`)
     }
   })
 
-  it('hints at what can be sorted by', () => {
+  it('lists the sort fields as a hint', () => {
     assert.match(
       issues({ sort: 'tags' })[0]!.hint!,
       /^sort fields are .*\blast_name\b.*, custom_fields\.<name>$/,

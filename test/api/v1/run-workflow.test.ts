@@ -64,7 +64,7 @@ describe('running workflows', () => {
     await db?.drop()
   })
 
-  it('previews without confirm, and starts nothing', async () => {
+  it('previews without confirm, and starts no run', async () => {
     const { status, body, headers } = await run({ name: 'Greet', inputs: { name: 'Ada' } })
     assert.equal(status, 200)
     assert.deepEqual([body.status, body.confirmed], ['confirmation_required', false])
@@ -76,7 +76,7 @@ describe('running workflows', () => {
     assert.equal((await api.request('GET', '/v1/runs')).body.total, 0)
   })
 
-  it('answers with the outputs when it is asked to wait', async () => {
+  it('answers with the outputs with Prefer: wait', async () => {
     const { status, body } = await run(
       { name: 'Greet', inputs: { name: 'Ada' }, confirm: true },
       { Prefer: 'wait=10' },
@@ -100,12 +100,12 @@ describe('running workflows', () => {
     assert.ok(!('outputs' in list.body.data[0]))
   })
 
-  it('answers at once when it is not asked to wait', async () => {
+  it('answers immediately without Prefer: wait', async () => {
     const { body } = await run({ name: 'Greet', inputs: { name: 'Ada' }, confirm: true })
     assert.equal(body.status, 'queued')
   })
 
-  it('waits under an Idempotency-Key too, and answers a retry without a second run', async () => {
+  it('waits also with an Idempotency-Key, and replays the answer without a second run', async () => {
     const send = () =>
       run(
         { name: 'Greet', inputs: { name: 'Once' }, confirm: true },
@@ -123,7 +123,7 @@ describe('running workflows', () => {
     assert.equal(rows[0].n, 1)
   })
 
-  it('tests a node once under an Idempotency-Key', async () => {
+  it('tests a node once with an Idempotency-Key', async () => {
     const body = { node_type: 'emit_event', config: { event: 'invoice.paid', data: { n: 1 } }, confirm: true }
     const send = () =>
       api.request('POST', '/v1/workflows/nodes/test', { body, headers: { 'Idempotency-Key': 'node-once' } })
@@ -146,7 +146,7 @@ describe('running workflows', () => {
     ],
   ]
   for (const [what, path, bodyOf] of waiting)
-    it(`answers a retry with the outcome where the client hung up while ${what}`, async () => {
+    it(`answers a retry with the outcome if the client disconnected while ${what}`, async () => {
       let calls = 0
       const server = createServer((_, res) => {
         calls++
@@ -178,7 +178,7 @@ describe('running workflows', () => {
       }
     })
 
-  it('tells how long each node took, from its start to its end', async () => {
+  it('reports the duration of each node, from start to end', async () => {
     await save({
       ...greet,
       name: 'Takes a while',
@@ -226,7 +226,7 @@ describe('running workflows', () => {
     assert.equal(stale.status, 412)
   })
 
-  it('runs by id, and by a version of it', async () => {
+  it('runs by id, and by id and version', async () => {
     const path = `/v1/workflows/${workflowId}/run`
     const body = { inputs: { name: 'Ada' }, confirm: true, version: 1 }
     const ran = await api.request('POST', path, { body, headers: { Prefer: 'wait=10' } })
@@ -234,7 +234,7 @@ describe('running workflows', () => {
     assert.equal((await api.request('POST', path, { body: { ...body, version: 9 } })).status, 404)
   })
 
-  it('cancels a run that waits, and answers how one has ended that is cancelled late', async () => {
+  it('cancels a waiting run, and returns an ended run unchanged', async () => {
     await save({
       ...greet,
       name: 'Waits',
@@ -246,7 +246,7 @@ describe('running workflows', () => {
     const path = `/v1/runs/${body.run_id}`
     const status = async () => {
       const { body } = await api.request('GET', path)
-      // Started, and so far that it waits.
+      // Until the run waits.
       return body.status === 'running' ? body.nodes[0]?.status : body.status
     }
     const until = async (wanted: string) => {
@@ -254,7 +254,7 @@ describe('running workflows', () => {
         assert.ok(Date.now() < end, `it is ${await status()}`)
     }
     await until('waiting')
-    assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'it has not left')
+    assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'no handle is selected')
     const asked = await api.request('POST', `${path}/cancel`)
     assert.deepEqual([asked.status, asked.body.object, asked.body.run_id], [200, 'run', body.run_id])
     assert.ok(asked.body.cancel_requested_at)
@@ -269,7 +269,7 @@ describe('running workflows', () => {
     assert.equal(late.body.cancel_requested_at, null)
   })
 
-  it('gives inputs that are left out to placeholders as null', async () => {
+  it('renders placeholders of omitted inputs as null', async () => {
     await save({
       ...greet,
       name: 'Optional',
@@ -295,7 +295,7 @@ describe('running workflows', () => {
     await other.close()
   })
 
-  it('tests one node, once it is confirmed', async () => {
+  it('tests a node with confirm', async () => {
     const body = { node_type: 'set_fields', config: { fields: { a: '{{ inputs.n }}' } }, inputs: { n: 3 } }
     const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
     assert.equal(preview.body.status, 'confirmation_required')
@@ -325,7 +325,7 @@ describe('running workflows', () => {
     )
   })
 
-  it('previews what a node would call, and calls nothing', async () => {
+  it('previews the calls of a node without making them', async () => {
     const callsOf = async (node_type: string, config: object, inputs: object = {}) => {
       const body = { node_type, config, inputs }
       const { status, body: answer } = await api.request('POST', '/v1/workflows/nodes/test', { body })
@@ -335,7 +335,7 @@ describe('running workflows', () => {
     }
     const before = await db.system('contacts').count().first()
     const create = { operation: 'create', entity: 'contacts', fields: { first_name: '{{ inputs.name }}' } }
-    const creates = ['creating one of contacts, fields first_name']
+    const creates = ['creating a record in contacts, fields first_name']
     assert.deepEqual(await callsOf('crm_manager', create, { name: 'hunter2' }), creates)
     assert.equal(await callsOf('crm_manager', create), undefined)
     assert.deepEqual(await db.system('contacts').count().first(), before)
@@ -352,7 +352,7 @@ describe('running workflows', () => {
     assert.equal(calls, 0)
   })
 
-  it('tells what a tested node did, without the values', async () => {
+  it('logs the actions of a tested node, without values', async () => {
     const logOf = async (node_type: string, config: object) => {
       const body = { node_type, config, confirm: true }
       const answer = await api.request('POST', '/v1/workflows/nodes/test', { body })
@@ -364,14 +364,14 @@ describe('running workflows', () => {
     }
     const create = { operation: 'create', entity: 'contacts', fields: { first_name: 'hunter2' } }
     assert.deepEqual(await logOf('crm_manager', create), [
-      'creating one of contacts, fields first_name',
+      'creating a record in contacts, fields first_name',
       'created contact ID (N ms)',
       'left by success',
     ])
     const absent = { operation: 'get', entity: 'contacts', id: '019a0000-0000-7000-8000-000000000001' }
     assert.deepEqual(await logOf('crm_manager', absent), [
       'reading ID of contacts',
-      'gave up after N ms',
+      'failed after N ms',
       'failed: not_found: contact not found',
     ])
     const emit = { event: 'invoice.paid', data: { number: 'hunter2' } }
@@ -383,11 +383,11 @@ describe('running workflows', () => {
     const call = { url: 'http://127.0.0.2:9/x?api_key=hunter2', headers: { 'X-Key': 'hunter2' } }
     const [request, gaveUp, failed] = await logOf('api_request', call)
     assert.equal(request, 'GET http://127.0.0.2:9/x, query api_key, headers X-Key')
-    assert.equal(gaveUp, 'gave up after N ms')
+    assert.equal(gaveUp, 'failed after N ms')
     assert.match(failed, /^failed: egress_refused: /)
   })
 
-  it('asks for the scope of the records that a tested node works on', async () => {
+  it('requires the scope of the records that a tested node accesses', async () => {
     const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run'] })
     const body = { node_type: 'crm_manager', config: { operation: 'delete', entity: 'contacts', id: 'x' } }
     const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
@@ -398,12 +398,12 @@ describe('running workflows', () => {
   const linking: [what: string, fields: unknown][] = [
     ['a reference', { first_name: 'Ada', company_id: '{{ inputs.id }}' }],
     ['an association', { first_name: 'Ada', associations: [{ object: 'company', id: 'x' }] }],
-    ['an association that a placeholder makes', { associations: ['{{ inputs.link }}'] }],
-    ['associations that a placeholder makes', { associations: '{{ inputs.links }}' }],
-    ['fields that a placeholder makes', '{{ inputs.fields }}'],
+    ['an association from a placeholder', { associations: ['{{ inputs.link }}'] }],
+    ['associations from a placeholder', { associations: '{{ inputs.links }}' }],
+    ['fields from a placeholder', '{{ inputs.fields }}'],
   ]
   for (const [what, fields] of linking)
-    it(`asks for the scope of the records that a tested node links by ${what}`, async () => {
+    it(`requires the scope of the records that a tested node links by ${what}`, async () => {
       const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run', 'contacts:write'] })
       const body = { node_type: 'crm_manager', config: { operation: 'create', entity: 'contacts', fields } }
       const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })

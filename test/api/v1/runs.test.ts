@@ -43,13 +43,13 @@ describe('the list of runs', () => {
   }
   const idsOf = ({ data }: { data: { run_id: string }[] }) => data.map(({ run_id }) => run_id)
 
-  it('is in the order of creation, the newest or the oldest first', async () => {
+  it('is sorted by creation, newest or oldest first', async () => {
     assert.deepEqual(idsOf(await list('order=asc')), ids)
     assert.deepEqual(idsOf(await list('')), ids.toReversed())
     assert.deepEqual(idsOf(await list('limit=2&offset=1&order=asc')), ids.slice(1, 3))
   })
 
-  it('counts as it is asked to', async () => {
+  it('counts as `count` requests', async () => {
     const totals = await Promise.all(['exact', 'estimated', 'none'].map((count) => list(`count=${count}`)))
     assert.deepEqual(
       totals.map(({ total, total_is_estimate }) => [total, total_is_estimate]),
@@ -61,7 +61,7 @@ describe('the list of runs', () => {
     )
   })
 
-  it('pages by cursors that hold for their order and filters only', async () => {
+  it('pages by cursors that are valid only with their order and filters', async () => {
     const first = await list('limit=3&order=asc')
     assert.equal(first.has_more, true)
     const rest = await list(`limit=3&order=asc&cursor=${first.next_cursor}`)

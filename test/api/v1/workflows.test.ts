@@ -21,7 +21,7 @@ describe('workflows over HTTP', () => {
   const create = async (name?: string) => (await post('', { spec: spec(name) })).body
 
   describe('validate', () => {
-    it('finds nothing wrong with a valid spec, and saves nothing', async () => {
+    it('reports no errors for a valid spec, and saves nothing', async () => {
       const { status, body } = await post('/validate', { spec: spec('Never saved') })
       equal(status, 200)
       deepEqual(body, { object: 'validation', valid: true, errors: [], warnings: [] })
@@ -37,7 +37,7 @@ describe('workflows over HTTP', () => {
       equal(body.errors[0].line, 2)
     })
 
-    it('marks findings with their source where both forms are given', async () => {
+    it('marks findings with their source if both forms are sent', async () => {
       const { body } = await post('/validate', {
         spec: 'name: x\nnodes: {a: {type: nope}}',
         definition: { nodes: [{ id: 'a', type: 'nope' }] },
@@ -115,7 +115,7 @@ describe('workflows over HTTP', () => {
   })
 
   describe('one workflow', () => {
-    it('is read with its spec and its definition, in the order written', async () => {
+    it('is returned with its spec and definition, in the written order', async () => {
       const created = await create()
       const { status, body } = await suite.api.request('GET', `/v1/workflows/${created.workflow_id}`)
       equal(status, 200)
@@ -127,7 +127,7 @@ describe('workflows over HTTP', () => {
       deepEqual(body.definition.edges, [{ from: 'save', handle: 'success', to: 'say' }])
     })
 
-    it('gets a new version with each save, and keeps the active one until the next activation', async () => {
+    it('gets a new version with each save, and keeps the active version until the next activation', async () => {
       const { workflow_id: id } = await create()
       const active = await post(`/${id}/activate`)
       deepEqual([active.body.status, active.body.active, active.body.active_version], ['active', true, 1])
@@ -144,14 +144,14 @@ describe('workflows over HTTP', () => {
       deepEqual([off.body.status, off.body.active_version], ['inactive', null])
     })
 
-    it('keeps a name that was overridden while its spec says the same', async () => {
+    it('keeps an overridden name while the name in the spec is unchanged', async () => {
       const { body } = await post('', { spec: spec('A'), name: 'B' })
       const path = `/v1/workflows/${body.workflow_id}`
       equal((await suite.api.request('PATCH', path, { body: { spec: spec('A', 'x') } })).body.name, 'B')
       equal((await suite.api.request('PATCH', path, { body: { spec: spec('C') } })).body.name, 'C')
     })
 
-    it('refuses a change or a deletion for another version than the current one', async () => {
+    it('refuses an update or delete if If-Match is not the current version', async () => {
       const { workflow_id } = await create('Guarded')
       const path = `/v1/workflows/${workflow_id}`
       const read = await suite.api.request('GET', path)
@@ -173,7 +173,7 @@ describe('workflows over HTTP', () => {
       equal((await suite.api.request('DELETE', path, { headers: { 'If-Match': '"2"' } })).status, 200)
     })
 
-    it('replays the ETag of the first answer under an Idempotency-Key', async () => {
+    it('replays the ETag of the first answer with an Idempotency-Key', async () => {
       const once = () =>
         suite.api.request('POST', '/v1/workflows', {
           body: { spec: spec('Once') },
@@ -184,7 +184,7 @@ describe('workflows over HTTP', () => {
       equal(first.headers.get('etag'), '"1"')
     })
 
-    it('changes nothing, not even updated_at, where nothing differs', async () => {
+    it('changes nothing, not even updated_at, for an equal save', async () => {
       const { workflow_id } = await create('Same')
       const path = `/v1/workflows/${workflow_id}`
       const { body: before } = await suite.api.request('GET', path)
@@ -194,7 +194,7 @@ describe('workflows over HTTP', () => {
       }
     })
 
-    it('says the name and description that it was given in its definition, and keeps the text of its spec', async () => {
+    it('has its current name and description in the definition, and keeps the text of the spec', async () => {
       const { workflow_id } = await create('Old name')
       const path = `/v1/workflows/${workflow_id}`
       const { body } = await suite.api.request('PATCH', path, {
@@ -217,7 +217,7 @@ describe('workflows over HTTP', () => {
       )
     })
 
-    it('takes a raw definition by PATCH', async () => {
+    it('accepts a raw definition by PATCH', async () => {
       const { workflow_id: id } = await create('Raw')
       const definition = {
         nodes: [
@@ -234,7 +234,7 @@ describe('workflows over HTTP', () => {
       deepEqual(body.definition.edges, definition.edges)
     })
 
-    it('is not found once deleted, nor by another organization, nor by what is not an id', async () => {
+    it('is not found after a delete, by another organization, or by an invalid id', async () => {
       const { workflow_id: id } = await create()
       const removed = await suite.api.request('DELETE', `/v1/workflows/${id}`)
       deepEqual([removed.status, removed.body.deleted], [200, true])
@@ -244,7 +244,7 @@ describe('workflows over HTTP', () => {
     })
   })
 
-  it('lists what is asked for, page by page', async () => {
+  it('lists the matching workflows, page by page', async () => {
     for (const name of ['List 1', 'List 2', 'List 3']) await create(name)
     const first = await suite.api.request('GET', '/v1/workflows?q=list&limit=2')
     equal(first.status, 200)
@@ -274,19 +274,19 @@ describe('workflows over HTTP', () => {
     equal((await suite.api.request('GET', '/v1/workflows?q=list&active=false')).body.total, 2)
   })
 
-  it('asks for workflows:author to write, which reading does not give', async () => {
+  it('requires workflows:author for writes', async () => {
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['workflows:read'] })
     equal((await post('', { spec: spec() }, key)).status, 403)
     equal((await post('/validate', { spec: spec() }, key)).status, 200)
   })
 
   describe('node types', () => {
-    it('are none in a category that there is not', async () => {
+    it('are an empty list for an unknown category', async () => {
       const { status, body } = await suite.api.request('GET', '/v1/workflows/nodes?category=zzz')
       deepEqual([status, body.data, body.total, body.has_more], [200, [], 0, false])
     })
 
-    it('are all there, or those of a category', async () => {
+    it('are listed, all or by category', async () => {
       const { body } = await suite.api.request('GET', '/v1/workflows/nodes')
       deepEqual(body.data.map((node: { node_type: string }) => node.node_type).sort(), [
         ...[
@@ -308,7 +308,7 @@ describe('workflows over HTTP', () => {
       )
     })
 
-    it('show schemas, handles and an example, each by its name', async () => {
+    it('are retrieved by name, with schemas, handles and an example', async () => {
       for (const type of [
         'api_request',
         'condition',

@@ -15,7 +15,7 @@ describe('API keys', () => {
   })
   after(() => db.drop())
 
-  it('are told from a typo without a look-up', () => {
+  it('reject typos by their checksum', () => {
     const key = generateKey()
     assert.ok(isKey(key))
     fc.assert(
@@ -27,13 +27,13 @@ describe('API keys', () => {
     fc.assert(fc.property(fc.string(), (text) => !isKey(text)))
   })
 
-  it('are never made twice, and use every letter', () => {
+  it('are unique and use every base62 character', () => {
     const keys = Array.from({ length: 500 }, generateKey)
     assert.equal(new Set(keys).size, keys.length)
     assert.equal(new Set(keys.join('').slice(0, 20_000)).size, 62 + 1)
   })
 
-  it('may be given, if they have the form of a key', async () => {
+  it('can be created with a given secret of the right form', async () => {
     const organizationId = await createOrganization(db)
     const make = (secret: string) =>
       db.tenant(organizationId, testActor, (tx) =>
@@ -44,7 +44,7 @@ describe('API keys', () => {
     await assert.rejects(make('agx_demo'), /checksum/)
   })
 
-  it('note their use at most once a minute', async () => {
+  it('record their use at most once a minute', async () => {
     const organizationId = await createOrganization(db)
     const { key } = await db.tenant(organizationId, testActor, (tx) =>
       createKey(tx, { name: 'used', scopes: ['contacts:read'] }),

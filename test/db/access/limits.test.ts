@@ -13,14 +13,14 @@ describe('limits', () => {
 
   const rule = (subject: string, limit: number) => ({ organizationId, subject, limit, period: 3_600 })
 
-  it('grant what is left of a window and no more', async () => {
+  it('grant at most the remainder of a window', async () => {
     const take = (amount: number) => takeFromWindow(db.system, rule('part', 10), amount)
     assert.equal((await take(7)).granted, 7)
     assert.equal((await take(7)).granted, 3)
     assert.equal((await take(1)).granted, 0)
   })
 
-  it('are exact in one process, however many ask at once', async () => {
+  it('are exact in one process under concurrency', async () => {
     const windows = new LimitWindows(db.system)
     const answers = await Promise.all(Array.from({ length: 300 }, () => windows.take(rule('one', 200))))
     assert.equal(answers.filter(({ allowed }) => allowed).length, 200)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { limitOf, PLAN_LIMITS, type PlanLimits } from '../../../db/access/plans.ts'
 
 describe('plans', () => {
-  it('allow what the interface promises', () => {
+  it('have the limits of the interface contract', () => {
     const promised = (plan: keyof typeof PLAN_LIMITS): Partial<PlanLimits> => {
       const { max_running: _, ...rest } = PLAN_LIMITS[plan]
       return rest
@@ -22,7 +22,7 @@ describe('plans', () => {
     assert.deepEqual(new Set(Object.values(unlimited)), new Set([Number.POSITIVE_INFINITY]))
   })
 
-  it('give way to the limits of an organization, zero included', () => {
+  it('are overridden by the limits of an organization, including zero', () => {
     const subscription = { plan: 'free', limits: { outgoing_per_month: 0, incoming_per_month: 7 } } as const
     assert.equal(limitOf(subscription, 'outgoing_per_month'), 0)
     assert.equal(limitOf(subscription, 'incoming_per_month'), 7)

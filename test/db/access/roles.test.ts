@@ -7,12 +7,12 @@ describe('roles', () => {
     for (const role of ['owner', 'admin'] as const) assert.deepEqual([...ROLE_SCOPES[role]], SCOPES)
   })
 
-  it('give members the records, runs, the knowledge base and what there is to read', () => {
+  it('give members records, runs, the knowledge base and read access', () => {
     const refused = SCOPES.filter((scope) => !allows(ROLE_SCOPES.member, scope))
     assert.deepEqual(refused, ['workflows:author', 'webhooks:write'])
   })
 
-  it('are ordered: each has what those below it have', () => {
+  it('are ordered: each includes the lower ones', () => {
     for (const [index, role] of MEMBER_ROLES.entries())
       for (const below of MEMBER_ROLES.slice(index)) {
         assert.ok(includesRole(role, below))
@@ -21,7 +21,7 @@ describe('roles', () => {
     assert.ok(!includesRole('member', 'admin'))
   })
 
-  it('say which one a scope needs at least', () => {
+  it('have a least role for each scope', () => {
     assert.deepEqual(
       [leastRole('webhooks:read'), leastRole('webhooks:write'), leastRole('workflows:author')],
       ['member', 'admin', 'admin'],

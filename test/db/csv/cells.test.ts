@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { CellProblem, type CellType, readCell, readList } from '../../../db/csv/read-cell.ts'
 import { readRows } from '../../../db/csv/rows.ts'
-import { csvLines, defused, writeCell, writeList } from '../../../db/csv/write-cell.ts'
+import { csvLines, escapeFormula, writeCell, writeList } from '../../../db/csv/write-cell.ts'
 
 const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = [], delimiter = ',') => {
   for (const [cell, value] of Object.entries(cases))
@@ -11,8 +11,7 @@ const reads = (type: CellType, cases: Record<string, unknown>, choices: string[]
 }
 const refuses = (type: CellType, ...cells: string[]) => {
   for (const cell of cells)
-    it(`${JSON.stringify(cell)} is for a person to decide`, () =>
-      assert.throws(() => readCell(cell, type), CellProblem))
+    it(`${JSON.stringify(cell)} is refused`, () => assert.throws(() => readCell(cell, type), CellProblem))
 }
 
 describe('a cell', () => {
@@ -41,25 +40,25 @@ describe('a cell', () => {
     })
     refuses('money', '1,234', '-9,999', '$1,000', '1.234', '(1.250)', '12.500 €')
 
-    it('that can mean two things is told how to mean one', () => {
-      const told = (cell: string, delimiter: string) => {
+    it('that is ambiguous is refused with both unambiguous forms', () => {
+      const messageOf = (cell: string, delimiter: string) => {
         try {
           return readCell(cell, 'money', [], delimiter)
         } catch (error) {
           return (error as Error).message
         }
       }
-      assert.equal(told('1.250', ','), '1.250 may be a thousand or a decimal: write 1250 or 1.25')
-      // Where the comma is the decimal separator, a spreadsheet makes a date of 1.25.
-      assert.equal(told('1.250', ';'), '1.250 may be a thousand or a decimal: write 1250 or 1,25')
-      assert.equal(told('€ -1,000', ','), '€ -1,000 may be a thousand or a decimal: write -1000 or -1.00')
+      assert.equal(messageOf('1.250', ','), '1.250 is ambiguous: write 1250 or 1.25')
+      // If the comma is the decimal separator, a spreadsheet reads 1.25 as a date.
+      assert.equal(messageOf('1.250', ';'), '1.250 is ambiguous: write 1250 or 1,25')
+      assert.equal(messageOf('€ -1,000', ','), '€ -1,000 is ambiguous: write -1000 or -1.00')
       for (const [mark, delimiter] of [
         ['.', ','],
         [',', ';'],
       ] as const) {
-        const advice = told('1.234', delimiter)
-        assert.equal(advice, `1.234 may be a thousand or a decimal: write 1234 or 1${mark}2340`)
-        assert.equal(told(`1${mark}2340`, delimiter), '1.2340')
+        const message = messageOf('1.234', delimiter)
+        assert.equal(message, `1.234 is ambiguous: write 1234 or 1${mark}2340`)
+        assert.equal(messageOf(`1${mark}2340`, delimiter), '1.2340')
       }
     })
   })
@@ -68,14 +67,13 @@ describe('a cell', () => {
     reads('number', { '1.234': 1.234, '8.541': 8.541, '1250,5': 1250.5, '1.234.567': 1234567 })
     refuses('number', '1,234')
 
-    describe('in a file with semicolons, as spreadsheets write it where the comma is decimal', () => {
+    describe('in a file with semicolons, as spreadsheets write it if the comma is the decimal separator', () => {
       reads('number', { '0.541': 0.541, '8.5410': 8.541, '1.250,50': 1250.5 }, [], ';')
-      it('"1.234" is for a person to decide', () =>
-        assert.throws(() => readCell('1.234', 'number', [], ';'), CellProblem))
+      it('"1.234" is refused', () => assert.throws(() => readCell('1.234', 'number', [], ';'), CellProblem))
     })
   })
 
-  it('is read in no time, however long it is', () => {
+  it('is read in linear time', () => {
     const long = '1'.repeat(1_000_000)
     const started = performance.now()
     assert.equal(readCell(`${long}x`, 'money'), `${long}x`)
@@ -83,12 +81,12 @@ describe('a cell', () => {
     assert.ok(performance.now() - started < 1_000)
   })
 
-  it('may hold the name of a member of every object', () => {
+  it('may contain the name of an inherited member', () => {
     assert.equal(readCell('constructor', 'choice', ['a']), 'constructor')
     assert.throws(() => readCell('constructor', 'boolean'), CellProblem)
   })
 
-  it('is no list where there are lists in it', () => {
+  it('with nested lists is not a list', () => {
     assert.deepEqual(readList('[["a"]]'), ['[["a"]]'])
     assert.equal(readList(`${'['.repeat(100_000)}${']'.repeat(100_000)}`).length, 1)
   })
@@ -163,7 +161,7 @@ describe('a cell', () => {
     reads('choices', { 'red;Blue': ['red', 'blue'], 'red, blue': ['red', 'blue'] }, ['red', 'blue'])
   })
 
-  it('of tags is separated by semicolons, or else by commas', () => {
+  it('of tags is split at semicolons, or else at commas', () => {
     assert.deepEqual(readList('vip; a,b ;'), ['vip', 'a,b'])
     assert.deepEqual(readList('vip, b'), ['vip', 'b'])
   })
@@ -172,8 +170,9 @@ describe('a cell', () => {
 describe('an exported cell', () => {
   it('cannot be a formula', () => {
     for (const text of ['=1+1', '+1-2', '-2+3', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("x")', "'=1", '＝1'])
-      assert.equal(defused(text), `'${text}`)
-    for (const text of ['+41446681800', '-12.50', 'a=b', "'quoted'", '1+1']) assert.equal(defused(text), text)
+      assert.equal(escapeFormula(text), `'${text}`)
+    for (const text of ['+41446681800', '-12.50', 'a=b', "'quoted'", '1+1'])
+      assert.equal(escapeFormula(text), text)
   })
 
   const anyText = fc.oneof(
@@ -184,7 +183,7 @@ describe('an exported cell', () => {
   )
   const text = anyText.filter((one) => one.trim() !== '' && !/[\0\p{Surrogate}]/u.test(one))
 
-  it('of money means one thing only', () => {
+  it('of money is unambiguous', () => {
     for (const [amount, cell] of [
       ['1.234', '1.2340'],
       ['-999.125', '-999.1250'],
@@ -197,7 +196,7 @@ describe('an exported cell', () => {
     }
   })
 
-  it('is read back as what it was', () => {
+  it('is read back as the same value', () => {
     fc.assert(
       fc.property(text, (value) => {
         assert.equal(readCell(writeCell(value, 'text'), 'text'), value)
@@ -227,7 +226,7 @@ describe('an exported cell', () => {
     )
   })
 
-  it('stands in a file that is read back cell by cell, from any row on and in pieces of any size', async () => {
+  it('is read back from a file, from any row and in pieces of any size', async () => {
     const files = fc.tuple(
       fc.array(fc.tuple(text, fc.oneof(text, fc.constant('')), text), { minLength: 1, maxLength: 8 }),
       fc.constantFrom(',', ';', '\t', '|'),

@@ -18,7 +18,7 @@ const any = letters(fc.string({ unit: 'binary', minLength: 1, maxLength: 1 })).f
 )
 
 describe('the encoding of a file', () => {
-  it('is UTF-8 or UTF-16, with a byte order mark or told, wherever the file is cut', () => {
+  it('is UTF-8 or UTF-16, by its byte order mark or as requested, in pieces of any size', () => {
     fc.assert(
       fc.property(any, size, (text, size) => {
         assert.equal(decode(Buffer.from(text), size, 'utf-8').text, text)
@@ -30,12 +30,12 @@ describe('the encoding of a file', () => {
     )
   })
 
-  it('is found out: UTF-8 where it can be, else Windows-1252', () => {
+  it('is detected: UTF-8 if valid, else Windows-1252', () => {
     const latin = letters(fc.constantFrom('a', ',', '\n', 'é', 'ü', 'ß', '€', '“', '”', 'Œ', 'ÿ'))
     fc.assert(
       fc.property(latin, size, (text, size) => {
         assert.deepEqual(decode(Buffer.from(text), size), { text, encoding: 'utf-8' })
-        // Two of these in a row may be a character in UTF-8; apart they never are.
+        // Two adjacent letters may form a UTF-8 character; separated they never do.
         const apart = text.replace(/[^a,\nname]/g, '$& ')
         const read = decode(Buffer.from([...apart].map(toByte)), size)
         const encoding = apart === text ? 'utf-8' : 'windows-1252'
@@ -44,7 +44,7 @@ describe('the encoding of a file', () => {
     )
   })
 
-  it('is not both: what is UTF-8 up to a line is broken there', () => {
+  it('is never mixed: an invalid byte after UTF-8 letters is refused with its line', () => {
     const broken = Buffer.concat([
       Buffer.from('näme\r\nGenève\r\nZ'),
       Buffer.from([0xeb]),

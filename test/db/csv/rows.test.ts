@@ -8,7 +8,7 @@ async function* inPieces(text: string, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** The rows, and the message of what ends them. */
+/** The rows, and the message of the error that ends them. */
 async function read(text: string, size = 1_000): Promise<{ rows: CsvRow[]; error?: string }> {
   const rows: CsvRow[] = []
   try {
@@ -25,7 +25,7 @@ describe('the rows of a file', () => {
     ['CRLF', '\r\n'],
     ['CR', '\r'],
   ] as const)
-    it(`know the line on which they begin, where lines end with ${name}`, async () => {
+    it(`have the line on which they begin, with ${name} as line end`, async () => {
       const text = ['a,b', '', '"x', 'y",1', '', '', '5" disk,2', 'é,"q""q"'].join(end)
       for (const size of [1, 2, 3, 1_000]) {
         const { rows } = await read(text, size)
@@ -41,9 +41,9 @@ describe('the rows of a file', () => {
       }
     })
 
-  it('come before what is wrong, which is told with its line', async () => {
+  it('precede an error, which has its line', async () => {
     const { rows, error } = await read('a\r\n"b\r\nb"\r\n\r\n"c\r\nd\r\n')
-    assert.deepEqual([rows.length, error], [2, 'the row on line 5 has a quote that is never closed'])
+    assert.deepEqual([rows.length, error], [2, 'the row on line 5 has an unclosed quote'])
   })
 
   it('are not longer than 1 MiB with their delimiters, and have so many cells at most', async () => {
@@ -62,8 +62,8 @@ describe('the rows of a file', () => {
       [`a,b\n${x},y\n`, 2, ''],
       [`a,b\n\r\n"1",${x}\n"y","z\n`, 3, ''],
       [`a,b\n5" disk,${x}\n`, 2, ''],
-      [`a,b\n1,"${x}"\n`, 2, ', and a quote in it is not closed by then'],
-      [`a,b\n1,2\n"${'3,4\n'.repeat(300_000)}`, 3, ', and a quote in it is not closed by then'],
+      [`a,b\n1,"${x}"\n`, 2, ' and has an unclosed quote'],
+      [`a,b\n1,2\n"${'3,4\n'.repeat(300_000)}`, 3, ' and has an unclosed quote'],
       [Array.from({ length: 200_000 }, (_, i) => `c${i}`).join(), 1, ''],
     ] as const) {
       const { error } = await read(file, 65_536)
@@ -71,7 +71,7 @@ describe('the rows of a file', () => {
     }
   })
 
-  it('are the same, wherever the file is cut', async () => {
+  it('are the same in pieces of any size', async () => {
     const text = fc.stringMatching(/^[ab",\r\n]{0,30}$/)
     await fc.assert(
       fc.asyncProperty(text, fc.integer({ min: 1, max: 10 }), async (file, size) =>
@@ -94,7 +94,7 @@ describe('the delimiter of a file', () => {
     it(`${JSON.stringify(file)}: ${JSON.stringify(delimiter)}`, () =>
       assert.deepEqual(findDelimiter(Buffer.from(file)), { delimiter, skip: 0 }))
 
-  it('is what the first line says', () => {
+  it('is taken from a sep= line', () => {
     assert.deepEqual(findDelimiter(Buffer.from('sep=^\r\na,b^c\r\n')), { delimiter: '^', skip: 7 })
   })
 })

@@ -68,7 +68,7 @@ describe('the moves of imports and exports', function () {
       }
     }
 
-  /** A move that throws where it is not possible. */
+  /** Runs a move that throws if it is not possible. */
   const thrown = async (
     file: FileFixture,
     work: (tx: Tenant, row: ImportRow & ExportRow) => Promise<unknown>,

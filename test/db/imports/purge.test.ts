@@ -12,7 +12,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 
-describe('what imports and exports leave', () => {
+describe('the retention of imports and exports', () => {
   let db: TestDatabase
   let tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
   before(async () => {
@@ -25,7 +25,7 @@ describe('what imports and exports leave', () => {
   const count = async (table: string) =>
     Number((await db.system(table).count<{ count: number }[]>())[0]!.count)
 
-  it('is deleted in time: files of imports after 30 days, with the rows that failed', async () => {
+  it('is 30 days for files of imports, with their failed rows', async () => {
     const row = await tenant((tx) =>
       createImport(tx, { entity: 'contacts', mode: 'create', dry_run: false, mapping: {} }),
     )
@@ -40,7 +40,7 @@ describe('what imports and exports leave', () => {
       },
       ...{ row_number: 1, line: 2, issues: '[]', cells: '[]' },
     })
-    // Of an upload that broke off.
+    // A piece of an aborted upload.
     await db.system.raw(
       "insert into import_pieces select organization_id, gen_random_uuid(), 0, '', now() - interval '2 days' from imports",
     )
@@ -53,7 +53,7 @@ describe('what imports and exports leave', () => {
     assert.equal((await tenant((tx) => getImport(tx, row.id))).upload_id, null)
   })
 
-  it('is deleted in time: files of exports after 7 days', async () => {
+  it('is 7 days for files of exports', async () => {
     const { id } = await tenant((tx) =>
       createExport(tx, {
         entity: 'contacts',

@@ -20,7 +20,7 @@ describe('the file of an import', () => {
   })
   after(() => db?.drop())
 
-  it('has no more rows than it may, and nothing is kept of one that does', async () => {
+  it('is refused above the row limit, and nothing of it is stored', async () => {
     const row = await tenant((tx) =>
       createImport(tx, { entity: 'contacts', mode: 'create', dry_run: false, mapping: {} }),
     )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { purgeIncoming } from '../../../db/incoming/receiving.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('what is kept of incoming webhooks', function () {
+describe('the retention of incoming webhooks', function () {
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {
@@ -10,7 +10,7 @@ describe('what is kept of incoming webhooks', function () {
   })
   after(() => test?.close())
 
-  /** As if everything had happened so many days earlier. */
+  /** Moves all rows this many days into the past. */
   const daysPass = async (days: number) => {
     for (const table of ['incoming_logs', 'incoming_deliveries'])
       await test.db.system(table).update({
@@ -19,7 +19,7 @@ describe('what is kept of incoming webhooks', function () {
     await purgeIncoming(test.db.system)
   }
 
-  it('logs for 30 days or as long as the organization wants, deliveries for one', async () => {
+  it("is 30 days or the organization's setting for logs, and one day for deliveries", async () => {
     const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
     const deliver = async () => {
       const { body } = await test.send(webhook, { email: 'a@example.com' }, { 'Webhook-Id': 'msg_1' })

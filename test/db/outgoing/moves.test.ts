@@ -74,7 +74,7 @@ describe('the moves of deliveries', function () {
   const later = (delivery: DeliveryFixture) => ({ ...delivery, releases: 7 })
   type Given = 'failed' | 'cancelled'
 
-  /** Whether the attempt changed the delivery: its own log it completes in any case. */
+  /** Whether the attempt changed the delivery; it always completes its own log. */
   const attempt = async (delivery: DeliveryFixture, succeeded: boolean, next: Date | null) => {
     const before = JSON.stringify(await delivery.snapshot())
     await tenant(delivery, (tx) =>

@@ -23,7 +23,7 @@ describe('transactions of one organization', () => {
     trx('events').insert({ organization_id: organization, id: uuidv7(), name, data: '{}' })
   const count = async (name: string) => (await db.system('events').where({ name })).length
 
-  it('keep all or nothing', async () => {
+  it('are atomic', async () => {
     await db.tenant(organization, testActor, ({ trx }) => insert(trx, 'test.kept'))
     await assert.rejects(
       db.tenant(organization, testActor, async ({ trx }) => {
@@ -35,14 +35,14 @@ describe('transactions of one organization', () => {
     assert.deepEqual([await count('test.kept'), await count('test.lost')], [1, 0])
   })
 
-  it('are done again when they waited for each other', async () => {
+  it('are retried after a deadlock', async () => {
     const [one, two] = [uuidv7(), uuidv7()]
     const attempts: string[] = []
     let both: () => void
     const met = new Promise<void>((resolve) => {
       both = resolve
     })
-    // Each takes a lock, and then the other's.
+    // Each takes its lock, then the other's.
     const take = (first: string, second: string) =>
       db.tenant(organization, testActor, async ({ trx, wake }) => {
         attempts.push(first)
@@ -57,7 +57,7 @@ describe('transactions of one organization', () => {
     assert.deepEqual([attempts.length, await count('test.deadlock')], [3, 2])
   })
 
-  it('show one organization its own rows, many at once', async () => {
+  it('show each organization only its own rows, also concurrently', async () => {
     const others = await Promise.all(Array.from({ length: 20 }, () => createOrganization(db)))
     const seen = await Promise.all(
       others.map((id) => db.tenant(id, testActor, ({ trx }) => trx('organizations').select('id'))),
@@ -68,7 +68,7 @@ describe('transactions of one organization', () => {
     )
   })
 
-  it('undo a savepoint alone', async () => {
+  it('roll back a savepoint only', async () => {
     await db.tenant(organization, testActor, async (tx) => {
       await insert(tx.trx, 'test.around')
       await assert.rejects(
@@ -82,7 +82,7 @@ describe('transactions of one organization', () => {
     assert.deepEqual([await count('test.around'), await count('test.undone')], [1, 0])
   })
 
-  it('are no success when a statement had failed, even if nobody looked', async () => {
+  it('fail if a statement failed, even if its error was ignored', async () => {
     await assert.rejects(
       db.tenant(organization, testActor, async ({ trx }) => {
         await insert(trx, 'test.dropped')
@@ -93,7 +93,7 @@ describe('transactions of one organization', () => {
     assert.equal(await count('test.dropped'), 0)
   })
 
-  it('commit with the statement that is said to be the last one, and take no other', async () => {
+  it('commit together with the statement after last(), and refuse another', async () => {
     const { rowCount } = await db.tenant(organization, testActor, (tx) => {
       tx.last()
       return tx.trx.raw(
@@ -120,14 +120,14 @@ describe('transactions of one organization', () => {
     assert.equal(await count('test.more'), 0)
   })
 
-  it('take no statement after their end', async () => {
+  it('refuse statements after their end', async () => {
     const trx = await db.tenant(organization, testActor, async (tx) => ({ late: tx.trx }))
     await assert.rejects(Promise.resolve(insert(trx.late, 'test.late')), /has ended/)
     assert.equal(await count('test.late'), 0)
   })
 
-  it('fail when their connection is lost, and the next one goes on', async () => {
-    // The roles of the pools may end nobody.
+  it('fail if their connection is lost; the next one succeeds', async () => {
+    // The roles of the pools must not terminate sessions.
     const owner = new pg.Client({ connectionString: db.url })
     await owner.connect()
     await assert.rejects(

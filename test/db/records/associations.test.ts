@@ -33,13 +33,13 @@ describe('associations', () => {
   const companyOf = async (id: string) => (await records.get('contacts', id)).company_id
   const parentOf = async (id: string) => (await records.get('companies', id)).parent_company_id
 
-  it('are seen from both ends, whichever end made them', async () => {
+  it('are visible from both ends, whichever end created them', async () => {
     await records.link('companies', company, 'contacts', contact)
     assert.deepEqual(await related('companies', company, 'contacts'), [contact])
     assert.deepEqual(await related('contacts', contact, 'companies'), [company])
   })
 
-  it('say what they say at both ends, one for each record of a page', async () => {
+  it('show label and properties at both ends, one for each record of a page', async () => {
     const other = (await records.create('companies', { name: 'Other' })).id
     const made = await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
     await records.link('companies', other, 'contacts', contact)
@@ -56,7 +56,7 @@ describe('associations', () => {
     assert.deepEqual([companies.get(other)?.label, companies.get(other)?.properties], [null, {}])
   })
 
-  it('are one for a pair, also with upper-case ids', async () => {
+  it('exist once for a pair, also with upper-case ids', async () => {
     await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
     const kept = await records.link('companies', company.toUpperCase(), 'contacts', contact.toUpperCase())
     assert.deepEqual([kept.label, kept.properties], ['boss', { since: 2020 }])
@@ -67,7 +67,7 @@ describe('associations', () => {
     assert.deepEqual(await related('contacts', contact, 'companies'), [company])
   })
 
-  it('fill the reference where it is null, and only there', async () => {
+  it('fill the reference only if it is null', async () => {
     await records.link('companies', company, 'contacts', contact)
     assert.equal(await companyOf(contact), company)
     const other = (await records.create('companies', { name: 'Other' })).id
@@ -102,7 +102,7 @@ describe('associations', () => {
         }),
     ],
   ] as const)
-    it(`that say something stay when ${how} names another record, and go when it names none`, async () => {
+    it(`with a label stay when ${how} names another record, and are removed when it names none`, async () => {
       const board = (await records.create('companies', { name: 'Board' })).id
       const bare = (await records.create('companies', { name: 'Bare' })).id
       await records.link('contacts', contact, 'companies', company, { label: 'Employer' })
@@ -119,14 +119,14 @@ describe('associations', () => {
       assert.deepEqual(await related('contacts', contact, 'companies'), [board])
     })
 
-  it('clear the reference when they are removed, from either end', async () => {
+  it('clear the reference when removed from either end', async () => {
     await records.link('contacts', contact, 'companies', company)
     await remove('companies', company, 'contacts', contact)
     assert.equal(await companyOf(contact), null)
     await refused(remove('contacts', contact, 'companies', company), 'not_found')
   })
 
-  it('between two companies make the second the parent of the first, and only that', async () => {
+  it('between two companies only make the second the parent of the first', async () => {
     const holding = (await records.create('companies', { name: 'Holding' })).id
     await records.link('companies', company, 'companies', holding)
     assert.deepEqual([await parentOf(company), await parentOf(holding)], [holding, null])
@@ -137,14 +137,14 @@ describe('associations', () => {
     assert.deepEqual([await parentOf(company), await parentOf(holding)], [null, null])
   })
 
-  it('leave a company that has a parent with it, and make no parent of the other', async () => {
+  it('keep an existing parent of a company, and do not make the other a parent', async () => {
     const holding = (await records.create('companies', { name: 'Holding' })).id
     const owned = await records.create('companies', { name: 'Owned', parent_company_id: holding })
     await records.link('companies', owned.id, 'companies', company)
     assert.deepEqual([await parentOf(owned.id), await parentOf(company)], [holding, null])
   })
 
-  it('are made with a record', async () => {
+  it('are created with a record', async () => {
     const made = await records.create('contacts', {
       first_name: 'Grace',
       associations: [{ object: 'company', id: company.toUpperCase(), label: 'works for' }],
@@ -165,7 +165,7 @@ describe('associations', () => {
     assert.equal((await records.list('contacts')).total, total)
   })
 
-  it('made with a record fill the references of both ends, the first of each kind', async () => {
+  it('created with a record fill the references of both ends, the first of each kind', async () => {
     const other = await records.create('companies', {
       name: 'Other',
       associations: [{ object: 'contact', id: contact }],
@@ -183,7 +183,7 @@ describe('associations', () => {
     assert.deepEqual((await related('deals', deal.id, 'companies')).sort(), [company, other.id].sort())
   })
 
-  it('made with a record say which of them are not there', async () => {
+  it('created with a record report missing records', async () => {
     const associations = [
       { object: 'contact', id: contact },
       { object: 'contact', id: company },
@@ -220,7 +220,7 @@ describe('associations', () => {
 
   for (const entity of entityNames)
     for (const [name, { to }] of referencesOf(entities[entity]))
-      it(`follow ${name} of ${entity}, also when what it names is deleted and restored`, async () => {
+      it(`follow ${name} of ${entity}, also when its record is deleted and restored`, async () => {
         const other = (await records.create(to, entities[to].example)).id
         const { id } = await records.create(entity, { ...entities[entity].example, [name]: other })
         assert.deepEqual(await related(to, other, entity), [id])
@@ -236,7 +236,7 @@ describe('associations', () => {
 
   for (const entity of entityNames)
     for (const [name, { to }] of referencesOf(entities[entity]))
-      it(`bring ${name} of ${entity} back, in whatever order both ends are deleted and restored`, async () => {
+      it(`restore ${name} of ${entity}, in any order of deletes and restores of both ends`, async () => {
         for (const deleted of ['holder', 'other'] as const)
           for (const restored of ['holder', 'other'] as const) {
             const other = (await records.create(to, entities[to].example)).id
@@ -253,7 +253,7 @@ describe('associations', () => {
           }
       })
 
-  it('that were removed before both ends were deleted bring no reference back', async () => {
+  it('that were removed before both ends were deleted restore no reference', async () => {
     await records.update('contacts', contact, { company_id: company })
     await remove('contacts', contact, 'companies', company)
     await records.delete('companies', company)
@@ -262,7 +262,7 @@ describe('associations', () => {
     assert.equal((await records.restore('contacts', contact)).company_id, null)
   })
 
-  it('lead what is restored to what a record was merged into meanwhile', async () => {
+  it('point a restored record to the winner of a merge meanwhile', async () => {
     const winner = (await records.create('companies', { name: 'Acme Ltd' })).id
     await records.update('contacts', contact, { company_id: company })
     await records.delete('companies', company)
@@ -273,7 +273,7 @@ describe('associations', () => {
     assert.deepEqual(await related('contacts', contact, 'companies'), [winner])
   })
 
-  it('need two records that are there', async () => {
+  it('need two existing records', async () => {
     await refused(records.link('companies', company, 'companies', company.toUpperCase()), 'validation_error')
     await refused(records.link('contacts', contact, 'companies', contact), 'not_found')
     await refused(related('companies', contact, 'contacts'), 'not_found')
@@ -281,7 +281,7 @@ describe('associations', () => {
     await refused(records.link('contacts', contact, 'companies', company), 'not_found')
   })
 
-  it('wait for an update of either record, and it never for them', async () => {
+  it('wait for an update of either record, and never block it', async () => {
     for (const [change, changed] of [
       [link, company],
       [unlink, null],
@@ -305,11 +305,11 @@ describe('associations', () => {
       })
       await Promise.allSettled([update, other])
       assert.equal(await companyOf(contact), changed)
-      assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+      assert.equal(transactions, 2, 'no transaction was retried after a deadlock')
     }
   })
 
-  /** Does one thing, and the other while the first has its locks; says how often they were begun. */
+  /** Runs two transactions, the second while the first holds its locks. @returns the number of starts. */
   const meeting = async (lock: Work, then: Work, meanwhile: Work) => {
     let transactions = 0
     let held = () => {}
@@ -335,7 +335,7 @@ describe('associations', () => {
   for (const entity of entityNames)
     for (const [name, { to }] of referencesOf(entities[entity]))
       for (const way of ['deleted', 'merged'] as const)
-        it(`by ${name} of ${entity} never wait in a circle with what is ${way} meanwhile`, async () => {
+        it(`by ${name} of ${entity} never deadlock with a record that is ${way} meanwhile`, async () => {
           const other = (await records.create(to, entities[to].example)).id
           const winner = (await records.create(to, entities[to].example)).id
           const one = await records.create(entity, { ...entities[entity].example, [name]: other })
@@ -347,10 +347,10 @@ describe('associations', () => {
           )
           const now = way === 'deleted' ? null : winner
           for (const { id } of [one, two]) assert.equal((await records.get(entity, id))[name], now)
-          assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+          assert.equal(transactions, 2, 'no transaction was retried after a deadlock')
         })
 
-  it('between two companies never make an update of both and a delete wait in a circle', async () => {
+  it('between two companies never cause a deadlock of an update of both and a delete', async () => {
     const owned = await records.create('companies', { name: 'Owned', parent_company_id: company })
     const transactions = await meeting(
       (tx) => lockRecord(tx, 'companies', company),
@@ -358,10 +358,10 @@ describe('associations', () => {
       (tx) => deleteRecord(tx, 'companies', company),
     )
     assert.equal(await parentOf(owned.id), null)
-    assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+    assert.equal(transactions, 2, 'no transaction was retried after a deadlock')
   })
 
-  it('never make the deletes of two records that a third refers to wait in a circle', async () => {
+  it('never cause a deadlock of the deletes of two records that a third refers to', async () => {
     await records.update('contacts', contact, { company_id: company })
     const fields = { name: 'Engine', company_id: company, contact_id: contact }
     const deal = await records.create('deals', fields)
@@ -372,10 +372,10 @@ describe('associations', () => {
     )
     const { company_id, contact_id } = await records.get('deals', deal.id)
     assert.deepEqual([company_id, contact_id], [null, null])
-    assert.equal(transactions, 2, 'none was ended as a deadlock and done again')
+    assert.equal(transactions, 2, 'no transaction was retried after a deadlock')
   })
 
-  it('are not made with a record that is being deleted', async () => {
+  it('are not created with a record that is being deleted', async () => {
     const deletion = records.tenant(async (tx) => {
       await deleteRecord(tx, 'companies', company)
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -387,7 +387,7 @@ describe('associations', () => {
     assert.deepEqual(await related('contacts', contact, 'companies'), [])
   })
 
-  it('are not seen while one end is deleted', async () => {
+  it('are not visible while one end is deleted', async () => {
     await records.link('contacts', contact, 'companies', company, { label: 'boss' })
     await records.delete('companies', company)
     assert.deepEqual(await related('contacts', contact, 'companies'), [])

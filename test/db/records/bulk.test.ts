@@ -52,7 +52,7 @@ describe('many records at once', () => {
       ),
     )
 
-  /** What `work` answers that begins while a transaction that takes an external_id is under way. */
+  /** The result of `work`, started during a transaction that takes an external_id. */
   async function whileTaken<T>(externalId: string, work: () => Promise<T>): Promise<T> {
     let commit = () => {}
     const held = new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ describe('many records at once', () => {
     return answer
   }
 
-  /** Rows without what differs from one record to the next. */
+  /** Rows without the values that differ between records. */
   const stored = async (entity: EntityName, id: string) => {
     const row = await db.system(entity).where({ organization_id: organizationId, id }).first()
     const { id: _, created_at, updated_at, closed_at, occurred_at, ...same } = row
@@ -79,7 +79,7 @@ describe('many records at once', () => {
   }
 
   for (const entity of entityNames)
-    it(`stores ${entity} as one at a time would`, async () => {
+    it(`stores ${entity} like single creates`, async () => {
       const full = {
         ...entities[entity].example,
         tags: ['a "b"', 'c,{d}'],
@@ -105,7 +105,7 @@ describe('many records at once', () => {
       }
     })
 
-  it('finds what each one refers to, and links it', async () => {
+  it('checks the references of each record, and creates their links', async () => {
     const company = await records.create('companies', { name: 'Engines' })
     const outcomes = await createAll('contacts', [
       { first_name: 'Ada', company_id: company.id },
@@ -123,7 +123,7 @@ describe('many records at once', () => {
     )
   })
 
-  it('takes each external_id once, the first that comes', async () => {
+  it('accepts only the first of several equal external_ids', async () => {
     await records.create('contacts', { first_name: 'Old', external_id: 'x1' })
     const outcomes = await createAll('contacts', [
       { first_name: 'A', external_id: 'x1' },
@@ -135,7 +135,7 @@ describe('many records at once', () => {
     assert.equal(errorIn(outcomes[3]!).details.param, 'external_id')
   })
 
-  it('takes each value of a unique custom field once, the first that comes', async () => {
+  it('accepts only the first of several equal values of a unique custom field', async () => {
     await records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
     const badge = (value: string) => ({ first_name: 'A', custom_fields: { badge: value } })
     await records.create('contacts', badge('one'))
@@ -149,7 +149,7 @@ describe('many records at once', () => {
     assert.equal(errorIn(outcomes[3]!).details.param, 'custom_fields.badge')
   })
 
-  it('writes the others where another client takes an external_id in the same moment', async () => {
+  it('writes the others if a concurrent request takes an external_id', async () => {
     const answer = await whileTaken('x', () =>
       createAll('contacts', [{ first_name: 'A', external_id: 'x' }, { first_name: 'B' }]),
     )
@@ -157,7 +157,7 @@ describe('many records at once', () => {
     assert.equal((await records.list('contacts')).data.length, 2)
   })
 
-  it('updates the record that another client creates in the same moment', async () => {
+  it('updates a record that a concurrent request creates', async () => {
     const answer = await whileTaken('x', () =>
       upsertAll('contacts', 'external_id', [
         { first_name: 'A', external_id: 'x' },
@@ -172,7 +172,7 @@ describe('many records at once', () => {
     assert.deepEqual([first_name, last_name], ['A', 'Other'])
   })
 
-  it("puts money without a currency in the organization's", async () => {
+  it("uses the organization's currency by default", async () => {
     const outcomes = await createAll('deals', [{ name: 'A', amount: '5' }, { name: 'B' }])
     assert.deepEqual(
       outcomes.map((outcome) => recordIn(outcome).currency),
@@ -180,7 +180,7 @@ describe('many records at once', () => {
     )
   })
 
-  it('makes links that are asked for', async () => {
+  it('creates the requested links', async () => {
     const company = await records.create('companies', { name: 'Engines' })
     const outcomes = await createAll('notes', [
       { body: 'plain' },
@@ -191,7 +191,7 @@ describe('many records at once', () => {
     assert.equal((await records.list('notes')).data.length, 2)
   })
 
-  it('sends as many statements for twenty records with links as for two', async () => {
+  it('sends the same number of statements for 20 records with links as for 2', async () => {
     const { id } = await records.create('companies', { name: 'Engines' })
     const note = { body: 'linked', associations: [{ object: 'company', id, label: 'about' }] }
     const sent = async (count: number) => {
@@ -210,7 +210,7 @@ describe('many records at once', () => {
     assert.equal(links.length, 22)
   })
 
-  it('makes one link of two records that are linked with each other', async () => {
+  it('creates one link for two records that name each other', async () => {
     const [a, b] = await Promise.all(
       ['a', 'b'].map((external_id) => records.create('contacts', { first_name: 'A', external_id })),
     )
@@ -227,7 +227,7 @@ describe('many records at once', () => {
     )
   })
 
-  it('updates many, each as one at a time would', async () => {
+  it('updates many records like single updates', async () => {
     const [a, b, c] = await Promise.all(
       ['A', 'B', 'C'].map((name) =>
         records.create('contacts', { first_name: name, custom_fields: { n: 1 } }),
@@ -281,7 +281,7 @@ describe('many records at once', () => {
     assert.equal((await db.system('associations').where({ organization_id: organizationId })).length, 1)
   })
 
-  it('writes very large ones in several statements, all of them or none', async () => {
+  it('writes very large records in several statements, all or none', async () => {
     const custom_fields = Object.fromEntries(
       Array.from({ length: 6 }, (_, i) => [`f${i}`, 'x'.repeat(9_900)]),
     )
@@ -300,7 +300,7 @@ describe('many records at once', () => {
     assert.deepEqual([total, Number(events[0]!.count)], [60, 60])
   })
 
-  it('never lets companies own each other in a circle', async () => {
+  it('never creates a cycle of parent companies', async () => {
     const [a, b, c] = await Promise.all(['A', 'B', 'C'].map((name) => records.create('companies', { name })))
     const outcomes = await records.tenant((tx) =>
       updateMany(tx, 'companies', [
@@ -312,7 +312,7 @@ describe('many records at once', () => {
     assert.deepEqual(outcomes.map(typeOf), ['record', 'validation_error', 'record'])
   })
 
-  it('upserts many by a field, those of one value in order', async () => {
+  it('upserts many records by a field, equal values in order', async () => {
     const ada = await records.create('contacts', { first_name: 'Ada', email: 'ada@example.com' })
     for (const name of ['Twin', 'Twine'])
       await records.create('contacts', { first_name: name, email: 'twin@example.com' })
@@ -335,7 +335,7 @@ describe('many records at once', () => {
     assert.deepEqual([first_name, last_name, version], ['Adah', 'L', 3])
   })
 
-  it('makes one record of upserts of the same values in any order at once', async () => {
+  it('creates one record per value for concurrent upserts in any order', async () => {
     const emails = ['a', 'b', 'c', 'd'].map((name) => ({ email: `${name}@example.com` }))
     await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
@@ -345,7 +345,7 @@ describe('many records at once', () => {
     assert.equal((await records.list('contacts')).data.length, 4)
   })
 
-  it('is all or nothing with its transaction', async () => {
+  it('is atomic with its transaction', async () => {
     const failing = records.tenant(async (tx) => {
       await createMany(tx, 'contacts', [
         createSchema('contacts').parse({ first_name: 'A' }),

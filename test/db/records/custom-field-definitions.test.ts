@@ -43,7 +43,7 @@ describe('custom-field definitions', () => {
     records.create('contacts', { first_name: 'Ada', custom_fields, ...more })
   const fieldsOf = async (id: string) => (await records.get('contacts', id)).custom_fields
 
-  describe('check what is written', () => {
+  describe('check written values', () => {
     const read: [type: CustomFieldType, given: unknown, kept: unknown][] = [
       ['text', ' a ', 'a'],
       ['text', 8001, '8001'],
@@ -89,7 +89,7 @@ describe('custom-field definitions', () => {
         it(`refuse ${String(JSON.stringify(value)).slice(0, 30)} in a ${type}`, () =>
           assert.ok('msg' in readValue({ type, options: OPTIONS }, value)))
 
-    it('read what they have read as the same', () => {
+    it('read values idempotently', () => {
       for (const type of CUSTOM_FIELD_TYPES)
         fc.assert(
           fc.property(writtenFor(type), (given) => {
@@ -100,7 +100,7 @@ describe('custom-field definitions', () => {
         )
     })
 
-    it('on create and update alike, all that is wrong at once', async () => {
+    it('on create and update, and report all issues at once', async () => {
       await define('score', { type: 'number' })
       await define('since', { type: 'date' })
       const wrong = { score: 'many', since: '2026-02-30', other: { a: 1 } }
@@ -115,7 +115,7 @@ describe('custom-field definitions', () => {
       )
     })
 
-    it('leave other kinds and organizations alone', async () => {
+    it('do not affect other kinds and organizations', async () => {
       await define('score', { type: 'number', unique: true })
       await contact({ score: 5 })
       const others = recordsOf(db, await createOrganization(db))
@@ -126,7 +126,7 @@ describe('custom-field definitions', () => {
       }
     })
 
-    it('hold objects only where they are of type json', async () => {
+    it('accept objects only for the type json', async () => {
       assert.equal((await issuesOf(contact({ a: { b: 1 } }))).length, 1)
       assert.equal((await issuesOf(contact({ a: [[1]] }))).length, 1)
       await define('a', { type: 'json' })
@@ -136,7 +136,7 @@ describe('custom-field definitions', () => {
       assert.equal(data.length, 1)
     })
 
-    it('take back what is stored already, though a definition would refuse it now', async () => {
+    it('accept unchanged stored values that a definition would now refuse', async () => {
       await define('tier', { type: 'select', options: OPTIONS })
       const { id } = await contact({ tier: 'Gold', other: 'x' })
       await records.delete('contacts', id)
@@ -162,17 +162,17 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await fieldsOf(id), { tier: 'Silver' })
     })
 
-    it('accept nothing else where the organization is strict', async () => {
+    it('accept only defined fields in a strict organization', async () => {
       records = recordsOf(db, await createOrganization(db, { settings: { strict_custom_fields: true } }))
       await define('tier', { type: 'text' })
       const error = await errorOf(contact({ tier: 'gold', teir: 'gold' }))
-      assert.equal(error.details.issues?.[0]?.hint, 'defined are tier')
+      assert.equal(error.details.issues?.[0]?.hint, 'defined fields: tier')
       await contact({ tier: 'gold', none: null })
     })
   })
 
   describe('that are required', () => {
-    it('must be there on create, and stay', async () => {
+    it('are required on create, and cannot be cleared', async () => {
       const { id: old } = await contact({})
       await define('tier', { type: 'text', required: true })
       for (const given of [{}, { tier: null }, { tier: ' ' }])
@@ -182,7 +182,7 @@ describe('custom-field definitions', () => {
         assert.equal((await issuesOf(records.update('contacts', id, cleared))).length, 1)
       await records.update('contacts', id, { custom_fields: { other: 1 } })
       assert.deepEqual(await fieldsOf(id), { tier: 'gold', other: 1 })
-      // One from before can be changed, but for what is required itself.
+      // An older record can be updated, except that its required field cannot be cleared.
       await records.update('contacts', old, { custom_fields: { other: 1 }, job_title: 'Countess' })
       assert.equal(
         (await issuesOf(records.update('contacts', old, { custom_fields: { tier: '' } }))).length,
@@ -190,7 +190,7 @@ describe('custom-field definitions', () => {
       )
     })
 
-    it('are filled by their default', async () => {
+    it('get their default', async () => {
       await define('tier', { type: 'select', options: OPTIONS, required: true, default: 'SILVER' })
       await define('tags', { type: 'multi_select', options: OPTIONS, default: ['gold'] })
       const { id } = await contact({})
@@ -209,7 +209,7 @@ describe('custom-field definitions', () => {
       errorOf(promise).then(({ type, details }) => [type, details.param])
     const CONFLICT = ['conflict', 'custom_fields.code']
 
-    it('let one record have a value, whatever its case', async () => {
+    it('let one record have a value, case-insensitively', async () => {
       await define('code', { type: 'text', unique: true })
       const { id } = await contact({ code: 'A1' })
       assert.deepEqual(await taken(contact({ code: 'a1 ' })), CONFLICT)
@@ -225,7 +225,7 @@ describe('custom-field definitions', () => {
       await contact({})
     })
 
-    it('hold among many that are written together', async () => {
+    it('are unique among records that are written together', async () => {
       await define('code', { type: 'text', unique: true })
       await define('score', { type: 'number', required: true })
       await contact({ code: 'A1', score: 1 })
@@ -259,7 +259,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await taken(contact({ code: 'B1', score: 1 })), CONFLICT)
     })
 
-    it('tell long values apart', async () => {
+    it('distinguish long values', async () => {
       await define('code', { type: 'text', unique: true })
       const long = 'é'.repeat(9_000)
       await contact({ code: long })
@@ -267,7 +267,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await taken(contact({ code: long.toUpperCase() })), CONFLICT)
     })
 
-    it('give a value to one of many who ask at once', async () => {
+    it('accept a value from one of many concurrent requests', async () => {
       await define('code', { type: 'number', unique: true })
       for (const code of [1, 2, 3]) {
         const asked = Array.from({ length: 20 }, () => contact({ code }))
@@ -279,7 +279,7 @@ describe('custom-field definitions', () => {
       assert.equal((await records.list('contacts')).total, 3)
     })
 
-    it('become free when their record is deleted, and are taken again when it is restored', async () => {
+    it('are freed by a delete, and claimed again by a restore', async () => {
       await define('code', { type: 'text', unique: true })
       const { id } = await contact({ code: 'A1' })
       await records.delete('contacts', id)
@@ -290,7 +290,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await taken(contact({ code: 'A1' })), CONFLICT)
     })
 
-    it('refuse to become so over values that are not', async () => {
+    it('cannot become unique if stored values are not', async () => {
       await define('code', { type: 'text' })
       const ids = [(await contact({ code: 'A1' })).id, (await contact({ code: 'a1' })).id]
       const error = await errorOf(change('code', { unique: true }))
@@ -307,7 +307,7 @@ describe('custom-field definitions', () => {
       assert.equal((await errorOf(change('code', { unique: true }))).type, 'conflict')
     })
 
-    it('become so only when those who are writing have finished', async () => {
+    it('become unique only after concurrent writes have finished', async () => {
       await define('code', { type: 'text' })
       await contact({ code: 'A1' })
       const input = createSchema('contacts').parse({ first_name: 'Ada', custom_fields: { code: 'a1' } })
@@ -315,7 +315,7 @@ describe('custom-field definitions', () => {
       await records.tenant(async (tx) => {
         await createRecord(tx, 'contacts', input)
         changed = errorOf(change('code', { unique: true })).then(({ type }) => type)
-        // Long enough for a change that would not wait.
+        // Long enough for a change that does not wait.
         await setTimeout(100)
       })
       assert.equal(await changed, 'conflict')
@@ -323,7 +323,7 @@ describe('custom-field definitions', () => {
   })
 
   describe('that change', () => {
-    it('rewrite values that only need another form, as changes of the records', async () => {
+    it('rewrite values that need another form, as updates of the records', async () => {
       const { id } = await contact({ score: '12.50' })
       await contact({ other: 1 })
       await define('score', { type: 'number' })
@@ -337,7 +337,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await fieldsOf(id), { score: '12.5' })
     })
 
-    it('are refused over values that do not fit, and lose nothing', async () => {
+    it('are refused if stored values do not match, and change nothing', async () => {
       await define('score', { type: 'text' })
       const { id } = await contact({ score: 'many' })
       await contact({ score: '5' })
@@ -352,7 +352,7 @@ describe('custom-field definitions', () => {
       assert.equal((await errorOf(define('first', { type: 'number' }))).type, 'none')
     })
 
-    it('keep options that are in use', async () => {
+    it('keep options in use', async () => {
       await define('tier', { type: 'select', options: OPTIONS })
       await contact({ tier: 'gold' })
       await change('tier', { options: ['Gold', 'tin'] })
@@ -364,7 +364,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual((await records.list('contacts')).data[0]!.custom_fields, { tier: ['Gold'] })
     })
 
-    it('find every value, however many there are', async () => {
+    it('check many values', async () => {
       await records.tenant(async (tx) => {
         const { id } = await records.create('contacts', { first_name: 'A', custom_fields: { n: '1' } })
         await tx.trx.raw(
@@ -392,7 +392,7 @@ describe('custom-field definitions', () => {
   })
 
   describe('that are deleted', () => {
-    it('leave the values', async () => {
+    it('keep the values', async () => {
       await define('code', { type: 'text', unique: true })
       await define('data', { type: 'json' })
       const { id } = await contact({ code: 'A1', data: { a: 1 } })
@@ -404,7 +404,7 @@ describe('custom-field definitions', () => {
       assert.deepEqual(await fieldsOf(id), { code: 'A1', data: { a: 1 }, other: true })
     })
 
-    it('take the values along where that is asked for, and the history keeps them', async () => {
+    it('delete the values on request, and the history keeps them', async () => {
       await define('code', { type: 'text', required: true })
       const { id } = await contact({ code: 'A1', other: 1 })
       assert.equal((await remove('code', true)).values_deleted, 1)

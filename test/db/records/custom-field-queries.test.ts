@@ -17,7 +17,7 @@ import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts
 
 type Tested = Exclude<CustomFieldType, 'json'>
 
-/** Few values of each type, so that they meet; in an order that is neither theirs nor that of their texts. */
+/** Few values of each type, so that records share them; sorted neither by value nor by text. */
 const VALUES: Record<Tested, unknown[]> = {
   text: ['b', 'B', 'a', 'ab'],
   number: [10, 9, -2.5, 0, 100],
@@ -36,7 +36,7 @@ const definitionOf = (type: Tested): DefinitionInput => ({
   ...(type.endsWith('select') ? { options: ['gold', 'Silver'] } : {}),
 })
 
-describe('lists by custom fields that have definitions', () => {
+describe('lists by custom fields with definitions', () => {
   let db: TestDatabase
   let records: TestRecords
   before(async () => {
@@ -55,7 +55,7 @@ describe('lists by custom fields that have definitions', () => {
       }
     })
 
-    it('filter as a list in memory would', async () => {
+    it('filter like an array in memory', async () => {
       const { data: all } = await records.list('companies', { sort: 'id', order: 'asc' })
       await fc.assert(
         fc.asyncProperty(condition, async ({ type, operator, given }) => {
@@ -76,7 +76,7 @@ describe('lists by custom fields that have definitions', () => {
     })
 
     for (const order of ['asc', 'desc'] as const)
-      it(`sort ${order} by type, nothing last, and page by cursor`, async () => {
+      it(`sort ${order} by type, missing values last, and page by cursor`, async () => {
         const { data: all } = await records.list('companies', { sort: 'id', order })
         for (const type of TYPES.filter((type) => customTypes[type].sortable)) {
           const valueAt = ({ custom_fields }: RecordInput) =>
@@ -106,7 +106,7 @@ describe('lists by custom fields that have definitions', () => {
         }
       })
 
-    it('refuse values and operators that the type does not have, all at once, and name those that it has', async () => {
+    it('refuse unsupported values and operators, all at once, and name the supported ones', async () => {
       const refused = async (query: Partial<ListQuery>) => {
         try {
           await records.list('companies', query)
@@ -145,7 +145,7 @@ describe('lists by custom fields that have definitions', () => {
       assert.equal(error.details.issues!.length, wrong.length + 1)
     })
 
-    it('have no use for cursors from before a definition changed', async () => {
+    it('refuse cursors older than a change of the definition', async () => {
       const sort = 'custom_fields.a_number'
       const { next_cursor } = await records.list('companies', { sort, limit: 2 })
       await records.tenant((tx) => updateDefinition(tx, 'companies', 'a_number', { type: 'text' }))
@@ -157,7 +157,7 @@ describe('lists by custom fields that have definitions', () => {
     })
   })
 
-  it('find a value by the text with which it was written', async () => {
+  it('find a value by its written text', async () => {
     records = recordsOf(db, await createOrganization(db))
     const written = {
       phone: '+41 (0)44 668 18 00',
@@ -184,7 +184,7 @@ describe('lists by custom fields that have definitions', () => {
         )
   })
 
-  it('pass over values of another type, where a record comes back that has one', async () => {
+  it('ignore a value of another type in a restored record', async () => {
     records = recordsOf(db, await createOrganization(db))
     const define = (name: string, input: DefinitionInput) =>
       records.tenant((tx) => createDefinition(tx, 'companies', name, input))

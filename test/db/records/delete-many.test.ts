@@ -3,7 +3,7 @@ import { createMany } from '../../../db/records/create.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
-/** More than are written by one statement. */
+/** More than one statement writes. */
 const CONTACTS = 2_300
 
 describe('deleting a company with many contacts', () => {
@@ -46,7 +46,7 @@ describe('deleting a company with many contacts', () => {
     assert.deepEqual([told.previous, told.data], [{ company_id: company }, one])
   })
 
-  it('is undone by restoring it, but for those that went elsewhere', async () => {
+  it('is undone by a restore, except for contacts that moved to another company', async () => {
     const other = (await records.create('companies', { name: 'Other' })).id
     const [gone] = (await records.list('contacts', { limit: 1 })).data
     await records.update('contacts', gone!.id, { company_id: other })

@@ -27,7 +27,7 @@ describe('organizations', () => {
   })
   after(() => db.drop())
 
-  it("do not see each other's records, by any way", async () => {
+  it("do not see each other's records in any operation", async () => {
     const notFound = (error: { type?: string }) => error.type === 'not_found'
     await assert.rejects(mine.get('contacts', contact), notFound)
     await assert.rejects(mine.update('contacts', contact, { first_name: 'Mine' }), notFound)
@@ -50,14 +50,14 @@ describe('organizations', () => {
   })
 
   for (const table of [...entityNames, 'record_history', 'associations'])
-    it(`see nothing of others in ${table}, even by a query that forgets to ask for their own`, async () => {
+    it(`see no rows of others in ${table}, even by a query without the organization`, async () => {
       const rows = (records: TestRecords) => records.tenant((tx) => tx.trx(table).select('organization_id'))
       assert.ok((await rows(theirs)).length > 0)
       const own = await mine.tenant(async (tx) => tx.organizationId)
       for (const row of await rows(mine)) assert.equal(row.organization_id, own)
     })
 
-  it('change nothing of others, even by a statement that forgets the organization', async () => {
+  it('change no rows of others, even by a statement without the organization', async () => {
     for (const table of [...entityNames, 'associations'])
       await mine.tenant((tx) => tx.trx(table).whereNot('organization_id', tx.organizationId).delete())
     await assert.rejects(

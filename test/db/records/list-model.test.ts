@@ -10,7 +10,7 @@ import { createOrganization, createTestDatabase, type TestDatabase } from '../..
 import { beside } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
-/** Few values of each type, so that they meet; the last is in no record. ASCII, for others have an order of their own. */
+/** Few values of each type, so that records share them; no record has the last. ASCII only, as in list.test.ts. */
 const VALUES: Partial<Record<FieldType, unknown[]>> = {
   text: ['ape', 'Bee', 'bee, "CAT"', 'Ab%_c', 'dog'],
   email: ['ann@bee.io', 'Bob@ape.io', 'nobody@ape.io'],
@@ -30,13 +30,13 @@ const VALUES: Partial<Record<FieldType, unknown[]>> = {
     '2027-01-01T00:00:00.000Z',
   ],
 }
-/** What filters of times are given besides. */
+/** Further filter values for times. */
 const DAYS = ['2026-01-30', '2026-01-31', '2026-02-01']
 
 const SIZE = 14
 const RUNS = 150
 
-describe('lists, held against a model', () => {
+describe('lists, compared with a model', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()
@@ -53,7 +53,7 @@ describe('lists, held against a model', () => {
         fc.asyncProperty(queryOf(entity), async ({ filters, q, ...query }) => {
           const expected = all
             .filter((record) => meets(record, filters, query.match))
-            .filter((record) => !q || says(entity, record, q))
+            .filter((record) => !q || containsWords(entity, record, q))
             .sort(by(query.sort, query.order))
             .map(({ id }) => id)
           const parsed = filters.flatMap(([name, operator, values]) =>
@@ -125,7 +125,7 @@ function queryOf(entity: EntityName) {
   })
 }
 
-/** All ids from the first page to the last, and the total, which every page tells alike. */
+/** All ids from the first page to the last, and the total, which is the same on every page. */
 async function walk(records: TestRecords, entity: EntityName, query: Partial<ListQuery>) {
   const ids: string[] = []
   const totals = new Set<number | null>()
@@ -149,7 +149,7 @@ const written = (operator: Operator, values: string[]): string =>
 
 type Comparable = string | number | boolean | null
 
-/** Text without regard to case, numbers as numbers, times as they are written. */
+/** Lower-case text, numbers as numbers, times as text. */
 function comparable(value: unknown): Comparable {
   if (value === null || value === undefined) return null
   if (typeof value !== 'string') return value as Comparable
@@ -182,8 +182,8 @@ function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boole
   return filters.length === 0 || (match === 'all' ? filters.every(one) : filters.some(one))
 }
 
-/** Every word somewhere in the record; those of one or two letters where a word starts. */
-function says(entity: EntityName, record: AgxRecord, q: string): boolean {
+/** Whether the record contains every word; a word of one or two letters at the start of a word. */
+function containsWords(entity: EntityName, record: AgxRecord, q: string): boolean {
   const texts = Object.entries(entities[entity].fields)
     .filter(([name, { type }]) => fieldTypes[type].searched && record[name] !== null)
     .map(([name]) => String(record[name]).toLowerCase())

@@ -10,7 +10,7 @@ import { createOrganization, createTestDatabase, type TestDatabase } from '../..
 import { type Comparable, comparable, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
-/** What lists are compared with: the same query over an array. ASCII only, for PostgreSQL's order of others is its own. */
+/** Lists are compared with the same query over an array. ASCII only: PostgreSQL orders other characters differently. */
 const SORTS = [
   'name',
   'industry',
@@ -27,7 +27,7 @@ describe('lists of records', () => {
   })
   after(() => db.drop())
 
-  it('filter, sort and page as a list in memory would', async () => {
+  it('filter, sort and page like an array in memory', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(companyFields, { minLength: 1, maxLength: 8 }),
@@ -168,12 +168,12 @@ describe('lists of records', () => {
         assert.ok('msg' in parseFilter(entities.contacts, parameter, value))
       })
 
-    it('name what there is instead of an unknown one', () => {
+    it('name the known fields for an unknown one', () => {
       const issue = parseFilter(entities.contacts, 'middle_name', 'x')
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
     })
 
-    it('find what was written, however it was written', async () => {
+    it('find values in any accepted form', async () => {
       const written = {
         name: ' Acme  Inc ',
         domain: 'https://www.Acme.example/about',
@@ -201,7 +201,7 @@ describe('lists of records', () => {
       assert.deepEqual(await ids('domain', 'no domain'), [])
     })
 
-    it('are refused where double quotes of their values do not match', () => {
+    it('are refused if a double quote is not closed', () => {
       for (const value of ['"x1"junk,y2', '"x1', 'y2,"x1', '"x1" ,y2', '"', '"a""'])
         for (const parameter of ['first_name[in]', 'first_name[nin]', 'first_name[between]']) {
           const issue = parseFilter(entities.contacts, parameter, value)
@@ -210,7 +210,7 @@ describe('lists of records', () => {
         }
     })
 
-    it('never make an error of PostgreSQL, whatever is asked for', async () => {
+    it('never cause an error of PostgreSQL', async () => {
       const fields = [...Object.keys(entities.contacts.fields), 'id', 'version', 'tags', 'custom_fields.list']
       const operators = [
         'eq',
@@ -246,7 +246,7 @@ describe('lists of records', () => {
   })
 
   describe('cursors', () => {
-    it('are refused with another query, and where they are forged', async () => {
+    it('are refused with another query, and if forged', async () => {
       const records = recordsOf(db, await createOrganization(db))
       for (const name of ['A', 'B', 'C']) await records.create('companies', { name, employee_count: 1 })
       const refused = (query: Partial<ListQuery>) =>
@@ -280,7 +280,7 @@ describe('lists of records', () => {
         await refused({ cursor })
     })
 
-    it('show every record that stays exactly once, while others are written and deleted', async () => {
+    it('return every unchanged record exactly once during concurrent writes and deletes', async () => {
       const records = recordsOf(db, await createOrganization(db))
       const stay: string[] = []
       const go: string[] = []
@@ -306,7 +306,7 @@ describe('lists of records', () => {
         }
     })
 
-    it('hold for texts that are long', async () => {
+    it('work for long texts', async () => {
       const records = recordsOf(db, await createOrganization(db))
       const description = 'é'.repeat(9_000)
       for (const name of ['A', 'B', 'C']) await records.create('companies', { name, description })
@@ -316,7 +316,7 @@ describe('lists of records', () => {
     })
   })
 
-  it('estimate only what is many, and count nothing where nobody asks', async () => {
+  it('estimate only large totals, and count nothing with `count` none', async () => {
     const records = recordsOf(db, await createOrganization(db))
     for (const name of ['A', 'B', 'C']) await records.create('companies', { name })
     const totals = async (query: Partial<ListQuery>) => {
@@ -387,7 +387,7 @@ const filterOf: fc.Arbitrary<Given> = fc
 function valueAt(record: AgxRecord, field: string): Comparable {
   const [, custom] = field.split('.')
   const value = custom ? (record.custom_fields as Record<string, unknown>)[custom] : record[field]
-  // Money comes as text.
+  // Money is text.
   return comparable(value && ['employee_count', 'annual_revenue'].includes(field) ? Number(value) : value)
 }
 

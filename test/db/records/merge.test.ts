@@ -33,7 +33,7 @@ describe('merging two records', () => {
       .map(({ a_id, b_id }) => (a_id === id ? b_id : a_id))
       .sort()
 
-  it('fills what is empty, unites tags and custom fields, and keeps what is there', async () => {
+  it('fills empty fields, combines tags and custom fields, and keeps existing values', async () => {
     const company = await records.create('companies', { name: 'Engines' })
     const winner = await records.create('contacts', {
       first_name: 'Ada',
@@ -73,7 +73,7 @@ describe('merging two records', () => {
     assert.deepEqual(await related(company.id), [winner.id])
   })
 
-  it('loses no opt-out, whichever of the two has it', async () => {
+  it('keeps an opt-out of either record', async () => {
     for (const optedOut of ['winner', 'loser']) {
       const winner = await records.create('contacts', {
         first_name: 'W',
@@ -89,7 +89,7 @@ describe('merging two records', () => {
     }
   })
 
-  it('takes over what only one record can have', async () => {
+  it('moves unique values to the winner', async () => {
     await records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { last_name: 'L', custom_fields: { badge: 'b7' } })
@@ -100,14 +100,14 @@ describe('merging two records', () => {
     await records.create('contacts', { first_name: 'X', custom_fields: { badge: 'B7' } })
   })
 
-  it('takes an amount along with its currency', async () => {
+  it('moves an amount with its currency', async () => {
     const winner = await records.create('deals', { name: 'A', currency: 'USD' })
     const loser = await records.create('deals', { name: 'B', amount: '5', currency: 'EUR' })
     const { amount, currency } = await merge('deals', winner.id, loser.id)
     assert.deepEqual([amount, currency], ['5.00', 'EUR'])
   })
 
-  it('moves links and references, and makes one of two links', async () => {
+  it('moves links and references, and combines duplicate links', async () => {
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { first_name: 'L' })
     const deal = await records.create('deals', { name: 'D', contact_id: loser.id })
@@ -129,7 +129,7 @@ describe('merging two records', () => {
     assert.equal((await records.eventsOf(deal.id)).at(-1).previous.contact_id, loser.id)
   })
 
-  it('never makes companies own each other in a circle', async () => {
+  it('never creates a cycle of parent companies', async () => {
     const loser = await records.create('companies', { name: 'L' })
     const middle = await records.create('companies', { name: 'M', parent_company_id: loser.id })
     const winner = await records.create('companies', { name: 'W', parent_company_id: middle.id })
@@ -154,7 +154,7 @@ describe('merging two records', () => {
     assert.equal(await parentOf(upper.id), null)
   })
 
-  it('points from the loser to the winner for good, however often that is merged on', async () => {
+  it('points from the loser to the winner, also after further merges', async () => {
     const [a, b, c] = await Promise.all(
       ['A', 'B', 'C'].map((name) => records.create('notes', { body: name })),
     )
@@ -181,7 +181,7 @@ describe('merging two records', () => {
     )
   })
 
-  it('is followed by what is restored later', async () => {
+  it('redirects the references of records that are restored later', async () => {
     const [a, b] = await Promise.all(['A', 'B'].map((name) => records.create('companies', { name })))
     const { id } = await records.create('contacts', { first_name: 'C', company_id: a!.id })
     await records.delete('contacts', id)
@@ -190,7 +190,7 @@ describe('merging two records', () => {
     assert.deepEqual(await related(id), [b!.id])
   })
 
-  it('reads the histories of both as one', async () => {
+  it('combines the histories of both', async () => {
     const [a, b, c] = await Promise.all(
       ['A', 'B', 'C'].map((name) => records.create('notes', { body: name })),
     )
@@ -224,7 +224,7 @@ describe('merging two records', () => {
     })
   })
 
-  it('tells of the merge, the change and the deletion', async () => {
+  it('raises events for the merge, the update and the delete', async () => {
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { first_name: 'L', last_name: 'M' })
     const record = await merge('contacts', winner.id, loser.id)
@@ -237,7 +237,7 @@ describe('merging two records', () => {
     assert.equal((await records.eventsOf(loser.id)).at(-1).name, 'contact.deleted')
   })
 
-  it('refuses itself, what is not there, and another version; then nothing is changed', async () => {
+  it('refuses the same record, a missing record and another version, and changes nothing', async () => {
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { first_name: 'L' })
     const type = (expected: string) => (error: AppError) => error.type === expected
@@ -256,7 +256,7 @@ describe('merging two records', () => {
     assert.equal((await records.get('contacts', loser.id)).version, 2)
   })
 
-  it('is done once of two that ask at once, whichever way round', async () => {
+  it('runs once for two concurrent requests in either direction', async () => {
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { first_name: 'L' })
     const done = await Promise.allSettled([

@@ -28,7 +28,7 @@ describe('the purge of records', () => {
   const left = async (table: string, column: string, id: string) =>
     (await db.system(table).where({ organization_id: organizationId, [column]: id })).length
 
-  it('removes what was deleted over 30 days ago, with its history and links, and nothing else', async () => {
+  it('removes only records deleted over 30 days ago, with their histories and links', async () => {
     const company = await records.create('companies', { name: 'C' })
     const [old, recent, kept] = await Promise.all(
       ['old', 'recent', 'kept'].map((name) =>
@@ -53,7 +53,7 @@ describe('the purge of records', () => {
     await assert.rejects(records.restore('contacts', old!.id), /not found/)
   })
 
-  it('keeps the history of a merged record for as long as that of the one that it went into', async () => {
+  it('keeps the history of a merged record as long as that of the winner', async () => {
     const winner = await records.create('contacts', { first_name: 'W' })
     const loser = await records.create('contacts', { first_name: 'L' })
     await records.tenant((tx) => mergeRecords(tx, 'contacts', winner.id, loser.id))

@@ -38,7 +38,7 @@ describe('free-text search', () => {
     ['ann bea', []],
     ['cme.i', ['Ann']],
     ['6681', ['Ann']],
-    // Phones are kept as E.164, and looked for as people write them.
+    // Phone numbers are stored as E.164, and found in other notations.
     ['+41 (44) 668-18-00', ['Ann']],
     ['668.18.00', ['Ann']],
     ['669.18.00', []],
@@ -50,7 +50,7 @@ describe('free-text search', () => {
     ['100_', []],
     ['%%%', []],
     ['\\', []],
-    // One or two letters: where a word starts, after punctuation too.
+    // One or two letters match the start of a word, also after punctuation.
     ['ac', ['Ann']],
     ['io', ['Ann']],
     ['l', ['Ann', 'Bea']],
@@ -68,7 +68,7 @@ describe('free-text search', () => {
       assert.deepEqual(await found(q), names)
     })
 
-  it('finds choices, numbers, money and dates too', async () => {
+  it('also finds enum values, numbers, money and dates', async () => {
     const { id } = await records.create('deals', {
       ...{ name: 'Engine', stage: 'negotiation', amount: 4217, currency: 'CHF' },
       ...{ probability: 63, expected_close_date: '2031-05-17' },
@@ -91,7 +91,7 @@ describe('free-text search', () => {
     )
   })
 
-  it('finds a record by what it says from the next request on, and not by what it said', async () => {
+  it('finds a record by its new values at once, and not by its old ones', async () => {
     const { id } = await records.create('contacts', { first_name: 'Zoë' })
     assert.deepEqual(await found('zoe'), ['Zoë'])
     await records.update('contacts', id, { first_name: 'Quentin' })
@@ -100,7 +100,7 @@ describe('free-text search', () => {
     assert.deepEqual(await found('quen'), [])
   })
 
-  it('is required beside filters, even where any of them may hold', async () => {
+  it('is required in addition to filters, even with `match` any', async () => {
     const query = {
       match: 'any' as const,
       filters: filtersOf('contacts', { first_name: 'Ann', job_title: 'x' }),
@@ -109,7 +109,7 @@ describe('free-text search', () => {
     assert.equal((await records.list('contacts', { ...query, q: 'ann' })).total, 1)
   })
 
-  it('finds every part of every word that was written', () => {
+  it('finds every part of every word', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme', maxLength: 30 }),
@@ -131,7 +131,7 @@ describe('free-text search', () => {
     )
   })
 
-  it('answers the same where a word is so common that its matches are not taken from the index', async () => {
+  it('gives the same result for a word too common for the text index', async () => {
     const many = recordsOf(db, await createOrganization(db))
     const { id } = await many.create('contacts', { first_name: 'Common', last_name: 'Last' })
     await many.create('contacts', { first_name: 'Rare' })
@@ -153,7 +153,7 @@ describe('free-text search', () => {
     assert.deepEqual([rare.data.map((record) => record.id), rare.total], [[id], 1])
   })
 
-  it('finds what is rare, what is common and what was common once, in order, among thousands', async () => {
+  it('finds rare, common and formerly common words among thousands of records, in order', async () => {
     const organization = await createOrganization(db)
     const many = recordsOf(db, organization)
     const NOTES = 12_000

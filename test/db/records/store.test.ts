@@ -14,7 +14,7 @@ describe('records', () => {
   })
   after(() => db.drop())
 
-  it('shows a record again as it was created', async () => {
+  it('returns a record as created', async () => {
     const created = await records.create('contacts', {
       first_name: ' Ada ',
       email: 'Ada@Example.com',
@@ -58,7 +58,7 @@ describe('records', () => {
     assert.equal(events[1].data.first_name, 'Grace')
   })
 
-  it('leaves neither record nor history nor event when the transaction fails', async () => {
+  it('writes no record, history or event if the transaction fails', async () => {
     let id = ''
     await assert.rejects(
       records.tenant(async (tx) => {
@@ -71,7 +71,7 @@ describe('records', () => {
     assert.deepEqual([await records.historyOf(id), await records.eventsOf(id)], [[], []])
   })
 
-  it('makes no version of a change that changes nothing', async () => {
+  it('creates no version for a patch without changes', async () => {
     const { id } = await records.create('contacts', {
       first_name: 'Ada',
       tags: ['a'],
@@ -99,7 +99,7 @@ describe('records', () => {
     assert.deepEqual(await records.get('contacts', id), cleared)
   })
 
-  it('refuses custom fields that are too large together, however small the patch', async () => {
+  it('refuses custom fields whose total size exceeds the limit, also for a small patch', async () => {
     const big = (prefix: string) =>
       Object.fromEntries([0, 1, 2, 3].map((i) => [`${prefix}${i}`, 'x'.repeat(9_000)]))
     const { id } = await records.create('contacts', { first_name: 'Ada', custom_fields: big('a') })
@@ -113,7 +113,7 @@ describe('records', () => {
     assert.equal((await records.get('contacts', id)).first_name, 'Grace')
   })
 
-  it('lets simultaneous updates take turns', async () => {
+  it('serialises concurrent updates', async () => {
     const { id } = await records.create('contacts', { first_name: 'Ada' })
     const keys = ['a', 'b', 'c', 'd', 'e', 'f']
     await Promise.all(keys.map((key) => records.update('contacts', id, { custom_fields: { [key]: key } })))
@@ -122,13 +122,13 @@ describe('records', () => {
     assert.deepEqual(Object.keys(record.custom_fields as object).sort(), keys)
   })
 
-  it('keeps at least one name or address of a contact', async () => {
+  it('requires at least one name, email or phone of a contact', async () => {
     const { id } = await records.create('contacts', { first_name: 'Ada' })
     await refused(records.update('contacts', id, { first_name: '' }), 'validation_error')
     await records.update('contacts', id, { first_name: null, email: 'ada@example.com' })
   })
 
-  it('takes an external_id once, and again after a delete', async () => {
+  it('accepts an external_id once, and again after a delete', async () => {
     const { id } = await records.create('companies', { name: 'A', external_id: 'x-1' })
     await refused(records.create('companies', { name: 'B', external_id: 'x-1' }), 'conflict')
     await records.create('contacts', { first_name: 'A', external_id: 'x-1' })
@@ -137,7 +137,7 @@ describe('records', () => {
     await refused(records.restore('companies', id), 'conflict')
   })
 
-  it("puts money without a currency in the organization's", async () => {
+  it("uses the organization's currency by default", async () => {
     const created = await records.create('companies', { name: 'A', annual_revenue: 1e3, currency: null })
     assert.deepEqual([created.annual_revenue, created.currency], ['1000.00', 'CHF'])
     const { id } = await records.create('companies', { name: 'A' })
@@ -145,7 +145,7 @@ describe('records', () => {
     assert.deepEqual([updated.annual_revenue, updated.currency], ['12.50', 'CHF'])
   })
 
-  it('refuses references to what is not there', async () => {
+  it('refuses references to missing records', async () => {
     const nobody = '01900000-0000-7000-8000-000000000000'
     await refused(records.create('contacts', { first_name: 'A', company_id: nobody }), 'validation_error')
     const company = await records.create('companies', { name: 'A' })
@@ -153,7 +153,7 @@ describe('records', () => {
     await refused(records.create('contacts', { first_name: 'A', company_id: company.id }), 'validation_error')
   })
 
-  it('refuses companies that own each other in a circle', async () => {
+  it('refuses a cycle of parent companies', async () => {
     const top = await records.create('companies', { name: 'Top' })
     const middle = await records.create('companies', { name: 'Middle', parent_company_id: top.id })
     const low = await records.create('companies', { name: 'Low', parent_company_id: middle.id })
@@ -161,7 +161,7 @@ describe('records', () => {
     await refused(records.update('companies', top.id, { parent_company_id: low.id }), 'validation_error')
   })
 
-  it('lets no two changes close a circle together', async () => {
+  it('lets no two concurrent updates close a cycle', async () => {
     const [a, b] = await Promise.all(['A', 'B'].map((name) => records.create('companies', { name })))
     for (let i = 0; i < 10; i++) {
       const done = await Promise.allSettled([
@@ -173,7 +173,7 @@ describe('records', () => {
     }
   })
 
-  it('never leaves a reference to a company that is deleted at the same moment', async () => {
+  it('never leaves a reference to a concurrently deleted company', async () => {
     for (let i = 0; i < 20; i++) {
       const company = await records.create('companies', { name: 'A' })
       const [created] = await Promise.allSettled([
@@ -186,7 +186,7 @@ describe('records', () => {
   })
 
   describe('deleted', () => {
-    it('are gone from every place, and come back', async () => {
+    it('disappear everywhere, and can be restored', async () => {
       const { id } = await records.create('companies', { name: 'Gone Ltd' })
       await records.delete('companies', id)
       await refused(records.get('companies', id), 'not_found')
@@ -210,7 +210,7 @@ describe('records', () => {
       await refused(records.restore('companies', id), 'not_found')
     })
 
-    it('take their references along, and bring back those that nobody replaced', async () => {
+    it('clear the references to them, and restore those that nobody replaced', async () => {
       const [old, other] = [
         await records.create('companies', { name: 'Old' }),
         await records.create('companies', { name: 'Other' }),
@@ -235,7 +235,7 @@ describe('records', () => {
       assert.equal(await companyOf(returned.id), other.id)
     })
 
-    it('come back without references to what was deleted since', async () => {
+    it('are restored without references to records deleted since', async () => {
       const company = await records.create('companies', { name: 'A' })
       const contact = await records.create('contacts', { first_name: 'A', company_id: company.id })
       await records.delete('contacts', contact.id)

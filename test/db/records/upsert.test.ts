@@ -22,7 +22,7 @@ describe('an upsert', () => {
   const BY = ['email', 'external_id', 'custom_fields.badge']
   const defineBadge = () =>
     records.tenant((tx) => createDefinition(tx, 'contacts', 'badge', { type: 'text', unique: true }))
-  /** An upsert of a contact, by itself and as one of many. */
+  /** An upsert of a contact, alone and in a set. */
   const ways = {
     one: (tx: Tenant, by: string, fields: RecordInput) =>
       upsertRecord(
@@ -51,7 +51,7 @@ describe('an upsert', () => {
   })
   after(() => db.drop())
 
-  it('creates, then updates, without regard to case', async () => {
+  it('creates, then updates, case-insensitively', async () => {
     const first = await upsert('contacts', 'email', { email: 'Ada@Example.com', tags: ['vip'] })
     const second = await upsert('contacts', 'email', { email: 'ada@example.COM', first_name: 'Ada' })
     assert.deepEqual([first.created, second.created], [true, false])
@@ -59,7 +59,7 @@ describe('an upsert', () => {
     assert.deepEqual([second.record.first_name, second.record.tags], ['Ada', ['vip']])
   })
 
-  it('finds a company by its domain, however it is written', async () => {
+  it('finds a company by any form of its domain', async () => {
     const { record } = await upsert('companies', 'domain', { name: 'Acme', domain: 'acme.example' })
     const again = await upsert('companies', 'domain', {
       name: 'Acme Inc',
@@ -68,7 +68,7 @@ describe('an upsert', () => {
     assert.deepEqual([again.created, again.record.id, again.record.name], [false, record.id, 'Acme Inc'])
   })
 
-  it('makes one record, however many ask at once', async () => {
+  it('creates one record for concurrent requests', async () => {
     for (const round of [1, 2, 3, 4]) {
       const asked = [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
         upsert('contacts', 'email', {
@@ -87,7 +87,7 @@ describe('an upsert', () => {
   for (const first of BY)
     for (const second of BY)
       for (const how of ['one', 'many'] as const)
-        it(`makes one record of two at once, by ${first} and by ${second} (${how})`, async () => {
+        it(`creates one record for two concurrent requests, by ${first} and by ${second} (${how})`, async () => {
           await defineBadge()
           const fields = { email: 'm@x.example', external_id: 'm', custom_fields: { badge: 'b7' } }
           let made = () => {}
@@ -111,7 +111,7 @@ describe('an upsert', () => {
         })
 
   for (const how of ['one', 'many'] as const)
-    it(`is refused where another record has what is unique (${how})`, async () => {
+    it(`is refused if another record has a unique value (${how})`, async () => {
       await defineBadge()
       await records.create('contacts', { external_id: 'm', email: 'other@x.example' })
       await records.create('contacts', { first_name: 'B', custom_fields: { badge: 'b7' } })
@@ -126,7 +126,7 @@ describe('an upsert', () => {
       assert.equal((await records.list('contacts')).total, 2)
     })
 
-  it('links what it creates, and what it updates', async () => {
+  it('creates links for created and updated records', async () => {
     const acme = await records.create('companies', { name: 'Acme' })
     const other = await records.create('companies', { name: 'Other' })
     const deal = await records.create('deals', { name: 'Engine' })
@@ -163,7 +163,7 @@ describe('an upsert', () => {
     )
   })
 
-  it('says which record it cannot be linked with, and changes nothing', async () => {
+  it('names the invalid link, and changes nothing', async () => {
     const { id } = await records.create('contacts', { first_name: 'Ada', external_id: 'a' })
     const deal = await records.create('deals', { name: 'Engine' })
     await records.delete('deals', deal.id)
@@ -195,7 +195,7 @@ describe('an upsert', () => {
     assert.deepEqual([record.id, record.parent_company_id], [top.id, null])
   })
 
-  it('creates what somebody deletes while it is looked for', async () => {
+  it('creates a record that is deleted during the lookup', async () => {
     for (const how of ['one', 'many'] as const) {
       const one = (fields: RecordInput) => records.tenant((tx) => ways[how](tx, 'email', fields))
       for (let round = 0; round < 10; round++) {
@@ -211,7 +211,7 @@ describe('an upsert', () => {
     }
   })
 
-  it('says which records it could have meant', async () => {
+  it('lists the candidates of an ambiguous key', async () => {
     const [one, two] = [
       await records.create('contacts', { email: 'a@b.example' }),
       await records.create('contacts', { email: 'A@b.example' }),
@@ -227,7 +227,7 @@ describe('an upsert', () => {
     })
   })
 
-  it('does not find what is deleted', async () => {
+  it('does not find deleted records', async () => {
     const { record } = await upsert('contacts', 'external_id', { first_name: 'Ada', external_id: 'x' })
     await records.delete('contacts', record.id)
     assert.equal(
@@ -236,7 +236,7 @@ describe('an upsert', () => {
     )
   })
 
-  it('creates where there is nothing to find by', async () => {
+  it('creates a record without a key', async () => {
     for (const _ of [1, 2])
       assert.ok((await upsert('contacts', 'email', { first_name: 'Ada', email: null })).created)
   })

@@ -90,7 +90,7 @@ describe('the moves of runs', function () {
           tenant(run, async (tx) => {
             await recordSegment(tx, run.id, {
               temporal_run_id: OWNER,
-              // Each one is another.
+              // Each call is a new Temporal run.
               segment: Math.floor(Math.random() * 1e9),
               answer: { commands: [], nodes: [], details: '' },
               nodes: [node],

@@ -10,7 +10,7 @@ describe('compose.yaml', () => {
     const here = serverArguments({ dbFile: '/data/temporal.db', port: 7233, uiPort: 8233 })
     assert.deepEqual(
       services.temporal.command,
-      // In a container it has to be reached from the others.
+      // In a container it must be reachable from other containers.
       here.map((argument) => (argument === '127.0.0.1' ? '0.0.0.0' : argument)),
     )
   })

@@ -52,7 +52,7 @@ describe('npm start', function () {
     assert.match(second.output(), /^DATA_DIR is in use by another agx \(process \d+\)/)
   })
 
-  it('starts a part again that was killed', async () => {
+  it('restarts a killed part', async () => {
     for (const name of ['api', 'worker', 'temporal', 'postgres'] as const) stack.kill(name)
     await eventually(async () => {
       for (const url of [stack.apiUrl, stack.workerUrl]) assert.ok((await fetch(`${url}/readyz`)).ok)
@@ -75,12 +75,12 @@ describe('npm start', function () {
     remember()
   })
 
-  it('takes over what kill -9 of the supervisor left running', async () => {
+  it('takes over the processes that kill -9 of the supervisor left running', async () => {
     stack.kill('supervisor')
     await stack.exited
     assert.equal(pids.map(processIdentity).filter(Boolean).length, PARTS.length - 1)
     stack = await startStack({ previous: stack })
-    assert.match(stack.output(), /ended what a killed start had left: .*PostgreSQL was still running/s)
+    assert.match(stack.output(), /ended processes of a killed start: .*PostgreSQL was still running/s)
     assert.equal((await get(`/v1/objects/contacts/${contact}`)).status, 200)
     assert.equal(stack.pid('postgres'), pids[PARTS.indexOf('postgres')])
     for (const name of ['api', 'worker', 'temporal'] as const)
@@ -107,7 +107,7 @@ describe('npm start', function () {
     })
 })
 
-describe('npm start with a setting that cannot work says so in one line', function () {
+describe('npm start reports an invalid setting in one line', function () {
   this.timeout(20_000)
   const dataDir = mkdtempSync(join(tmpdir(), 'agx-refused-'))
   after(() => rmSync(dataDir, { recursive: true }))
@@ -129,7 +129,7 @@ describe('npm start with a setting that cannot work says so in one line', functi
       taken.close()
     })
 
-  it('an address that is not of this machine', async () =>
+  it('an address of another machine', async () =>
     refused(
       { ...(await otherPorts()), HOST: 'nowhere.invalid' },
       /^HOST nowhere.invalid cannot be listened on \(ENOTFOUND\)/,
@@ -153,16 +153,16 @@ describe('npm start with a setting that cannot work says so in one line', functi
     )
   })
 
-  it('a database URL that is none', () =>
+  it('an invalid database URL', () =>
     refused({ DATABASE_URL: 'mysql://x' }, /^DATABASE_URL must look like postgres:/))
 
   it('a Temporal that cannot be reached', async () =>
     refused(
       { ...(await otherPorts()), TEMPORAL_ADDRESS: '127.0.0.1:1' },
-      /^TEMPORAL_ADDRESS 127.0.0.1:1 cannot be reached .*: start it, correct TEMPORAL_ADDRESS, or leave it out/,
+      /^TEMPORAL_ADDRESS 127.0.0.1:1 cannot be reached .*: start it, correct TEMPORAL_ADDRESS, or unset it/,
     ))
 
-  it('a namespace that the Temporal server does not have', async () =>
+  it('a namespace that does not exist on the Temporal server', async () =>
     refused(
       {
         ...(await otherPorts()),
@@ -178,10 +178,10 @@ describe('npm start with a setting that cannot work says so in one line', functi
       /^TEMPORAL_CLI_PATH \/nowhere\/temporal does not exist/,
     ))
 
-  it('production without a database of its own', () =>
+  it('production without DATABASE_URL', () =>
     refused(
       { NODE_ENV: 'production', SECRETS_KEY: Buffer.alloc(32).toString('base64') },
-      /^DATABASE_URL is missing: in production/,
+      /^DATABASE_URL is missing: .* in production/,
     ))
 })
 

@@ -16,7 +16,7 @@ describe('the queue of imports', () => {
   })
   after(() => db?.drop())
 
-  it('gives each organization two at a time, the oldest first, and each to one relay', async () => {
+  it('gives each organization two slots, oldest import first, and each import to one relay', async () => {
     const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
     const ids: string[][] = []
     for (let organization = 0; organization < 2; organization++) {
@@ -53,7 +53,7 @@ describe('the queue of imports', () => {
     )
   })
 
-  it('starts what was claimed once more when its lease ends', async () => {
+  it('claims an import again when its lease expires', async () => {
     await db.system('imports').update({ lease_until: db.system.raw("now() - interval '1 second'") })
     const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
     assert.equal((await queue.claim(db.system, 1)).length, 1)

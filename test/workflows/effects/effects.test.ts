@@ -7,7 +7,7 @@ import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 const ID = '019a0000-0000-7000-8000-000000000001'
 const secret = { password: 'hunter2' }
 
-/** A call of every method of every effect, the lines that say it and its result, and the result. */
+/** A call of every method of every effect, the lines for it and its result, and the result. */
 const calls: [
   effect: EffectName,
   method: string,
@@ -45,7 +45,7 @@ const calls: [
     'create',
     ['contacts', secret],
     { object: 'contact', id: ID, ...secret },
-    ['creating one of contacts, fields password', `created contact ${ID}`],
+    ['creating a record in contacts, fields password', `created contact ${ID}`],
   ],
   [
     'records',
@@ -66,14 +66,14 @@ const calls: [
     'update',
     ['contacts', ID, secret],
     { object: 'contact', id: ID, version: 2, ...secret },
-    [`changing ${ID} of contacts, fields password`, `contact ${ID} is at version 2`],
+    [`updating ${ID} of contacts, fields password`, `updated contact ${ID}, now version 2`],
   ],
   [
     'records',
     'upsert',
     ['contacts', 'email', secret],
     { record: { object: 'contact', id: ID, ...secret }, created: false },
-    ['upserting one of contacts by email, fields password', `changed contact ${ID}`],
+    ['upserting a record in contacts by email, fields password', `updated contact ${ID}`],
   ],
   [
     'records',
@@ -113,7 +113,7 @@ const invoke = (effect: object, method: string, args: unknown[]) =>
 
 describe('effects', () => {
   for (const [name, method, args, result, said] of calls) {
-    it(`say what ${name}.${method} does, without values`, async () => {
+    it(`describe a call of ${name}.${method} without its values`, async () => {
       const lines: string[] = []
       const effect = { [method]: async () => result } as unknown as Effects[typeof name]
       const told = narrated(ports[name] as never, effect as never, (line) => lines.push(line))
@@ -125,7 +125,7 @@ describe('effects', () => {
       assert.doesNotMatch(lines.join(), /hunter2/)
     })
 
-    it(`only say what ${name}.${method} would do in a dry run`, async () => {
+    it(`only describe a call of ${name}.${method} in a dry run`, async () => {
       const lines: string[] = []
       const pending = invoke(
         dry(ports[name] as never, (line) => lines.push(line)),
@@ -137,24 +137,24 @@ describe('effects', () => {
     })
   }
 
-  it('have words for every method', () => {
+  it('describe every method', () => {
     const described = effectNames.flatMap((name) =>
       Object.keys(ports[name].words).map((method) => `${name}.${method}`),
     )
     assert.deepEqual(described.sort(), calls.map(([name, method]) => `${name}.${method}`).sort())
   })
 
-  it('say that a call failed, and how long it took', async () => {
+  it('report that a call failed, and its duration', async () => {
     const lines: string[] = []
     const get = async () => {
       throw new Error('no')
     }
     const told = narrated(ports.records, { get } as unknown as Records, (line) => lines.push(line))
     await assert.rejects(told.get('contacts', ID), /no/)
-    assert.match(lines[1]!, /^gave up after \d+ ms$/)
+    assert.match(lines[1]!, /^failed after \d+ ms$/)
   })
 
-  it('are there where a node declares them and its class allows them; others throw when touched', () => {
+  it('are present if a node declares them and its class allows them; access to others throws', () => {
     const contextWith = (declared: EffectName[], effectClass: 'pure' | 'read' | 'write' | 'external') =>
       contextOf({
         run: { id: ID, workflow_id: null, workflow_name: 'Test' },

@@ -28,31 +28,31 @@ describe('placeholders', () => {
     equal(render('{{ inputs.n > 4 }}', scope), true)
   })
 
-  it('become text inside a text', () => {
+  it('are rendered as text inside a text', () => {
     equal(
       render('n={{ inputs.n }}, none={{ inputs.none }}, {{ inputs.object }}', scope),
       'n=5, none=, {"a":1}',
     )
   })
 
-  it('are filled in deep, keys left as they are', () => {
+  it('are rendered at every depth, but not in keys', () => {
     deepEqual(render({ '{{ k }}': [{ a: '{{ inputs.n }}' }], b: true }, scope), {
       '{{ k }}': [{ a: 5 }],
       b: true,
     })
   })
 
-  it('are not looked for in what was rendered', () => {
+  it('are not rendered in rendered text', () => {
     equal(render('{{ inputs.evil }}', scope), '{{ inputs.text }}')
     equal(render('<{{ inputs.evil }}>', scope), '<{{ inputs.text }}>')
   })
 
-  it('fail where something is missing, unless a default stands behind', () => {
+  it('fail if a value is missing, unless a default filter follows', () => {
     fails('{{ inputs.nope }}', /undefined variable: inputs.nope/)
     equal(render('{{ inputs.nope | default: "x" }}', scope), 'x')
   })
 
-  it('reach no prototype', () => {
+  it('cannot read prototypes', () => {
     for (const path of [
       'nodes.constructor',
       'inputs.__proto__',
@@ -66,7 +66,7 @@ describe('placeholders', () => {
     equal(({} as { n?: unknown }).n, undefined)
   })
 
-  it('have no tags, no unlisted filters, and no way to loop or to allocate without end', () => {
+  it('have no tags, no unlisted filters, and bounded loops and memory', () => {
     fails('{% for i in (1..9) %}x{% endfor %}', /tags such as/)
     fails('{% raw %}x{% endraw %}', /tags such as/)
     fails('{{ inputs.list | sample }}', /undefined filter/)
@@ -121,12 +121,12 @@ describe('placeholders', () => {
     throws(() => render(text, { inputs: { items } }, { milliseconds: 1 }), { message: /takes too long/ })
   })
 
-  it('fail where a number has no result', () => fails('{{ inputs.n | divided_by: 0 }}', /is no number/))
+  it('fail if the result is not finite', () => fails('{{ inputs.n | divided_by: 0 }}', /not finite/))
 
-  it('tell that something is missing between two values', () =>
+  it('report a missing operator between two values', () =>
     fails('{{ inputs.n inputs.text }}', /operator or a filter/))
 
-  it('render dates in English and UTC wherever the server stands', () => {
+  it('render dates in English and UTC, whatever the locale of the server', () => {
     equal(render('{{ "2026-03-01T23:30:00Z" | date: "%A %d %B %H:%M" }}', scope), 'Sunday 01 March 23:30')
   })
 
@@ -149,7 +149,7 @@ describe('placeholders', () => {
     )
   })
 
-  it('tell what they refer to', () => {
+  it('list their references', () => {
     deepEqual(
       references(
         '{{ nodes[inputs.which].output | default: inputs.other }} {{ nodes["find"].output.tags[0] }}',

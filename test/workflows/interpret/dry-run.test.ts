@@ -22,7 +22,7 @@ const facts = {
 const callsOf = (type: NodeType, config: Record<string, unknown>, inputs: Record<string, unknown> = {}) =>
   dryRun(type, config, testScope({ inputs }, { org }), facts)
 
-/** A node type whose `run` is what a test is about. */
+/** A node type with the `run` under test. */
 const nodeThat = <Used extends EffectName>(
   effects: Used[],
   effect: NodeType['effectClass'],
@@ -40,12 +40,12 @@ const nodeThat = <Used extends EffectName>(
 const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
-  it('says what each node type would call, with its example', async () => {
+  it('describes the calls of each node type, with its example', async () => {
     const { crm_manager, emit_event, api_request, ...others } = nodeTypes
     const called = (type?: NodeType) =>
       dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org }), facts)
     assert.deepEqual(await called(crm_manager), [
-      'upserting one of contacts by email, fields email first_name',
+      'upserting a record in contacts by email, fields email first_name',
     ])
     assert.deepEqual(await called(emit_event), ['raising the event invoice.paid, fields id amount'])
     assert.deepEqual(await called(api_request), [
@@ -54,7 +54,7 @@ describe('a dry run', () => {
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 
-  it('is not made where a placeholder has no value, or the rendered config is invalid or too large', async () => {
+  it('is not made if a placeholder has no value, or the rendered config is invalid or too large', async () => {
     const { api_request } = nodeTypes
     const url = 'https://x.test/{{ inputs.id }}'
     assert.deepEqual(await callsOf(api_request!, { url }, { id: 7 }), ['GET https://x.test/7'])
@@ -68,14 +68,14 @@ describe('a dry run', () => {
     )
   })
 
-  it('says all calls that are made before the first result is needed, and none that depend on it', async () => {
+  it('describes all calls made before the first result is needed, and none that depend on it', async () => {
     const both = nodeThat(
       ['http'],
       () => 'external',
       async ({ http }) => {
         const [{ status }] = await Promise.all([
           http.request(get('https://a.test/')),
-          // Promises that need no answer come first.
+          // Promises that need no result settle first.
           (async () => {
             for (let n = 0; n < 10; n++) await null
             return http.request(get('https://b.test/'))
@@ -86,7 +86,7 @@ describe('a dry run', () => {
       },
     )
     assert.deepEqual(await callsOf(both, {}), ['GET https://a.test/', 'GET https://b.test/'])
-    // An error of its own must not look like the answer to a call.
+    // An error of the node itself must not look like the result of a call.
     const careful = nodeThat(
       ['http'],
       () => 'external',
@@ -98,7 +98,7 @@ describe('a dry run', () => {
     assert.deepEqual(await callsOf(careful, {}), ['GET https://a.test/'])
   })
 
-  it('says nothing where the node fails before its first call', async () => {
+  it('describes nothing if the node fails before its first call', async () => {
     const failing = nodeThat(
       ['http'],
       () => 'external',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { checkInputs } from '../../../workflows/interpret/inputs.ts'
 
 describe('inputs of a run', () => {
-  it('are completed by defaults, and null where optional', () => {
+  it('get defaults, and are null if optional', () => {
     const specs = { a: { type: 'number', default: 3 }, b: { type: 'string' } } as const
     assert.deepEqual(checkInputs(specs, {}), { inputs: { a: 3, b: null }, problems: [] })
   })

@@ -37,12 +37,12 @@ const delay = (id: string): NodeSpec => ({ id, type: 'delay', config: { for: '1h
 const call = (id: string): NodeSpec => ({ id, type: 'api_request', config: { url: 'https://x.test/' } })
 const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 
-/** A run in memory: each segment goes on from the rows that the ones before left. */
+/** A run in memory: each segment continues from the rows of the earlier ones. */
 function runOf(
   definition: Pick<Definition, 'nodes'> & Partial<Definition>,
   options: { limits?: Partial<Limits>; msPerNode?: number } = {},
 ) {
-  const plan = compile({
+  const program = compile({
     ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, edges: [], outputs: {}, settings: {} },
     ...definition,
   })
@@ -52,14 +52,14 @@ function runOf(
   let segment = 0
   return {
     rows,
-    /** The row of an external node, as its activity leaves it. */
+    /** The row of an external node, as its activity writes it. */
     leave(id: string, change: Partial<RunNode>) {
       rows.set(id, { ...rows.get(id)!, ended_at: '2026-01-01T00:00:01.000Z', ...change })
     },
     statuses: () => Object.fromEntries([...rows.values()].map(({ node_id, status }) => [node_id, status])),
     async next(...happened: Happened[]): Promise<SegmentResult> {
       const input = { organization_id: ID, run_id: ID, segment: segment++, happened }
-      const result = await runSegment(plan, { ...facts, nodes: [...rows.values()] }, input, {
+      const result = await runSegment(program, { ...facts, nodes: [...rows.values()] }, input, {
         limits,
         clock: () => time,
         runNode(node, scope) {
@@ -89,7 +89,7 @@ const chain = (ids: string[]) => ({
 })
 
 describe('a segment', () => {
-  it('runs all that is ready, and ends the run with its outputs', async () => {
+  it('runs all ready nodes, and ends the run with its outputs', async () => {
     const run = runOf({ ...chain(['a', 'b']), outputs: { last: '{{ nodes.b.output.value }}' } })
     const { answer, end } = await run.next()
     assert.deepEqual(end, { status: 'completed', outputs: { last: 'b' }, error: null })
@@ -97,7 +97,7 @@ describe('a segment', () => {
     assert.deepEqual(answer.nodes, ['a: completed', 'b: completed'])
   })
 
-  it('leaves what is ready to the next after its limit of nodes', async () => {
+  it('leaves ready nodes to the next segment at its node limit', async () => {
     const run = runOf(chain(['a', 'b', 'c']), { limits: { segmentNodes: 2 } })
     const first = await run.next()
     assert.deepEqual(first.answer.commands, [{ type: 'continue' }])
@@ -106,7 +106,7 @@ describe('a segment', () => {
     assert.deepEqual([second.answer.nodes, second.end?.status], [['c: completed'], 'completed'])
   })
 
-  it('leaves what is ready to the next after its limit of time', async () => {
+  it('leaves ready nodes to the next segment at its time limit', async () => {
     const run = runOf(chain(['a', 'b', 'c', 'd']), { limits: { segmentMs: 500 }, msPerNode: 300 })
     assert.deepEqual((await run.next()).answer.commands, [{ type: 'continue' }])
     assert.deepEqual(Object.keys(run.statuses()), ['a', 'b'])
@@ -123,7 +123,7 @@ describe('a segment', () => {
     assert.equal(run.rows.get('wait')?.status, 'completed')
   })
 
-  it('skips a node whose `when` is false and goes on behind it; what only a dead edge leads to is skipped too', async () => {
+  it('skips a node whose `when` is false and continues after it; skips nodes with dead edges only', async () => {
     const run = runOf({
       nodes: [
         { id: 'which', type: 'switch', config: { value: 1, cases: { one: 1, two: 2 } } },
@@ -149,7 +149,7 @@ describe('a segment', () => {
     )
   })
 
-  it('asks for a timer and goes on when its time has come, once', async () => {
+  it('requests a timer and continues once when it fires', async () => {
     const run = runOf({ nodes: [delay('wait'), set('then')], edges: [edge('wait', 'then')] })
     const { answer } = await run.next()
     assert.deepEqual(answer.commands, [{ type: 'timer', node: 'wait', title: 'wait', ms: 3_600_000 }])
@@ -161,7 +161,7 @@ describe('a segment', () => {
     assert.deepEqual([last.nodes, end?.status], [['wait: completed', 'then: completed'], 'completed'])
   })
 
-  it('starts an external node, and takes its row for how it ended', async () => {
+  it('starts an external node, and reads its outcome from its row', async () => {
     const run = runOf({ nodes: [call('call'), set('then')], edges: [edge('call', 'then')] })
     const [command] = (await run.next()).answer.commands
     assert.deepEqual(
@@ -172,7 +172,7 @@ describe('a segment', () => {
     assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
   })
 
-  it('does not go on behind an external node before the workflow has reported its end', async () => {
+  it('does not continue after an external node until the workflow reports its end', async () => {
     const run = runOf({
       nodes: [set('start'), call('call'), delay('wait'), set('then')],
       edges: [edge('start', 'call'), edge('start', 'wait'), edge('call', 'then')],
@@ -184,7 +184,7 @@ describe('a segment', () => {
     assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
   })
 
-  it('takes the reported error of an activity that left no row', async () => {
+  it('uses the reported error of an activity that wrote no row', async () => {
     const run = runOf({ nodes: [call('call'), set('sorry')], edges: [edge('call', 'sorry', 'error')] })
     await run.next()
     const failed = { type: 'failed', node: 'call', code: 'activity_failed', message: 'Lost.' } as const
@@ -199,7 +199,7 @@ describe('a segment', () => {
     edges: [edge('start', 'wait'), edge('start', 'call')],
   }
 
-  it('cancels what is open when the run is cancelled, and starts nothing more', async () => {
+  it('cancels open nodes when the run is cancelled, and starts no more', async () => {
     const run = runOf(open)
     await run.next()
     const { answer, end } = await run.next({ type: 'cancelled' }, { type: 'timer', node: 'wait' })
@@ -208,7 +208,7 @@ describe('a segment', () => {
     assert.deepEqual(run.statuses(), { start: 'completed', wait: 'completed', call: 'cancelled' })
   })
 
-  it('fails the run at its time limit, which only the first answer says', async () => {
+  it('fails the run at its timeout, which only the first answer holds', async () => {
     const run = runOf({ ...open, settings: { timeout: '2h' } })
     assert.equal((await run.next()).answer.timeout_ms, 7_200_000)
     assert.equal((await run.next({ type: 'timer', node: 'wait' })).answer.timeout_ms, undefined)
@@ -221,7 +221,7 @@ describe('a segment', () => {
     ['completed', undefined],
     ['failed', 'stopped'],
   ] as const)
-    it(`ends the run as ${status} by a stop, and cancels what is open`, async () => {
+    it(`ends the run as ${status} by a stop node, and cancels open nodes`, async () => {
       const stop: NodeSpec = { id: 'stop', type: 'stop', config: { status, message: 'Enough.' } }
       const run = runOf({
         nodes: [set('start'), delay('wait'), stop, set('never')],
@@ -233,7 +233,7 @@ describe('a segment', () => {
       assert.deepEqual(run.statuses(), { start: 'completed', wait: 'cancelled', stop: 'completed' })
     })
 
-  it('ends the run as failed where its outputs cannot be rendered or are too large', async () => {
+  it('fails the run if its outputs cannot be rendered or are too large', async () => {
     const limits = { valueBytes: 100 }
     for (const [output, code] of [
       ['{{ nodes.a.output.missing }}', 'placeholder_error'],
@@ -244,7 +244,7 @@ describe('a segment', () => {
     }
   })
 
-  it('keeps what the history holds short', async () => {
+  it('bounds the size of the history', async () => {
     const nodes = Array.from({ length: 30 }, (_, n) => ({ ...delay(`n${n}`), title: 'x'.repeat(200) }))
     const edges = nodes.slice(1).map(({ id }) => edge('start', id))
     const run = runOf(

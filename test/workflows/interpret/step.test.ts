@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compile } from '../../../workflows/definition/compile.ts'
-import type { Edge, Plan } from '../../../workflows/definition/types.ts'
+import type { Edge, Program } from '../../../workflows/definition/types.ts'
 import { type NodeState, step } from '../../../workflows/interpret/step.ts'
 
-function planOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Plan {
+function programOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Program {
   return compile({
     name: 'Test',
     trigger: { type: 'manual' },
@@ -24,34 +24,34 @@ function planOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Pl
 const edge = (from: number, to: number, handle = 'true'): Edge => ({ from: `n${from}`, handle, to: `n${to}` })
 const left = (handle: string): NodeState => ({ status: 'completed', handle })
 
-describe('what follows from the state of a run', () => {
+describe('the next step of a run', () => {
   it('starts with the first node', () => {
-    assert.deepEqual(step(planOf(2, [edge(0, 1)]), new Map()), { ready: ['n0'], skipped: [] })
+    assert.deepEqual(step(programOf(2, [edge(0, 1)]), new Map()), { ready: ['n0'], skipped: [] })
   })
 
-  it('takes the edges of the handle that a node left by, the others are dead', () => {
-    const plan = planOf(4, [edge(0, 1), edge(0, 2, 'false'), edge(2, 3)])
-    assert.deepEqual(step(plan, new Map([['n0', left('true')]])), { ready: ['n1'], skipped: ['n2', 'n3'] })
+  it('takes the edges of the handle by which a node left; the others are dead', () => {
+    const program = programOf(4, [edge(0, 1), edge(0, 2, 'false'), edge(2, 3)])
+    assert.deepEqual(step(program, new Map([['n0', left('true')]])), { ready: ['n1'], skipped: ['n2', 'n3'] })
   })
 
-  it('waits at a join for all branches, or goes on at the first where it says any', () => {
+  it('waits at a join for all branches, or continues at the first with join any', () => {
     const edges = [edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)]
     const states = new Map<string, NodeState>([
       ['n0', left('true')],
       ['n1', left('true')],
       ['n2', { status: 'running', handle: null }],
     ])
-    assert.deepEqual(step(planOf(4, edges), states).ready, [])
-    assert.deepEqual(step(planOf(4, edges, ['all', 'all', 'all', 'any']), states).ready, ['n3'])
+    assert.deepEqual(step(programOf(4, edges), states).ready, [])
+    assert.deepEqual(step(programOf(4, edges, ['all', 'all', 'all', 'any']), states).ready, ['n3'])
   })
 
-  it('goes on by the error handle of a node that failed', () => {
-    const plan = planOf(3, [edge(0, 1), edge(0, 2, 'error')])
+  it('continues by the error handle of a failed node', () => {
+    const program = programOf(3, [edge(0, 1), edge(0, 2, 'error')])
     const states = new Map<string, NodeState>([['n0', { status: 'failed', handle: 'error' }]])
-    assert.deepEqual(step(plan, states), { ready: ['n2'], skipped: ['n1'] })
+    assert.deepEqual(step(program, states), { ready: ['n2'], skipped: ['n1'] })
   })
 
-  it('agrees, for every graph and every order of events, with paths that are walked one by one', () => {
+  it('agrees with a walk of all paths, for every graph and every order of events', () => {
     const size = 7
     const graph = fc.record({
       edges: fc.uniqueArray(
@@ -66,7 +66,7 @@ describe('what follows from the state of a run', () => {
     })
     fc.assert(
       fc.property(graph, ({ edges, handles, joins, picks }) => {
-        const plan = planOf(
+        const program = programOf(
           size,
           edges.map(([from, to, handle]) => edge(from, to, handle)),
           joins,
@@ -80,7 +80,7 @@ describe('what follows from the state of a run', () => {
         const states = new Map<string, NodeState>()
         const open: string[] = []
         for (let turn = 0; ; turn++) {
-          const { ready, skipped } = step(plan, states)
+          const { ready, skipped } = step(program, states)
           for (const id of skipped) states.set(id, { status: 'skipped', handle: null })
           for (const id of ready) {
             assert.ok(!states.has(id), `${id} starts twice`)

@@ -15,7 +15,7 @@ import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
-/** The outside of a node: answers as the examples expect. */
+/** The effects of a node, with the results that the examples expect. */
 function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests: unknown[] } {
   const requests: unknown[] = []
   const upsert: Records['upsert'] = async (_, __, fields) => ({
@@ -43,7 +43,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
   }
 }
 
-/** Runs a node with the effects that it declares and its class allows, and no others. */
+/** Runs a node with only the effects that it declares and its class allows. */
 async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
   const type = findNodeType(name)!
   const effectClass = type.effectClass(config as Record<string, unknown>)
@@ -60,7 +60,7 @@ async function run(name: string, config: unknown, { effects } = outside()): Prom
 
 describe('node types', () => {
   for (const type of Object.values(nodeTypes))
-    it(`${type.type} does what its example says`, async () => {
+    it(`${type.type} produces the output of its example`, async () => {
       const { config, inputs, output, handle } = type.example
       const result = await run(type.type, render(config, inputs ?? {}))
       deepEqual(result.output, output)
@@ -71,7 +71,7 @@ describe('node types', () => {
     })
 
   for (const type of Object.values(nodeTypes))
-    it(`${type.type} is consistent with itself: its example is valid, its effects fit its class, its scopes exist`, () => {
+    it(`${type.type} is consistent: its example is valid, its effects fit its class, its scopes exist`, () => {
       const { config, inputs = {}, output } = type.example
       const types = Object.keys((inputs.inputs ?? {}) as object).map((name) => [name, { type: 'any' }])
       const definition = {
@@ -86,7 +86,7 @@ describe('node types', () => {
       if (fields) for (const field of Object.keys(output as object)) ok(fields.includes(field), field)
     })
 
-  it('one that uses what scopes guard must say which it needs', () => {
+  it('one with a scoped effect must declare its scopes', () => {
     const define = (scopes?: () => string[]) =>
       defineNode({
         ...{ type: 'test', category: 'records', title: 'Test', description: 'Test', effect: 'read' },
@@ -98,11 +98,11 @@ describe('node types', () => {
         example: { config: {}, output: null },
         run: async (_, { records }) => ({ output: await records.get('contacts', ID) }),
       })
-    throws(() => define(), /must say which scopes/)
+    throws(() => define(), /must declare its scopes/)
     deepEqual(define(() => ['contacts:read']).scopes({}, catalogue), ['contacts:read'])
   })
 
-  it('crm_manager asks for read where it reads, for write where it writes, and for every kind where a placeholder decides', () => {
+  it('crm_manager needs read to read, write to write, and every kind if a placeholder names the kind', () => {
     const scopes = (config: Record<string, unknown>) => nodeTypes.crm_manager!.scopes(config, catalogue)
     deepEqual(scopes({ operation: 'get', entity: 'contacts', id: ID }), ['contacts:read'])
     deepEqual(scopes({ operation: 'link', entity: 'contacts', target: 'deals' }), [
@@ -131,7 +131,7 @@ describe('node types', () => {
     deepEqual('end' in result && result.end, { status: 'completed' })
   })
 
-  it('switch leaves by the first case that fits, else by default', async () => {
+  it('switch leaves by the first case that matches, else by default', async () => {
     const cases = { b: 1, a: [1, 2], none: null }
     for (const [value, handle] of [
       ['1', 'b'],
@@ -145,7 +145,7 @@ describe('node types', () => {
     throws(() => nodeTypes.switch!.config.parse({ value: 1, cases: { error: 1 } }))
   })
 
-  it('sort_items sorts by several fields, what is missing last in both directions, and keeps the order of equals', async () => {
+  it('sort_items sorts by several fields, missing values last in both directions, and is stable', async () => {
     const sort = async (items: unknown[], by: unknown[]) =>
       ((await run('sort_items', { items, by })).output as { items: unknown[] }).items
     const [a, b, c] = [
@@ -243,11 +243,11 @@ describe('comparing', () => {
     it(`${JSON.stringify(left)} ${operator} ${JSON.stringify(right)}`, () =>
       equal(compare(left, operator, right), true))
 
-  it('finds nothing greater or less than what is empty', () => {
+  it('finds no value greater or less than an empty one', () => {
     for (const operator of ['gt', 'gte', 'lt', 'lte'] as const) equal(compare(null, operator, 1), false)
   })
 
-  it('sorts values of any types in one order, which within a type is that of gt and lt', () => {
+  it('sorts values of all types in one order, within a type by gt and lt', () => {
     const scalar = fc.oneof(
       ...[fc.integer(), fc.double({ noNaN: true }), fc.boolean(), fc.string(), fc.constant(null)],
       fc.integer().map(String),

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../../errors.ts'
-import { tooMuch } from './shape.ts'
+import { sizeIssues } from './shape.ts'
 import { type CustomFieldType, customTypes, type Definition, readValue, UNIQUE_TYPES } from './types.ts'
 
 /** Checks and completes the definition of a custom field. */
 
-/** A definition as a client writes it. The parts are checked together: each depends on the others. */
+/** A definition as a client writes it. Its members are checked together, since they depend on each other. */
 export interface DefinitionInput {
   type: CustomFieldType
   label?: string | undefined
@@ -18,27 +18,28 @@ export interface DefinitionInput {
 
 export type DefinitionPatch = Omit<DefinitionInput, 'type'> & { type?: CustomFieldType | undefined }
 
-/** Throws `validation_error` with every contradiction in `input`. */
+/** Throws `validation_error` with all contradictions in `input`. */
 export function newDefinition(name: string, input: DefinitionInput): Definition {
   const now = new Date().toISOString()
   return { ...completed(name, input), version: 1, created_at: now, updated_at: now }
 }
 
-/** @returns the next version, or undefined where the patch changes nothing. Throws `validation_error`. */
+/** @returns the next version, or undefined if the patch changes nothing. Throws `validation_error`. */
 export function changedDefinition(
   name: string,
   before: Definition,
   patch: DefinitionPatch,
 ): Definition | undefined {
   const type = patch.type ?? before.type
-  // The options go when the type changes to one that has none.
+  // A change to a type without options removes the options.
   const kept = before.options && !hasOptions(type) ? { ...before, options: null } : before
-  const after = { ...before, ...completed(name, { ...kept, ...patch, type }) }
+  const { version, created_at, updated_at } = before
+  const after = { ...completed(name, { ...kept, ...patch, type }), version, created_at, updated_at }
   if (isDeepStrictEqual(after, before)) return undefined
-  return { ...after, version: before.version + 1, updated_at: new Date().toISOString() }
+  return { ...after, version: version + 1, updated_at: new Date().toISOString() }
 }
 
-/** The contradictions in a definition, other parts of which may be invalid and left out. */
+/** The contradictions in a definition whose invalid members may be missing. */
 export const contradictions = (input: DefinitionInput): Issue[] => read('', input).issues
 
 type Completed = Omit<Definition, 'version' | 'created_at' | 'updated_at'>
@@ -60,14 +61,14 @@ function read(name: string, input: DefinitionInput): { definition: Completed; is
   if (hasOptions(type) && !options?.length) wrong('options', `a field of type ${type} needs options`)
   if (!hasOptions(type) && options) wrong('options', `a field of type ${type} has no options`)
   if (unique && !customTypes[type].canBeUnique)
-    wrong('unique', `a field of type ${type} cannot be unique`, `types that can: ${UNIQUE_TYPES.join(', ')}`)
+    wrong('unique', `a field of type ${type} cannot be unique`, `unique types: ${UNIQUE_TYPES.join(', ')}`)
   let fallback: unknown = null
   if (input.default !== undefined && input.default !== null) {
-    if (unique) wrong('default', 'a unique field has no default, for all records would have the same value')
+    if (unique) wrong('default', 'a unique field cannot have a default')
     const reading = readValue({ type, options: options ?? [] }, input.default)
     if ('msg' in reading) wrong('default', reading.msg)
     else fallback = reading.value
-    for (const { msg } of tooMuch({ [name]: fallback })) wrong('default', msg)
+    for (const { msg } of sizeIssues({ [name]: fallback })) wrong('default', msg)
   }
   const description = input.description ?? null
   return { definition: { type, label, description, required, unique, options, default: fallback }, issues }

@@ -1,7 +1,7 @@
 import type { Operator } from '../field-types.ts'
 import { type CustomFieldType, customTypes, type NamedDefinition } from './types.ts'
 
-/** What a client or an agent has to know of a defined custom field, beside the kind's own. */
+/** The description of a custom field with a definition, for clients and agents. */
 export interface CustomFieldDescription {
   /** The key in `custom_fields`; as filter and sort field `custom_fields.<name>`. */
   name: string

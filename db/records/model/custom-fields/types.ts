@@ -18,16 +18,16 @@ export const CUSTOM_FIELD_TYPES = [
 ] as const
 export type CustomFieldType = (typeof CUSTOM_FIELD_TYPES)[number]
 
-/** What an organization says of one custom field, as it is stored. */
+/** A custom field's definition, as stored. */
 export interface Definition {
   type: CustomFieldType
   label: string
   description: string | null
   required: boolean
   unique: boolean
-  /** Of select and multi_select; null of the others. */
+  /** For select and multi_select; null for other types. */
   options: string[] | null
-  /** What a new record gets where it has no value; null where it gets none. */
+  /** The default of new records; null: none. */
   default: unknown
   version: number
   created_at: string
@@ -37,33 +37,33 @@ export interface Definition {
 /** A definition with its name, as the API shows it. */
 export type NamedDefinition = Definition & { name: string }
 
-/** What the custom fields of a kind must be. */
+/** The rules for a kind's custom fields. */
 export interface Rules {
   definitions: Record<string, Definition>
-  /** Whether only what has a definition may be written. */
+  /** Whether only fields with a definition may be written. */
   strict: boolean
 }
 
-/** A value in the one form in which it is kept, or why it is none of the type. */
+/** A value in its stored form, or why it does not match the type. */
 export type Reading = { value: unknown } | { msg: string }
 
-/** Everything that differs between types of custom fields. */
+/** Everything that depends on the type of a custom field. */
 interface TypeOf {
-  /** Reads what a client, a form or a CSV file writes; what it gave it reads again as the same. */
+  /** Reads the value of a client, a form or a CSV file. Idempotent. */
   read(value: unknown, options: string[]): Reading
   operators: Operator[]
-  /** Compared without regard to case. */
+  /** Compared case-insensitively. */
   isText?: true
-  /** Parses a filter value; undefined where it is not one of the type. */
+  /** Parses a filter value; undefined if it does not match the type. */
   filterValue(text: string): string | undefined
-  /** Whether a text can be a value in a cursor; default: whether it can be one of a filter. */
+  /** Whether a text is a possible value in a cursor. Default: `filterValue` accepts it. */
   cursorValue?(text: string): boolean
-  /** What a value must look like, for errors. */
+  /** The expected value, for errors. */
   expects: string
   sortable: boolean
-  /** Whether free-text search finds it. */
+  /** Whether full-text search finds it. */
   searchable: boolean
-  /** Whether a definition can ask for values that no two records share. */
+  /** Whether a definition may be unique. */
   canBeUnique: boolean
 }
 
@@ -79,7 +79,7 @@ const date = z.iso.date().refine((day) => !day.startsWith('0000'))
 const text: TypeOf = {
   read(value) {
     const written = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-    if (typeof written !== 'string') return { msg: 'must be a text' }
+    if (typeof written !== 'string') return { msg: 'must be a string' }
     const trimmed = written.trim()
     return trimmed.length > MAX_TEXT
       ? { msg: `must have at most ${MAX_TEXT} characters` }
@@ -128,9 +128,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   date: {
     read(value) {
       const parsed = typeof value === 'string' ? date.safeParse(value.trim()) : undefined
-      return parsed?.success
-        ? { value: parsed.data }
-        : { msg: 'must be a date that exists, such as 2026-01-31' }
+      return parsed?.success ? { value: parsed.data } : { msg: 'must be a valid date such as 2026-01-31' }
     },
     operators: fieldTypes.datetime.operators,
     filterValue: (value) => date.safeParse(value).data,
@@ -140,7 +138,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     canBeUnique: true,
   },
   datetime: {
-    read: through('datetime', 'must be a time that exists, such as 2026-01-31T09:00:00Z'),
+    read: readAsNative('datetime', 'must be a valid time such as 2026-01-31T09:00:00Z'),
     operators: fieldTypes.datetime.operators,
     filterValue: fieldTypes.datetime.filterValue,
     expects: fieldTypes.datetime.expects,
@@ -158,7 +156,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   },
   multi_select: {
     read(value, options) {
-      const found = listed(value, options)?.map((item) => optionOf(item, options))
+      const found = toList(value, options)?.map((item) => optionOf(item, options))
       return !found || found.includes(undefined)
         ? { msg: `must be a list of ${options.join(', ')}` }
         : { value: [...new Set(found)] }
@@ -170,11 +168,11 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
     searchable: true,
     canBeUnique: false,
   },
-  url: { ...text, read: through('url', 'must be an http or https address') },
-  email: { ...text, read: through('email', 'must be an email address') },
+  url: { ...text, read: readAsNative('url', 'must be an http or https address') },
+  email: { ...text, read: readAsNative('email', 'must be an email address') },
   phone: {
     ...text,
-    read: through('phone', 'must be a phone number'),
+    read: readAsNative('phone', 'must be a phone number'),
     filterValue: fieldTypes.phone.filterValue,
   },
   json: {
@@ -191,14 +189,14 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   },
 }
 
-/** Those that a definition can ask to be unique. */
+/** The types that may be unique. */
 export const UNIQUE_TYPES = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type].canBeUnique)
 
 export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
   customTypes[definition.type].read(value, definition.options ?? [])
 
-/** Reads as the native field of this type does. */
-function through(type: FieldType, msg: string): TypeOf['read'] {
+/** Reads a value as a native field of this type does. */
+function readAsNative(type: FieldType, msg: string): TypeOf['read'] {
   const schema = fieldTypes[type].input({ type, description: '' })
   return (value) => {
     const parsed = schema.safeParse(value)
@@ -206,7 +204,7 @@ function through(type: FieldType, msg: string): TypeOf['read'] {
   }
 }
 
-/** The option as it was defined, for people write it in other cases. */
+/** The option as defined, found case-insensitively. */
 function optionOf(value: unknown, options: string[]): string | undefined {
   if (typeof value !== 'string') return undefined
   const wanted = value.trim()
@@ -215,8 +213,8 @@ function optionOf(value: unknown, options: string[]): string | undefined {
     : options.find((option) => option.toLowerCase() === wanted.toLowerCase())
 }
 
-/** A list, or as forms and CSV files write one: `a;b`. */
-function listed(value: unknown, options: string[]): unknown[] | undefined {
+/** A list, or a text such as `a;b` from a form or a CSV file. */
+function toList(value: unknown, options: string[]): unknown[] | undefined {
   if (Array.isArray(value)) return value
   if (typeof value !== 'string') return undefined
   return optionOf(value, options) === undefined ? value.split(';') : [value]

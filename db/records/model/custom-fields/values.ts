@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../../errors.ts'
-import { isPlain, tooMuch, withoutNulls } from './shape.ts'
+import { isPlain, sizeIssues, withoutNulls } from './shape.ts'
 import { type Definition, type Rules, readValue } from './types.ts'
 
 /**
- * The custom fields of a new record: each value as its definition reads it, defaults where there is none. Throws
- * `validation_error` with all that is wrong.
+ * The custom fields of a new record: each value as its definition reads it, and defaults for missing values. Throws
+ * `validation_error` with all issues.
  */
 export function newCustomFields(rules: Rules, given: unknown): Record<string, unknown> {
   const { fields, issues } = preparedCustomFields(rules, given)
@@ -13,7 +13,7 @@ export function newCustomFields(rules: Rules, given: unknown): Record<string, un
   return fields
 }
 
-/** The same, with what is wrong in place of an error. */
+/** Like `newCustomFields`, but returns the issues. */
 export function preparedCustomFields(
   rules: Rules,
   given: unknown,
@@ -25,30 +25,30 @@ export function preparedCustomFields(
     if (definition.default !== null) fields[name] = definition.default
     else if (definition.required && !issues.some(({ loc }) => loc[2] === name)) issues.push(missing(name))
   }
-  return { fields, issues: [...issues, ...tooMuch(fields)] }
+  return { fields, issues: [...issues, ...sizeIssues(fields)] }
 }
 
 /**
- * What a patch makes of them: merged key by key, a key that is null is gone. Only what the patch changes is checked, so
- * that a record from before a definition can still be changed elsewhere. Throws `validation_error`.
+ * Applies a patch key by key; null removes a key. Checks only the changed values, so that values older than a
+ * definition do not block other changes. Throws `validation_error`.
  */
 export function changedCustomFields(rules: Rules, before: unknown, patch: unknown): Record<string, unknown> {
-  const { values, issues } = readCustomFields(rules, changesAmong(before, patch))
+  const { values, issues } = readCustomFields(rules, changedFields(before, patch))
   const fields = patch === null ? {} : withoutNulls({ ...(before as object), ...values })
   for (const [name, definition] of Object.entries(rules.definitions)) {
     const cleared = values[name] === null || Object.hasOwn(before as object, name)
     if (definition.required && cleared && !Object.hasOwn(fields, name)) issues.push(missing(name))
   }
-  issues.push(...tooMuch(fields))
+  issues.push(...sizeIssues(fields))
   if (issues.length > 0) throw invalid(issues)
   return fields
 }
 
 /**
- * Of what a patch names all that is not stored just so. What a client has read it may send back, also where a definition
- * that came, or changed, since would refuse it: that of a deleted record is not looked at when an option goes.
+ * The fields of a patch that differ from the stored values. A client may send back unchanged values, even those that a
+ * later definition would refuse; a restored record, for example, may hold a removed option.
  */
-export function changesAmong(before: unknown, patch: unknown): Record<string, unknown> {
+export function changedFields(before: unknown, patch: unknown): Record<string, unknown> {
   const stored = new Map(Object.entries((before ?? {}) as object))
   const given = Object.entries((patch ?? {}) as object)
   return Object.fromEntries(
@@ -56,7 +56,7 @@ export function changesAmong(before: unknown, patch: unknown): Record<string, un
   )
 }
 
-/** Each value as its definition reads it, and what is wrong with those that it does not. */
+/** Each value as its definition reads it, and the issues of invalid values. */
 export function readCustomFields(
   rules: Rules,
   given: unknown,
@@ -66,7 +66,7 @@ export function readCustomFields(
   for (const [name, value] of Object.entries((given ?? {}) as object)) {
     const loc = ['body', 'custom_fields', name]
     const definition = Object.hasOwn(rules.definitions, name) ? rules.definitions[name] : undefined
-    if (value === null || (definition && isNothing(definition, value))) values[name] = null
+    if (value === null || (definition && isUnset(definition, value))) values[name] = null
     else if (definition) {
       const reading = readValue(definition, value)
       if ('value' in reading) values[name] = reading.value
@@ -74,15 +74,15 @@ export function readCustomFields(
     } else if (rules.strict)
       issues.push({
         loc,
-        msg: 'has no definition, and the organization accepts no other custom fields',
+        msg: 'has no definition; the organization accepts only custom fields with a definition',
         type: 'unrecognized_key',
-        hint: `defined are ${Object.keys(rules.definitions).join(', ') || 'none yet'}`,
+        hint: `defined fields: ${Object.keys(rules.definitions).join(', ') || 'none'}`,
       })
     else if (isPlain(value)) values[name] = value
     else
       issues.push({
         loc,
-        msg: 'must be a text, a number, true, false, null or a list of these',
+        msg: 'must be text, a number, true, false, null or a list of these',
         type: 'invalid_value',
         hint: 'objects need a definition of type json',
       })
@@ -96,7 +96,7 @@ const missing = (name: string): Issue => ({
   type: 'missing',
 })
 
-/** Forms and other systems' payloads have no other way to say that there is no value; no choice is none either. */
-const isNothing = ({ type }: Definition, value: unknown): boolean =>
+/** Forms and webhook payloads send an empty text, or an empty list of options, for no value. */
+const isUnset = ({ type }: Definition, value: unknown): boolean =>
   (typeof value === 'string' && value.trim() === '') ||
   (type === 'multi_select' && Array.isArray(value) && value.length === 0)

@@ -1,36 +1,36 @@
 import type { KindDefinition } from '../kind.ts'
 
 export const activity: KindDefinition = {
-  description: 'Something that happened or is planned with others: a call, an email, a meeting.',
+  description: 'A past or planned interaction: a call, an email, a meeting.',
   upsertKeys: [],
   fields: {
     type: {
       type: 'enum',
       values: ['call', 'email', 'meeting', 'sms', 'note', 'task', 'status_change', 'system'],
       required: true,
-      description: 'What kind of thing happened.',
+      description: 'The type of the activity.',
     },
-    subject: { type: 'text', description: 'What it was about.' },
-    body: { type: 'text', max: 10_000, description: 'What was said or done.' },
+    subject: { type: 'text', description: 'The subject of the activity.' },
+    body: { type: 'text', max: 10_000, description: 'The content of the activity.' },
     occurred_at: {
       type: 'datetime',
       filled: true,
-      description: 'When it happened or is to happen; now where it is left out.',
+      description: 'The time of the activity. Default: now.',
     },
-    duration_seconds: { type: 'integer', description: 'How long it took.' },
+    duration_seconds: { type: 'integer', description: 'The duration in seconds.' },
     direction: {
       type: 'enum',
       values: ['inbound', 'outbound'],
-      description: 'Whether they came to us or we to them.',
+      description: 'The direction of the interaction.',
     },
-    outcome: { type: 'text', description: 'What came of it.' },
+    outcome: { type: 'text', description: 'The outcome of the activity.' },
     status: {
       type: 'enum',
       values: ['planned', 'completed', 'cancelled', 'no_show'],
       default: 'completed',
-      description: 'Whether it has happened.',
+      description: 'The status of the activity.',
     },
-    location: { type: 'text', description: 'Where it took place.' },
+    location: { type: 'text', description: 'The location of the activity.' },
   },
   derive: ({ next, now }) => (next.occurred_at == null ? { occurred_at: now } : {}),
   example: { type: 'call', subject: 'Terms of delivery', duration_seconds: 540, direction: 'outbound' },

@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../kind.ts'
 
-/** How likely a deal of each stage is to be won, in percent, until somebody says otherwise. */
+/** The default probability of winning for each stage, in percent. */
 const PROBABILITY: Record<string, number> = {
   lead: 10,
   qualified: 25,
@@ -11,22 +11,25 @@ const PROBABILITY: Record<string, number> = {
 }
 
 export const deal: KindDefinition = {
-  description: 'A sale that is hoped for, from the first lead until it is won or lost.',
+  description: 'A possible sale, from the first lead until it is won or lost.',
   upsertKeys: [],
   fields: {
-    name: { type: 'text', required: true, description: 'What it is called.' },
-    amount: { type: 'money', description: 'A decimal, in `currency`.' },
-    currency: { type: 'currency', description: "ISO 4217; the organization's where it is left out." },
+    name: { type: 'text', required: true, description: 'The name of the deal.' },
+    amount: { type: 'money', description: 'The amount, a decimal in `currency`.' },
+    currency: {
+      type: 'currency',
+      description: 'An ISO 4217 code. Default: the currency of the organization.',
+    },
     pipeline: {
       type: 'text',
       default: 'default',
-      description: 'The pipeline that it goes through.',
+      description: 'The pipeline of the deal.',
     },
     stage: {
       type: 'enum',
       values: Object.keys(PROBABILITY),
       default: 'lead',
-      description: 'How far it has got.',
+      description: 'The stage in the pipeline.',
     },
     probability: {
       type: 'integer',
@@ -34,18 +37,22 @@ export const deal: KindDefinition = {
       percent: true,
       filled: true,
       description:
-        'Percent. Where it is left out, or the stage changes without it: 10, 25, 50, 75, 100 or 0, by the stage.',
+        'The probability of winning, in percent. Default, also when the stage changes: that of the stage (10, 25, 50, 75, 100 or 0).',
     },
-    expected_close_date: { type: 'date', description: 'The day on which it should be decided.' },
-    closed_at: { type: 'datetime', readOnly: true, description: 'When it was won or lost.' },
-    lost_reason: { type: 'text', max: 2_000, description: 'Why it was lost.' },
-    company_id: { type: 'reference', to: 'companies', description: 'The company that would buy.' },
-    contact_id: { type: 'reference', to: 'contacts', description: 'The contact to talk with.' },
-    source: { type: 'text', description: 'Where it came from.' },
+    expected_close_date: { type: 'date', description: 'The expected date of the decision.' },
+    closed_at: {
+      type: 'datetime',
+      readOnly: true,
+      description: 'The time at which the deal was won or lost.',
+    },
+    lost_reason: { type: 'text', max: 2_000, description: 'The reason for losing the deal.' },
+    company_id: { type: 'reference', to: 'companies', description: 'The buying company.' },
+    contact_id: { type: 'reference', to: 'contacts', description: 'The contact person.' },
+    source: { type: 'text', description: 'The source of the deal.' },
     deal_type: {
       type: 'enum',
       values: ['new_business', 'existing_business', 'renewal'],
-      description: 'Who buys: somebody new, a customer something more, or the same again.',
+      description: 'Whether the buyer is new, buys more, or renews.',
     },
   },
   derive({ next, before, given, now }) {

@@ -29,6 +29,6 @@ export const entities = Object.fromEntries(
 
 export const isEntity = (name: string): name is EntityName => Object.hasOwn(entities, name)
 
-/** The kind of a name, be it the plural or the singular. */
+/** The kind with this plural or singular name. */
 export const entityNamed = (name: string): EntityName | undefined =>
   entityNames.find((entity) => entity === name || entities[entity].object === name)

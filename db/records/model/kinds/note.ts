@@ -1,19 +1,19 @@
 import type { KindDefinition } from '../kind.ts'
 
 export const note: KindDefinition = {
-  description: 'A text that belongs to other records.',
+  description: 'A note about other records.',
   upsertKeys: [],
   fields: {
-    title: { type: 'text', description: 'A heading.' },
-    body: { type: 'text', required: true, max: 65_536, description: 'What it says.' },
+    title: { type: 'text', description: 'The title of the note.' },
+    body: { type: 'text', required: true, max: 65_536, description: 'The text of the note.' },
     format: {
       type: 'enum',
       values: ['text', 'markdown'],
       default: 'text',
-      description: 'How the body is written.',
+      description: 'The format of the body.',
     },
-    pinned: { type: 'boolean', default: false, description: 'Kept on top.' },
-    author_id: { type: 'user', description: 'Who wrote it; the acting user where it is left out.' },
+    pinned: { type: 'boolean', default: false, description: 'Whether the note is pinned.' },
+    author_id: { type: 'user', description: 'The author. Default: the user who creates the note.' },
   },
   derive({ next, before, actor }) {
     const unsigned = !before && next.author_id == null && actor.type === 'user'

@@ -1,33 +1,33 @@
 import type { KindDefinition } from '../kind.ts'
 
 export const task: KindDefinition = {
-  description: 'Something that somebody has to do.',
+  description: 'A task of a user.',
   upsertKeys: [],
   fields: {
-    title: { type: 'text', required: true, description: 'What is to be done.' },
-    body: { type: 'text', max: 10_000, description: 'Everything else about it.' },
+    title: { type: 'text', required: true, description: 'The title of the task.' },
+    body: { type: 'text', max: 10_000, description: 'Details of the task.' },
     status: {
       type: 'enum',
       values: ['todo', 'in_progress', 'waiting', 'done', 'cancelled'],
       default: 'todo',
-      description: 'How far it has got.',
+      description: 'The status of the task.',
     },
     priority: {
       type: 'enum',
       values: ['low', 'medium', 'high', 'urgent'],
       default: 'medium',
-      description: 'How much it matters.',
+      description: 'The priority of the task.',
     },
     type: {
       type: 'enum',
       values: ['todo', 'call', 'email', 'meeting'],
       default: 'todo',
-      description: 'What kind of work it is.',
+      description: 'The type of the task.',
     },
-    due_at: { type: 'datetime', description: 'When it should be done.' },
-    reminder_at: { type: 'datetime', description: 'When to remind the assignee.' },
-    completed_at: { type: 'datetime', readOnly: true, description: 'When it was done.' },
-    assignee_id: { type: 'user', description: 'The user who does it.' },
+    due_at: { type: 'datetime', description: 'The due time.' },
+    reminder_at: { type: 'datetime', description: 'The time of the reminder to the assignee.' },
+    completed_at: { type: 'datetime', readOnly: true, description: 'The time of completion.' },
+    assignee_id: { type: 'user', description: 'The assigned user.' },
   },
   derive({ next, before, now }) {
     if (next.status === before?.status) return {}

@@ -28,11 +28,11 @@ describe('the PostgreSQL of a data folder', () => {
     )()
   })
 
-  it('starts after kill -9, once the sessions that outlive it have ended', async () => {
+  it('starts after kill -9, as soon as its remaining sessions have ended', async () => {
     const session = new pg.Client({ connectionString: server.url })
     session.on('error', () => {})
     await session.connect()
-    // It computes, so it does not notice that its server is gone before it wants to answer.
+    // A busy session notices that its server is gone only when it sends its result.
     const busy = session.query('select count(*) from generate_series(1, 6000000)').catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, 100))
     kill()
@@ -42,7 +42,7 @@ describe('the PostgreSQL of a data folder', () => {
     await busy
   })
 
-  it('starts when the server of before is about to end', async () => {
+  it('starts while the previous server is shutting down', async () => {
     const session = new pg.Client({ connectionString: server.url })
     session.on('error', () => {})
     await session.connect()
@@ -57,7 +57,7 @@ describe('the PostgreSQL of a data folder', () => {
     assert.equal(server.adopted, false)
   })
 
-  it('starts when the lock file names a process of somebody else, or is empty', async () => {
+  it('starts if the lock file names an unrelated process or is empty', async () => {
     for (const rewrite of [(lock: string) => lock.replace(/^\d+/, String(stranger.pid)), () => '']) {
       const lock = readFileSync(lockFile(), 'utf8')
       kill()

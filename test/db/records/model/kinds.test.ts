@@ -65,7 +65,7 @@ describe('kinds', () => {
     const deal = (fields: object) => records.create('deals', { name: 'Engine', ...fields })
     const change = (id: string, fields: object) => records.update('deals', id, { ...fields })
 
-    it('has the probability of its stage, unless somebody says otherwise', async () => {
+    it('has the probability of its stage by default', async () => {
       const stages = { lead: 10, qualified: 25, proposal: 50, negotiation: 75, won: 100, lost: 0 }
       for (const [stage, probability] of Object.entries(stages))
         assert.equal((await deal({ stage })).probability, probability)
@@ -103,7 +103,7 @@ describe('kinds', () => {
       ])
     })
 
-    it('tells of each move, of being won and of being lost', async () => {
+    it('raises events for a change of stage, and when won or lost', async () => {
       const { id } = await deal({})
       await change(id, { stage: 'won' })
       await change(id, { name: 'Engine 2' })
@@ -116,7 +116,7 @@ describe('kinds', () => {
       assert.deepEqual(await eventsOf((await deal({ stage: 'won' })).id), ['deal.created', 'deal.won'])
     })
 
-    it('shows a day as it was written', async () => {
+    it('returns a date as written', async () => {
       const { id } = await deal({ expected_close_date: '2024-02-29' })
       assert.equal((await records.get('deals', id)).expected_close_date, '2024-02-29')
       const { data } = await records.list('deals', { sort: 'expected_close_date', limit: 1 })
@@ -125,7 +125,7 @@ describe('kinds', () => {
   })
 
   describe('a task', () => {
-    it('is completed while it is done, and tells of it', async () => {
+    it('is completed while done, and raises an event', async () => {
       const { id, status, priority, type } = await records.create('tasks', { title: 'Call' })
       assert.deepEqual([status, priority, type], ['todo', 'medium', 'todo'])
       const done = await records.update('tasks', id, { status: 'done' })
@@ -135,7 +135,7 @@ describe('kinds', () => {
       assert.deepEqual(await eventsOf(id), ['task.created', 'task.updated', 'task.completed', 'task.updated'])
     })
 
-    it('tells whom it was assigned to', async () => {
+    it('raises an event with its assignee', async () => {
       const other = await createMember(db, organizationId)
       const { id } = await records.create('tasks', { title: 'Call', assignee_id: user })
       await records.update('tasks', id, { assignee_id: other })
@@ -149,7 +149,7 @@ describe('kinds', () => {
       ])
     })
 
-    it('is assigned to members only; everything wrong is found at once', async () => {
+    it('accepts only members as assignee, and reports all issues at once', async () => {
       const stranger = await createMember(db, await createOrganization(db))
       const fields = { title: 'Call', assignee_id: stranger, owner_id: stranger }
       await wrong(records.create('tasks', fields), 'assignee_id', 'owner_id')
@@ -157,7 +157,7 @@ describe('kinds', () => {
   })
 
   describe('a note', () => {
-    it('is by whoever writes it, where that is a person', async () => {
+    it('has the creating user as its author by default', async () => {
       const write = (type: 'user' | 'key', fields: object) =>
         db.tenant(organizationId, { type, id: user }, async (tx) => {
           const { id } = await createRecord(
@@ -176,7 +176,7 @@ describe('kinds', () => {
   })
 
   describe('an activity', () => {
-    it('occurred now, unless somebody says when', async () => {
+    it('occurs now by default', async () => {
       const now = await records.create('activities', { type: 'call' })
       assert.deepEqual([now.occurred_at, now.status], [now.created_at, 'completed'])
       const before = '2026-01-31T09:00:00.000Z'
@@ -188,10 +188,10 @@ describe('kinds', () => {
   })
 })
 
-/** Kinds whose files say something wrong would show here, and not as an error of PostgreSQL. */
+/** Finds mistakes in the files of the kinds before PostgreSQL does. */
 describe('the files of the kinds', () => {
   for (const entity of entityNames)
-    it(`${entity}: defaults are values, and references lead to kinds`, () => {
+    it(`${entity}: defaults are valid values, and references have a target kind`, () => {
       for (const [name, field] of Object.entries(entities[entity].fields)) {
         if (field.values && field.default !== undefined)
           assert.ok(field.values.includes(field.default as string), name)

@@ -59,11 +59,11 @@ describe('record schemas', () => {
       { email: null, phone: null, website: null, last_contacted_at: null, lead_status: null },
     ],
     [
-      'null where there is a default',
+      'null for a field with a default',
       { do_not_contact: null, tags: null, custom_fields: null },
       { do_not_contact: false, tags: [], custom_fields: {} },
     ],
-    ['a phone number that is none', { phone: 'ask Ada' }, { phone: 'ask Ada' }],
+    ['an invalid phone number', { phone: 'ask Ada' }, { phone: 'ask Ada' }],
     ['a phone number with spaces', { phone: ' +41 44 668 18 00 ' }, { phone: '+41446681800' }],
     [
       'a phone number with an extension',
@@ -71,12 +71,12 @@ describe('record schemas', () => {
       { phone: '+41 44 668 18 00 ext 5' },
     ],
     [
-      'an extension as in an address',
+      'an extension in URI notation',
       { phone: '+1 (202) 555-0143;ext=7' },
       { phone: '+1 (202) 555-0143;ext=7' },
     ],
     [
-      'an extension behind an x',
+      'an extension after an x',
       { mobile_phone: '+1 202 555 0143 x99' },
       { mobile_phone: '+1 202 555 0143 x99' },
     ],
@@ -93,7 +93,7 @@ describe('record schemas', () => {
     ['a currency in lower case', { currency: 'chf' }, { currency: 'CHF' }],
     ['money as a number', { annual_revenue: 12.5 }, { annual_revenue: '12.50' }],
     ['money with superfluous digits', { annual_revenue: '-007.100' }, { annual_revenue: '-7.10' }],
-    ['less than nothing of nothing', { annual_revenue: '-0.0' }, { annual_revenue: '0.00' }],
+    ['a negative zero', { annual_revenue: '-0.0' }, { annual_revenue: '0.00' }],
     [
       'both names of a kind',
       {
@@ -118,46 +118,46 @@ describe('record schemas', () => {
 
   const refused: [what: string, parsed: { success: boolean }][] = [
     ['the year 0', contact({ last_contacted_at: '0000-01-01' })],
-    ['a moment that is in the year 0 in UTC', contact({ last_contacted_at: '0001-01-01T00:00:00+01:00' })],
-    [
-      'a moment that is in the year 10000 in UTC',
-      contact({ last_contacted_at: '9999-12-31T23:59:59-14:00' }),
-    ],
+    ['a time in the year 0 in UTC', contact({ last_contacted_at: '0001-01-01T00:00:00+01:00' })],
+    ['a time in the year 10000 in UTC', contact({ last_contacted_at: '9999-12-31T23:59:59-14:00' })],
     ['30 February', contact({ last_contacted_at: '2026-02-30' })],
     ['NUL in a text', contact({ last_name: 'a\0b' })],
-    ['half a surrogate pair in a text', contact({ last_name: 'a\ud800' })],
+    ['an unpaired surrogate in a text', contact({ last_name: 'a\ud800' })],
     ['NUL in an address', contact({ address: { city: '\0' } })],
-    ['half a surrogate pair in a list of a custom field', contact({ custom_fields: { a: ['\udc00'] } })],
+    ['an unpaired surrogate in a list of a custom field', contact({ custom_fields: { a: ['\udc00'] } })],
     ['NUL in the name of a custom field', contact({ custom_fields: { 'a\0': 1 } })],
     ['the name of a list parameter as a custom field', contact({ custom_fields: { sort: 1 } })],
     [
       'more than 64 KiB of custom fields',
       contact({ custom_fields: { a: Array(8).fill('x'.repeat(9_000)) } }),
     ],
-    ['a time zone that is none', contact({ timezone: 'Europe/Atlantis' })],
+    ['an unknown time zone', contact({ timezone: 'Europe/Atlantis' })],
     ['an offset as a time zone', contact({ timezone: '+01:00' })],
-    ['a currency that is none', company({ currency: 'ZZZ' })],
+    ['an unknown currency', company({ currency: 'ZZZ' })],
     ['an email address as a domain', company({ domain: 'ann@acme.example' })],
     ['an IP address as a domain', company({ domain: '10.0.0.1' })],
     ['a script as a web address', contact({ website: 'javascript:alert(1)' })],
     ['an exponent as money', company({ annual_revenue: '1e3' })],
     ['money beyond 16 digits', company({ annual_revenue: '12345678901234567' })],
     ['half an employee', company({ employee_count: 0.5 })],
-    ['a field that is not there', contact({ middle_name: 'X' })],
+    ['an unknown field', contact({ middle_name: 'X' })],
     ['a field that the service sets', contact({ version: 2 })],
-    ['a contact of nothing', createSchema('contacts').safeParse({ job_title: 'Admiral' })],
+    [
+      'a contact without a name, email or phone',
+      createSchema('contacts').safeParse({ job_title: 'Admiral' }),
+    ],
     ['a company without a name', createSchema('companies').safeParse({ name: ' ' })],
-    ['a day that does not exist', deal({ expected_close_date: '2026-02-29' })],
-    ['a day of the year 0', deal({ expected_close_date: '0000-01-01' })],
-    ['a moment as a day', deal({ expected_close_date: '2026-02-28T00:00:00Z' })],
+    ['a date that does not exist', deal({ expected_close_date: '2026-02-29' })],
+    ['a date in the year 0', deal({ expected_close_date: '0000-01-01' })],
+    ['a time as a date', deal({ expected_close_date: '2026-02-28T00:00:00Z' })],
     ['more than 100 percent', deal({ probability: 101 })],
-    ['a stage that is none', deal({ stage: 'maybe' })],
-    ['when a deal was closed', deal({ closed_at: '2026-01-01' })],
-    ['when a task was completed', updateSchema('tasks').safeParse({ completed_at: null })],
-    ['a note that says nothing', createSchema('notes').safeParse({ title: 'X' })],
+    ['an unknown stage', deal({ stage: 'maybe' })],
+    ['the closing time of a deal', deal({ closed_at: '2026-01-01' })],
+    ['the completion time of a task', updateSchema('tasks').safeParse({ completed_at: null })],
+    ['a note without a body', createSchema('notes').safeParse({ title: 'X' })],
     ['a note of 65,537 characters', createSchema('notes').safeParse({ body: 'x'.repeat(65_537) })],
-    ['an activity of no type', createSchema('activities').safeParse({ subject: 'X' })],
-    ['a patch that takes a required field', updateSchema('companies').safeParse({ name: null })],
+    ['an activity without a type', createSchema('activities').safeParse({ subject: 'X' })],
+    ['a patch that clears a required field', updateSchema('companies').safeParse({ name: null })],
     ['a list', createSchema('contacts').safeParse([])],
   ]
   for (const [what, { success }] of refused) it(`refuse ${what}`, () => assert.equal(success, false))
@@ -167,12 +167,12 @@ describe('record schemas', () => {
     assert.match(error!.issues[0]!.message, /set by the service/)
   })
 
-  it('find everything that is wrong at once', () => {
+  it('report all issues at once', () => {
     const { error } = contact({ email: 'x', version: 2, middle_name: 'X', last_name: '\0' })
     assert.equal(error!.issues.length, 4)
   })
 
-  it('survive what is nested without end', () => {
+  it('survive very deep nesting', () => {
     const deep = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000))
     for (const field of ['custom_fields', 'address', 'tags', 'middle_name']) {
       assert.equal(contact({ [field]: deep }).success, false)
@@ -180,7 +180,7 @@ describe('record schemas', () => {
     }
   })
 
-  it('let a note of 65,536 characters through', () => {
+  it('accept a note of 65,536 characters', () => {
     assert.ok(createSchema('notes').safeParse({ body: 'x'.repeat(65_536) }).success)
   })
 
@@ -189,14 +189,14 @@ describe('record schemas', () => {
   })
 })
 
-describe('what record schemas let through', () => {
+describe('input that record schemas accept', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()
   })
   after(() => db.drop())
 
-  it('is never anything else than fields or issues', () => {
+  it('always gives fields or issues', () => {
     fc.assert(
       fc.property(fc.constantFrom(...entityNames), fc.jsonValue(), (entity, body) => {
         createSchema(entity).safeParse(body)
@@ -206,7 +206,7 @@ describe('what record schemas let through', () => {
   })
 
   for (const entity of entityNames)
-    it(`PostgreSQL stores, and gives back as it was shown: ${entity}`, async () => {
+    it(`PostgreSQL stores and returns unchanged: ${entity}`, async () => {
       const organizationId = await createOrganization(db)
       const { tenant } = recordsOf(db, organizationId)
       const body = bodyOf(entity, await createMember(db, organizationId))
@@ -280,7 +280,7 @@ const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
     { weight: 1, arbitrary: scalar },
   )
 
-/** Bodies whose fields are mostly of the right type, with the edges of each type in them. */
+/** Bodies with mostly valid types, including the edge cases of each type. */
 function bodyOf(entity: EntityName, userId: string): fc.Arbitrary<RecordInput> {
   const { fields, example, atLeastOneOf = [] } = entities[entity]
   const user = fc.constantFrom(null, '', userId, userId.toUpperCase())

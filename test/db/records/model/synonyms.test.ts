@@ -6,7 +6,7 @@ import { entities } from '../../../../db/records/model/kinds/index.ts'
 import { SYNONYMS } from '../../../../db/records/model/synonyms.ts'
 
 describe('synonyms of fields', () => {
-  it('are of fields that exist', () => {
+  it('name existing fields', () => {
     const besideFields = ['full_name', 'company_name', 'note_content', 'tags', 'external_id']
     for (const [entity, synonyms] of Object.entries(SYNONYMS))
       for (const synonym of Object.values(synonyms)) {
@@ -17,7 +17,7 @@ describe('synonyms of fields', () => {
       }
   })
 
-  it('are the same for columns of a file and for payloads', () => {
+  it('are the same for columns of files and for payloads', () => {
     const text = (name: string) => [name, { name, type: 'text' }] as const
     const targets: Targets = {
       open: true,

@@ -5,11 +5,11 @@ import { queueRun, startWorker, type TestWorker, untilRun } from '../support/wor
 
 const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 
-describe('an external node whose end the workflow has not heard of yet', () => {
+describe('an external node whose end is not reported to the workflow yet', () => {
   let db: TestDatabase
   let worker: TestWorker
   let release = () => {}
-  const heard = new Promise<void>((resolve) => {
+  const released = new Promise<void>((resolve) => {
     release = resolve
   })
 
@@ -18,10 +18,10 @@ describe('an external node whose end the workflow has not heard of yet', () => {
     db = await createTestDatabase()
     worker = await startWorker(db, {
       http: async () => {
-        await heard
+        await released
         throw new NodeError('connection_refused', 'Nobody there.')
       },
-      // The activity's last transaction has committed, and another branch goes on before the workflow is told.
+      // The activity's last transaction has committed; another branch continues before the activity returns.
       advance: (advance) => async (input) => {
         if (!input.happened.some(({ type }) => type === 'timer')) return advance(input)
         const error = JSON.stringify({ code: 'connection_refused', message: 'Nobody there.' })
@@ -39,7 +39,7 @@ describe('an external node whose end the workflow has not heard of yet', () => {
     await db?.drop()
   })
 
-  it('is still waited for by what follows it', async () => {
+  it('still blocks its successors', async () => {
     const set = (id: string, value: string) => ({ id, type: 'set_fields', config: { fields: { value } } })
     const id = await queueRun(db, await createOrganization(db), {
       nodes: [

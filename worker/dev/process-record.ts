@@ -6,11 +6,11 @@ import { processIdentity, waitForExit } from '../../db/postgres/embedded/process
 interface Entry {
   name: string
   pid: number
-  /** So that another process that got the pid later is never taken for ours. */
+  /** Detects that another process has reused the pid. */
   identity: string
 }
 
-/** The processes of one data folder, written down so that a start after kill -9 finds what was left. */
+/** The processes of one data folder, stored in a file so that a start after kill -9 finds orphaned processes. */
 export class ProcessRecord {
   private readonly file: string
   private entries: Entry[]
@@ -20,7 +20,7 @@ export class ProcessRecord {
     this.entries = existsSync(this.file) ? (JSON.parse(readFileSync(this.file, 'utf8')) as Entry[]) : []
   }
 
-  /** Takes the folder over: throws ConfigError when a supervisor still runs on it, ends what a killed one left. */
+  /** Ends the orphans of a killed supervisor; returns their names. Throws ConfigError if a supervisor still runs. */
   async takeOver(): Promise<string[]> {
     const running = this.entries.filter(({ pid, identity }) => processIdentity(pid) === identity)
     const supervisor = running.find(({ name }) => name === 'supervisor')

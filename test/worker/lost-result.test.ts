@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-describe('a segment whose answer was lost', () => {
+describe('a segment whose result was lost', () => {
   let db: TestDatabase
   let worker: TestWorker
   const answers: unknown[] = []
@@ -10,11 +10,11 @@ describe('a segment whose answer was lost', () => {
     this.timeout(60_000)
     db = await createTestDatabase()
     worker = await startWorker(db, {
-      // Each segment is committed, and its answer lost, the first time.
+      // The first attempt of each segment commits, but its result is lost.
       advance: (advance) => async (input) => {
         const answer = await advance(input)
         answers.push(answer.commands)
-        if (answers.length % 2 === 1) throw new Error('the answer is lost')
+        if (answers.length % 2 === 1) throw new Error('the result is lost')
         return answer
       },
     })
@@ -25,7 +25,7 @@ describe('a segment whose answer was lost', () => {
     await db?.drop()
   })
 
-  it('is not done again: it answers what it answered, and its event is raised once', async () => {
+  it('is not executed again: it returns the same result, and its event is raised once', async () => {
     const organizationId = await createOrganization(db)
     const id = await queueRun(db, organizationId, {
       nodes: [
