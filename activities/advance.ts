@@ -8,6 +8,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { recordSegment, reopenRun } from '../db/runs/moves.ts'
 import { lockRun } from '../db/runs/state.ts'
+import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
@@ -59,10 +60,13 @@ async function oneSegment(
   const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
+  const turn = createTurns()
   const { answer, nodes, end } = await runSegment(program, state, input, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {
+      // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+      await turn()
       const attempt = { node, state, scope, now, signal: NEVER }
       const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
       events.push(...raised)

@@ -1,5 +1,6 @@
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
 
@@ -12,4 +13,6 @@ export interface AppDeps {
   secretsKey: Buffer
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
+  /** Computes what a tenant chooses without holding up others. */
+  compute: Compute
 }

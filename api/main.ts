@@ -5,6 +5,7 @@ import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { createApp } from './app.ts'
+import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
@@ -19,7 +20,8 @@ async function main(): Promise<void> {
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
-  const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds })
+  const compute = new Compute()
+  const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds, compute })
   const server = createServer(app.callback())
     .on('clientError', answerMalformed)
     .on('checkExpectation', answerExpectation)
@@ -30,6 +32,7 @@ async function main(): Promise<void> {
     // A second signal exits without waiting for requests.
     process.once(signal, () => process.exit(1))
     await close(server)
+    await compute.close()
     await listener.close()
     await db.close()
   }

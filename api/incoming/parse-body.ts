@@ -2,14 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import qs from 'qs'
 import { AppError } from '../../db/errors.ts'
+import { DOCUMENT } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
 
 export type Payload = Record<string, unknown>
-
-const MAX_DEPTH = 32
-const MAX_VALUES = 10_000
-/** Limit of `<` and `=` before parsing: 160,000 take over a second. A document of MAX_VALUES values has fewer. */
-const MAX_XML_MARKS = 40_000
 
 /**
  * The body as an object, by its Content-Type: JSON, a form (nested as in PHP and Rails), or XML (below its root
@@ -26,7 +22,7 @@ export function parseBody(bytes: Buffer, contentType: string): Payload {
   const text = decode(bytes, charset)
   const parsed =
     format === 'json' ? parseJson(text) : format === 'form' ? parseForm(text, charset) : parseXml(text)
-  const payload = sanitised(parsed, MAX_DEPTH, { left: MAX_VALUES })
+  const payload = sanitised(parsed, DOCUMENT.depth, { left: DOCUMENT.values })
   if (Array.isArray(payload)) return { items: payload }
   if (typeof payload !== 'object' || payload === null)
     throw new AppError('invalid_request', 'the body must be an object or a list')
@@ -71,9 +67,9 @@ function parseForm(text: string, charset: Charset): unknown {
   try {
     return qs.parse(text, {
       charset,
-      depth: MAX_DEPTH,
+      depth: DOCUMENT.depth,
       strictDepth: true,
-      parameterLimit: 1_000,
+      parameterLimit: DOCUMENT.formFields,
       throwOnLimitExceeded: true,
       arrayLimit: 100,
       ignoreQueryPrefix: false,
@@ -92,7 +88,7 @@ function parseXml(text: string): unknown {
   // Entities allow XML bombs, and no webhook needs a document type.
   if (/<!(DOCTYPE|ENTITY)/i.test(text))
     throw new AppError('invalid_request', 'XML with a document type is refused')
-  if ((text.match(/[<=]/g)?.length ?? 0) > MAX_XML_MARKS)
+  if ((text.match(/[<=]/g)?.length ?? 0) > DOCUMENT.xmlMarks)
     throw new AppError('invalid_request', 'the XML has too many elements or attributes')
   const valid = XMLValidator.validate(text)
   if (valid !== true)
@@ -119,7 +115,7 @@ function readXml(text: string): Payload {
     ignorePiTags: true,
     removeNSPrefix: true,
     cdataPropName: CDATA,
-    maxNestedTags: MAX_DEPTH,
+    maxNestedTags: DOCUMENT.depth,
     tagValueProcessor: (_name, value) => decodeEntities(value),
     attributeValueProcessor: (_name, value) => decodeEntities(value),
   })
@@ -170,13 +166,17 @@ const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 /** A copy that can be stored and traversed. Throws invalid_request if it is too large or has a forbidden name. */
 function sanitised(value: unknown, depth: number, budget: { left: number }): unknown {
-  if (budget.left-- <= 0) throw new AppError('invalid_request', `the body has more than ${MAX_VALUES} values`)
+  if (budget.left-- <= 0)
+    throw new AppError('invalid_request', `the body has more than ${DOCUMENT.values} values`)
   if (typeof value === 'string') return toStorable(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth === 0) throw new AppError('invalid_request', `the body is nested deeper than ${MAX_DEPTH} levels`)
+  if (depth === 0)
+    throw new AppError('invalid_request', `the body is nested deeper than ${DOCUMENT.depth} levels`)
   if (Array.isArray(value)) return value.map((member) => sanitised(member, depth - 1, budget))
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
+      if (name.length > DOCUMENT.name)
+        throw new AppError('invalid_request', `a name in the body is longer than ${DOCUMENT.name} characters`)
       if (FORBIDDEN.has(name)) throw new AppError('invalid_request', `the name ${name} is not allowed`)
       return [toStorable(name), sanitised(member, depth - 1, budget)]
     }),

@@ -13,9 +13,8 @@ import { checkMapped } from './check-mapped.ts'
 import { deliveryFingerprint } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest } from './log-row.ts'
-import { mapPayload } from './mapping/map.ts'
 import type { Mapped } from './mapping/types.ts'
-import { type Payload, parseBody } from './parse-body.ts'
+import type { Payload } from './parse-body.ts'
 import { type Saved, saveMapped } from './save.ts'
 import { startWorkflow } from './start-workflow.ts'
 import { isVerified } from './verify.ts'
@@ -97,8 +96,8 @@ async function receive(call: Call): Promise<object> {
   await takeRate(ctx, system, webhook, sourceIp)
   await takeQuota(system, webhook)
 
-  const payload = parseBody(bytes, contentType(ctx.req))
-  const mapped = mapPayload(payload, webhook)
+  const type = contentType(ctx.req)
+  const { payload, mapped } = await deps.compute.mapBody(webhook.organization_id, bytes, type, webhook)
   call.mapped = mapped
   validate(webhook, mapped)
   return write(call, payload, mapped, bytes)

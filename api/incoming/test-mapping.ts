@@ -6,18 +6,15 @@ import { preparedCustomFields } from '../../db/records/model/custom-fields/value
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { toDetails } from './answer.ts'
 import { checkMapped } from './check-mapped.ts'
-import { mapPayload } from './mapping/map.ts'
-import { parseBody } from './parse-body.ts'
+import type { Mapped } from './mapping/types.ts'
 
-/** The new record that a payload maps to, without writing. Throws the errors of `parseBody`. */
-export async function testMapping(
-  tx: Tenant,
-  webhook: IncomingWebhook,
-  sample: { payload: unknown; content_type: string },
-) {
+/** The body of a sample as a sender would send it. */
+export const sampleBody = (payload: unknown): Buffer =>
+  Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload))
+
+/** The new record that a mapped payload becomes, without writing. */
+export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: Mapped) {
   const entity = ENTITY_OF[webhook.target_entity]
-  const text = typeof sample.payload === 'string' ? sample.payload : JSON.stringify(sample.payload)
-  const mapped = mapPayload(parseBody(Buffer.from(text), sample.content_type), webhook)
   const checked = checkMapped(webhook.target_entity, mapped)
   const issues = 'issues' in checked ? checked.issues : await customFieldIssues(tx, entity, checked.value)
   return {

@@ -16,7 +16,7 @@ import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { isTarget } from '../incoming/mapping/manual.ts'
-import { testMapping } from '../incoming/test-mapping.ts'
+import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   createBody,
@@ -166,10 +166,12 @@ export const incomingWebhookRoutes: AppRoute[] = [
     body: testBody,
     example: { payload: { email: 'ada@example.com', name: 'Ada Lovelace' } },
     response: { status: 200, schema: testSchema },
-    handler: (request) =>
-      request.tenant(async (tx) =>
-        testMapping(tx, await getIncomingWebhook(tx, request.params.webhook_id), request.body),
-      ),
+    handler: async ({ params, body, caller, deps, tenant }) => {
+      const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
+      const bytes = sampleBody(body.payload)
+      const { mapped } = await deps.compute.mapBody(caller.organization.id, bytes, body.content_type, webhook)
+      return tenant((tx) => testMapping(tx, webhook, mapped))
+    },
   }),
   ...incomingWebhookLogRoutes,
 ]

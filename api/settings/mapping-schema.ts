@@ -1,6 +1,7 @@
 import { isSupportedCountry } from 'libphonenumber-js'
-import { RE2JS } from 're2js'
 import { z } from 'zod'
+import { PATTERN } from '../../workflows/limits.ts'
+import { programSize, programsOf } from '../incoming/mapping/patterns.ts'
 
 const path = z.string().min(1).max(200).meta({
   description:
@@ -10,16 +11,15 @@ const path = z.string().min(1).max(200).meta({
 const pattern = z
   .string()
   .min(1)
-  .max(500)
-  .refine((text) => {
-    try {
-      RE2JS.compile(text)
-      return true
-    } catch {
-      return false
-    }
-  }, 'is not an RE2 regular expression')
-  .meta({ description: 'A regular expression in RE2 syntax.' })
+  .max(PATTERN.characters)
+  .refine((text) => programSize(text) !== undefined, 'is not an RE2 regular expression')
+  .refine(
+    (text) => (programSize(text) ?? 0) <= PATTERN.program,
+    `is too large as a program of RE2 (${PATTERN.program} instructions at most): write shorter repetitions than {1,1000}, or fewer`,
+  )
+  .meta({
+    description: `A regular expression in RE2 syntax. Reads the first ${PATTERN.text.toLocaleString('en')} characters of a value.`,
+  })
 
 const transform = z
   .discriminatedUnion('type', [
@@ -95,7 +95,11 @@ export const fieldMapping = z
               .meta({ id: 'MappingRule' }),
           )
           .min(1)
-          .max(100),
+          .max(100)
+          .refine(
+            (rules) => programsOf(rules) <= PATTERN.programs,
+            `have patterns that are too large together (${PATTERN.programs} instructions of RE2 at most): write shorter repetitions, or fewer patterns`,
+          ),
       })
       .meta({ id: 'ManualMapping' }),
   ])

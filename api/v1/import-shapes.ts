@@ -3,15 +3,15 @@ import { DELIMITERS } from '../../db/csv/delimiter.ts'
 import { ENCODINGS } from '../../db/csv/encoding.ts'
 import { IMPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
-import { MAX_COLUMNS } from '../../db/imports/upload.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { actor } from '../../db/records/model/schemas.ts'
+import { CSV } from '../../workflows/limits.ts'
 
 /** The shapes of imports, and their presenter. */
 
 const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
-  .refine((columns) => Object.keys(columns).length <= MAX_COLUMNS, `names at most ${MAX_COLUMNS} columns`)
+  .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
     'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
   )

@@ -1,24 +1,20 @@
 import { AppError } from '../../db/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
-import { MAX_SPEC_BYTES } from '../../workflows/definition/parse.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
-import { validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
-import { catalogue } from './catalogue.ts'
-
-/** The source of a version: a spec or a raw definition. */
-export interface Source {
-  spec?: string | undefined
-  definition?: Record<string, unknown> | undefined
-}
+import { SPEC } from '../../workflows/limits.ts'
+import type { Compute } from '../compute/compute.ts'
+import type { Source } from '../compute/tasks.ts'
 
 /** Validates and compiles a source. Throws `payload_too_large`, or `workflow_invalid` with the validation result. */
-export function compiled({ spec, definition }: Source): { content: VersionContent; warnings: Finding[] } {
-  if (spec !== undefined && Buffer.byteLength(spec) > MAX_SPEC_BYTES)
-    throw new AppError('payload_too_large', `a spec may have at most ${MAX_SPEC_BYTES / 1024} KiB`)
-  const validated =
-    spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
-  if (!validated.definition) {
+export async function compiled(
+  compute: Compute,
+  organizationId: string,
+  { spec, definition }: Source,
+): Promise<{ content: VersionContent; warnings: Finding[] }> {
+  if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
+    throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
+  const validated = await compute.validate(organizationId, { spec, definition })
+  if (!validated.definition || !validated.program) {
     const { errors } = validated.result
     throw new AppError(
       'workflow_invalid',
@@ -29,7 +25,7 @@ export function compiled({ spec, definition }: Source): { content: VersionConten
   const content = {
     spec: spec ?? null,
     definition: validated.definition,
-    plan: compile(validated.definition),
+    plan: validated.program,
   }
   return { content, warnings: validated.result.warnings }
 }

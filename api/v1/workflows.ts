@@ -11,12 +11,12 @@ import {
   WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/definition/types.ts'
-import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import type { Validated } from '../../workflows/definition/validate.ts'
 import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
+import type { Source } from '../compute/tasks.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { catalogue } from './catalogue.ts'
 import { withETag } from './record-shapes.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
@@ -56,13 +56,12 @@ export const workflowRoutes: Route[] = [
       .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
     example: { spec: EXAMPLE_SPEC },
-    handler: async ({ body }) => {
-      const both = body.spec !== undefined && body.definition !== undefined
+    handler: async ({ body: { spec, definition }, caller, deps: { compute } }) => {
+      const both = spec !== undefined && definition !== undefined
+      const validate = (source: Source) => compute.validate(caller.organization.id, source)
       const results = [
-        ...(body.spec === undefined ? [] : [from('spec', validateSpec(body.spec, catalogue), both)]),
-        ...(body.definition === undefined
-          ? []
-          : [from('definition', validateDefinition(body.definition, catalogue), both)]),
+        ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),
+        ...(definition === undefined ? [] : [from('definition', await validate({ definition }), both)]),
       ]
       return {
         object: 'validation',
@@ -87,8 +86,9 @@ export const workflowRoutes: Route[] = [
     response: { status: 201, schema: savedShape },
     example: { spec: EXAMPLE_SPEC },
     etag: true,
-    handler: async ({ body, tenant, setHeader }) => {
-      const { content, warnings } = compiled({ spec: body.spec })
+    handler: async ({ body, caller, deps, tenant, setHeader }) => {
+      const { spec } = body
+      const { content, warnings } = await compiled(deps.compute, caller.organization.id, { spec })
       const { definition } = content
       const row = await tenant((tx) =>
         createWorkflow(tx, {
@@ -165,9 +165,12 @@ export const workflowRoutes: Route[] = [
     response: { status: 200, schema: savedShape },
     etag: true,
     ifMatch: true,
-    handler: async ({ params, body, headers, tenant, setHeader }) => {
+    handler: async ({ params, body, headers, caller, deps, tenant, setHeader }) => {
       const accepted = ifMatch(headers)
-      const saved = body.spec === undefined && body.definition === undefined ? undefined : compiled(body)
+      const saved =
+        body.spec === undefined && body.definition === undefined
+          ? undefined
+          : await compiled(deps.compute, caller.organization.id, body)
       const row = await tenant(async (tx) => {
         const before = await lockWorkflow(tx, params.workflow_id, accepted)
         const title = saved ? titleOf(body, saved.content) : {}

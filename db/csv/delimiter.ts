@@ -24,6 +24,7 @@ export function findDelimiter(beginning: Buffer): { delimiter: string; skip: num
 
 /** Ranks by the share of rows that are as wide as the header, then by the number of columns. */
 function score(text: string, delimiter: string): number {
+  if (!text.includes(delimiter)) return 0
   const rows: string[][] = []
   try {
     parse(text, {

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Options, parse } from 'csv-parse'
-import { parse as parseAll } from 'csv-parse/sync'
+import { CSV } from '../../workflows/limits.ts'
 import { AppError } from '../errors.ts'
 import { countLines } from './encoding.ts'
 
@@ -18,9 +19,6 @@ export interface CsvRow {
 }
 
 export const START: Place = { byte: 0, line: 1 }
-
-/** A text field has at most 65,536 characters; a row far longer than several fields has usually lost a quote. */
-const MAX_ROW_BYTES = 1024 * 1024
 
 /** Other systems write rows of unequal length, and inch signs in unquoted cells. */
 const LENIENT = {
@@ -41,9 +39,13 @@ export async function* readRows(
 ): AsyncGenerator<CsvRow, void, void> {
   const reader = new RowReader(delimiter, from)
   for await (const piece of pieces) {
-    const failure = await reader.write(piece)
-    yield* reader.take()
-    if (failure) throw failure
+    for (let at = 0; at < piece.length; at += CSV.turn) {
+      const failure = await reader.write(piece.subarray(at, at + CSV.turn))
+      yield* reader.take()
+      if (failure) throw failure
+      // What a tenant uploads is parsed for as long as it lasts: others have their turn in between.
+      await setImmediate()
+    }
   }
   const failure = await reader.end()
   yield* reader.take()
@@ -59,6 +61,8 @@ class RowReader {
   /** The bytes after `place`. */
   private window: Buffer = Buffer.alloc(0)
   private rows: CsvRow[] = []
+  /** The line of the first row with too many cells. */
+  private tooWide: number | undefined
   private failed: Error | undefined
 
   constructor(delimiter: string, from: Place) {
@@ -67,7 +71,7 @@ class RowReader {
     this.place = from
     this.parser = parse({
       ...LENIENT,
-      max_record_size: MAX_ROW_BYTES,
+      max_record_size: CSV.rowBytes,
       delimiter,
       on_record: (cells: string[], { bytes }) => {
         this.add(cells, bytes)
@@ -83,13 +87,13 @@ class RowReader {
     this.skipEmptyLines()
     this.window = this.window.length > 0 ? Buffer.concat([this.window, piece]) : piece
     return new Promise((resolve) => {
-      this.parser.write(piece, (error) => resolve(error ? this.failure(error) : undefined))
+      this.parser.write(piece, (error) => resolve(error ? this.failure(error) : this.refused()))
     })
   }
 
   end(): Promise<AppError | undefined> {
     return new Promise((resolve) => {
-      this.parser.once('close', () => resolve(this.failed && this.failure(this.failed)))
+      this.parser.once('close', () => resolve(this.failed ? this.failure(this.failed) : this.refused()))
       this.parser.resume()
       this.parser.end()
     })
@@ -114,36 +118,75 @@ class RowReader {
     this.window = this.window.subarray(length)
     const line = this.place.line + countLines(written.subarray(0, emptyLines(written)))
     this.place = { byte: this.place.byte + length, line: this.place.line + countLines(written) }
-    this.rows.push({ cells, line, end: this.place })
+    if (cells.length > CSV.cells) this.tooWide ??= line
+    if (this.tooWide === undefined) this.rows.push({ cells, line, end: this.place })
+  }
+
+  /** What csv-parse accepts: it counts the text of a row, not its delimiters. */
+  private refused(): AppError | undefined {
+    if (this.tooWide !== undefined)
+      return new AppError(
+        'invalid_request',
+        `the row on line ${this.tooWide} has more than ${CSV.cells} cells`,
+        {
+          hint: 'remove the empty cells behind the last column',
+        },
+      )
+    return this.window.length - emptyLines(this.window) > CSV.rowBytes ? this.tooLong() : undefined
   }
 
   private failure({ code, message }: NodeJS.ErrnoException): AppError {
     const line = this.place.line + countLines(this.window.subarray(0, emptyLines(this.window)))
-    const close = `close the quote on line ${line}; double a quote inside a quoted cell: ""`
     if (code === 'CSV_QUOTE_NOT_CLOSED')
       return new AppError('invalid_request', `the row on line ${line} has an unclosed quote`, {
-        hint: close,
+        hint: closing(line),
       })
-    const tooLong = `the row on line ${line} is longer than 1 MiB`
-    if (code === 'CSV_MAX_RECORD_SIZE')
-      return this.isQuoteOpen()
-        ? new AppError('invalid_request', `${tooLong} and has an unclosed quote`, {
-            hint: `${close}. If it is closed later, shorten the cell`,
-          })
-        : new AppError('invalid_request', tooLong, { hint: 'shorten or remove some of its cells' })
+    if (code === 'CSV_MAX_RECORD_SIZE') return this.tooLong()
     return new AppError('invalid_request', `the row on line ${line} cannot be read: ${message}`)
   }
 
-  /** Whether the limit of the row length is inside a quoted cell; the parser does not report it. */
-  private isQuoteOpen(): boolean {
-    const beginning = this.window.subarray(0, MAX_ROW_BYTES)
-    try {
-      parseAll(beginning, { ...LENIENT, delimiter: this.delimiter })
-      return false
-    } catch {
-      return true
-    }
+  private tooLong(): AppError {
+    const row = this.window.subarray(emptyLines(this.window))
+    const line = this.place.line + countLines(this.window.subarray(0, this.window.length - row.length))
+    const message = `the row on line ${line} is longer than 1 MiB`
+    return endsInQuotes(row.subarray(0, CSV.rowBytes), Buffer.from(this.delimiter))
+      ? new AppError('invalid_request', `${message} and has an unclosed quote`, {
+          hint: `${closing(line)}. If it is closed later, shorten the cell`,
+        })
+      : new AppError('invalid_request', message, { hint: 'shorten or remove some of its cells' })
   }
+}
+
+const closing = (line: number) => `close the quote on line ${line}; double a quote inside a quoted cell: ""`
+
+const QUOTE = 34
+
+/**
+ * Whether the beginning of a row ends in a quoted cell: the parser does not tell. Byte by byte, for a row may have a
+ * million cells.
+ */
+function endsInQuotes(row: Buffer, delimiter: Buffer): boolean {
+  let quoted = false
+  let cellStart = true
+  for (let at = 0; at < row.length; at++) {
+    const byte = row[at]
+    if (quoted) {
+      if (byte !== QUOTE) continue
+      // A doubled quote belongs to the cell.
+      if (row[at + 1] === QUOTE) at++
+      else quoted = false
+    } else if (byte === QUOTE && cellStart) quoted = true
+    else if (
+      byte === delimiter[0] &&
+      (delimiter.length === 1 || row.subarray(at, at + delimiter.length).equals(delimiter))
+    ) {
+      at += delimiter.length - 1
+      cellStart = true
+      continue
+    }
+    cellStart = false
+  }
+  return quoted
 }
 
 /** The length of the leading empty lines in bytes. */

@@ -10,7 +10,8 @@ import { type Target, type Targets, targetOf } from './targets.ts'
  * fields; else a custom field. If two columns match one field, the better match gets it.
  */
 export function proposeMapping(entity: EntityName, header: string[], targets: Targets): Mapping {
-  const guesses = header.map((column) => ({ column, ...guess(entity, column, targets) }))
+  const named = targetsByName(targets)
+  const guesses = header.map((column) => ({ column, ...guess(entity, column, targets, named) }))
   const best = new Map<string, string>()
   for (const { column, target } of [...guesses].sort((one, other) => one.rank - other.rank))
     if (target && !best.has(target)) best.set(target, column)
@@ -29,6 +30,7 @@ function guess(
   entity: EntityName,
   column: string,
   targets: Targets,
+  named: ReadonlyMap<string, string>,
 ): { target: string | null; rank: number } {
   if (targetOf(targets, column)) return { target: column, rank: 0 }
   const whole = normalise(column)
@@ -38,14 +40,22 @@ function guess(
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
   if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
   for (const name of [whole, bare]) {
-    const own = [...targets.byName.values()].find((target) => namesOf(target).includes(name))
-    if (own) return { target: own.name, rank: name === whole ? 1 : 2 }
+    const own = named.get(name)
+    if (own) return { target: own, rank: name === whole ? 1 : 2 }
   }
   for (const name of [whole, bare]) {
     const synonym = SYNONYMS[entity][name]
     if (synonym && targets.byName.has(synonym.field)) return { target: synonym.field, rank: 4 + synonym.rank }
   }
   return { target: asCustomField(column, targets), rank: 10 }
+}
+
+/** Every target by what it is called itself; of two with one name the first. */
+function targetsByName({ byName }: Targets): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const target of byName.values())
+    for (const name of namesOf(target)) if (!found.has(name)) found.set(name, target.name)
+  return found
 }
 
 /** The names of a target; a part of an address also without the address, a time also without `at`. */

@@ -74,17 +74,23 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
     const value = readCell(cell, type, choices, delimiter)
     const [outer, inner] = name.split('.') as [string, string | undefined]
     if (inner === undefined) fields[outer] = value
-    else fields[outer] = { ...(fields[outer] as object | undefined), [inner]: value }
+    else {
+      // In place: to copy it for each of a thousand columns would take time by their square.
+      fields[outer] ??= {}
+      const members = fields[outer] as Record<string, unknown>
+      members[inner] = value
+    }
   }
 }
 
 /** Converts issues of a record to issues of the row: a field is replaced by its column. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
+  const byTarget = new Map<string, Column>()
+  for (const column of columns)
+    if (!byTarget.has(column.target.name)) byTarget.set(column.target.name, column)
   return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
-    const column = columns.find(
-      ({ target }) => target.name === path.slice(0, 2).join('.') || target.name === path[0],
-    )
+    const column = byTarget.get(path.slice(0, 2).join('.')) ?? byTarget.get(path[0] ?? '')
     const field = path.join('.')
     return { column: column?.name ?? null, message: column ? msg : field ? `${field}: ${msg}` : msg }
   })

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { CSV } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
 import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
@@ -18,8 +19,7 @@ import { targetsFor } from './targets.ts'
 /** Pieces per insert statement. */
 const PIECES_PER_INSERT = 4
 const SAMPLES = 3
-export const MAX_COLUMNS = 1_000
-/** The rows of a spreadsheet below its header. */
+/** As many as a sheet of a spreadsheet has below its header. */
 export const MAX_ROWS = 1_048_575
 
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
@@ -119,7 +119,7 @@ async function readFile(
 
 /** Names of the columns; a column without a name, as at the end of a sheet, gets one. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
-  if (cells.length > MAX_COLUMNS) throw invalid([issue(`the file has more than ${MAX_COLUMNS} columns`)])
+  if (cells.length > CSV.columns) throw invalid([issue(`the file has more than ${CSV.columns} columns`)])
   const header = cells.map((cell, index) => {
     const name = unescapeFormula(cell.trim())
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name

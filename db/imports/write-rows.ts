@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { createTurns } from '../../workflows/compute/turns.ts'
 import type { CsvRow } from '../csv/rows.ts'
 import { AppError, type Issue, invalid } from '../errors.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
@@ -50,7 +51,12 @@ interface Line {
 /** Writes the records of rows. A row with any issue writes nothing. */
 export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const filled = rows.filter(({ cells }) => cells.some(isFilled))
-  const lines = filled.map((row) => lineOf(job, row))
+  const turn = createTurns()
+  const lines: Line[] = []
+  for (const row of filled) {
+    lines.push(lineOf(job, row))
+    await turn()
+  }
   await linkCompanies(tx, job, lines)
   // Without keys every row creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
@@ -112,17 +118,21 @@ async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> 
   if (refused.length === 0) return
   const rules = await lockFieldRules(tx, job.entity)
   const readFields = job.mode === 'create' ? preparedCustomFields : readCustomFields
+  const turn = createTurns()
   for (const line of refused) {
+    await turn()
     const issues = [
       ...(line.patch instanceof AppError ? line.patch.details.issues! : []),
       ...readFields(rules, line.read.fields.custom_fields).issues,
     ]
-    for (const { column, message } of rowIssues(job.columns, issues)) {
-      const isNamed = line.issues.some((one) =>
-        column === null ? one.message === message : one.column === column,
-      )
-      if (!isNamed) line.issues = [...line.issues, { column, message }]
-    }
+    const nameOf = ({ column, message }: RowIssue) => (column === null ? ` ${message}` : `:${column}`)
+    const named = new Set(line.issues.flatMap((one) => [nameOf(one), nameOf({ ...one, column: null })]))
+    const others = rowIssues(job.columns, issues).filter((one) => {
+      const isNamed = named.has(nameOf(one))
+      named.add(nameOf(one)).add(nameOf({ ...one, column: null }))
+      return !isNamed
+    })
+    line.issues = [...line.issues, ...others]
   }
 }
 

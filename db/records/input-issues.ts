@@ -14,7 +14,9 @@ import { referenceIssues } from './references.ts'
 const id = z.uuid().toLowerCase()
 
 const asObject = (value: unknown): Record<string, unknown> | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
 
 /**
  * The issues of an input that only the database can find: custom fields that do not match their definitions, references

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApp } from '../../api/app.ts'
+import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
@@ -56,7 +57,8 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
   const log = createLogger('api', config.LOG_LEVEL)
   const secretsKey = randomBytes(32)
-  const app = createApp({ config, db, log, secretsKey, runEnds })
+  const compute = new Compute()
+  const app = createApp({ config, db, log, secretsKey, runEnds, compute })
   const server = createServer(app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -94,6 +96,7 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
     },
     async close() {
       await listener.close()
+      await compute.close()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -3,7 +3,7 @@ import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
 import { findNodeType, nodeTypes } from '../nodes/index.ts'
 import { checkConfig, describeIssue } from './config.ts'
-import { didYouMean, type Problem, pointer } from './errors.ts'
+import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
@@ -23,7 +23,7 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
           message: `there is no node type ${node.type.slice(0, 100)}`,
           path: `${path}/type`,
           node_id: node.id,
-          ...didYouMean(node.type, Object.keys(nodeTypes)),
+          ...nearestName(node.type, Object.keys(nodeTypes)),
         },
       ]
     const inConfig = (problem: ConfigProblem): Problem => ({
@@ -55,7 +55,9 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
 /** Checks edges, reachability and cycles. */
 export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const ids = [...nodes.keys()]
   const edgesToEnd = new Set(ends)
+  const handlesOf = remembered(definition.nodes)
   const problems: Problem[] = []
   for (const edge of [...definition.edges, ...ends]) {
     const where = { path: edgePath(edge), node_id: edge.from }
@@ -66,21 +68,20 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
           code: 'missing_target',
           message: `there is no node ${id.slice(0, 100)}`,
           ...where,
-          ...didYouMean(id, nodes.keys()),
+          ...nearestName(id, ids),
         })
-    const type = source && findNodeType(source.type)
-    if (!type) continue
-    const handles = type.handles(source.config).map(({ name }) => name)
-    if (handles.includes(edge.handle)) continue
+    const handles = source && handlesOf(source)
+    if (!handles || handles.known.has(edge.handle)) continue
+    const { names } = handles
     problems.push({
       code: 'unknown_handle',
       message:
-        handles.length > 0
-          ? `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} has ${handles.join(', ')}`
+        names.length > 0
+          ? `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} has ${listed(names)}`
           : `a ${source.type} ends the run: nothing can follow ${edge.from}`,
       ...where,
       atKey: true,
-      ...didYouMean(edge.handle, handles),
+      ...nearestName(edge.handle, names),
     })
   }
   if (graph.cycle)
@@ -100,6 +101,25 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
         hint: `runs start at ${definition.nodes[0]?.id}`,
       })
   return problems
+}
+
+const MAX_LISTED = 50
+
+const listed = (names: string[]) =>
+  names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(', ')}, …` : names.join(', ')
+
+/** The names of the handles of each node, found once; undefined for an unknown type. */
+function remembered(
+  nodes: NodeSpec[],
+): (node: NodeSpec) => { names: string[]; known: ReadonlySet<string> } | undefined {
+  const found = new Map(
+    nodes.map((node) => {
+      const type = findNodeType(node.type)
+      const names = type?.handles(node.config).map(({ name }) => name)
+      return [node, names && { names, known: new Set(names) }]
+    }),
+  )
+  return (node) => found.get(node)
 }
 
 /** Warns about what is valid but likely a mistake. */
@@ -135,7 +155,7 @@ export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[
                   code: 'unknown_event',
                   message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
                   path: `/trigger/events/${index}`,
-                  ...didYouMean(
+                  ...nearestName(
                     name,
                     EVENTS.map((event) => event.name),
                   ),

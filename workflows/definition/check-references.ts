@@ -1,9 +1,10 @@
 import type { Reference } from '../expressions/references.ts'
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { didYouMean, type Problem, pointer } from './errors.ts'
+import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
@@ -26,8 +27,15 @@ export function checkReferences(
 ): { problems: Problem[]; read: Set<string> } {
   const { definition } = lowered
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const ids = [...nodes.keys()]
+  const inputs = Object.keys(definition.inputs)
+  const roots = [...ROOTS, ...ids]
   const problems: Problem[] = []
   const read = new Set<string>()
+  const fieldsOf = remembered((node: NodeSpec) => {
+    const names = findNodeType(node.type)?.outputFields(node.config, catalogue)
+    return names && { names, known: new Set(names) }
+  })
 
   const check = (text: string, path: string, reader?: NodeSpec) => {
     const where = reader ? { path, node_id: reader.id } : { path }
@@ -56,14 +64,14 @@ export function checkReferences(
       return {
         code: 'unknown_root',
         message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
-        ...didYouMean(root, [...ROOTS, ...nodes.keys()]),
+        ...nearestName(root, roots),
       }
     if (name === undefined) return undefined
     if (root === 'inputs' && !Object.hasOwn(definition.inputs, name))
       return {
         code: 'unknown_input',
         message: `the workflow has no input ${name}`,
-        ...didYouMean(name, Object.keys(definition.inputs)),
+        ...nearestName(name, inputs),
       }
     if (root !== 'nodes') return undefined
 
@@ -72,7 +80,7 @@ export function checkReferences(
       return {
         code: 'unknown_node',
         message: `there is no node ${name}`,
-        ...didYouMean(name, nodes.keys()),
+        ...nearestName(name, ids),
       }
     if (member !== undefined && !NODE_MEMBERS.includes(member))
       return {
@@ -80,15 +88,12 @@ export function checkReferences(
         message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
         hint: `nodes.${name}.output.${member}`,
       }
-    const fields =
-      member === 'output' && field !== undefined
-        ? findNodeType(node.type)?.outputFields(node.config, catalogue)
-        : undefined
-    if (field !== undefined && fields && !fields.includes(field) && !reference.optional)
+    const fields = member === 'output' && field !== undefined ? fieldsOf(node) : undefined
+    if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
         message: `the output of ${name} has no field ${field}`,
-        ...didYouMean(field, fields),
+        ...nearestName(field, fields.names),
       }
     return reader ? orderProblem(name, reader, reference) : undefined
   }
@@ -96,12 +101,12 @@ export function checkReferences(
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
     // Nodes in a cycle and unreachable nodes have no order; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
-    if (!graph.upstream(reader.id).has(name))
+    if (!graph.mayPrecede(name, reader.id))
       return {
         code: 'not_upstream' as const,
         message: `${name} is not upstream of ${reader.id}: its result is never available there`,
       }
-    if (reference.optional || graph.certain(reader.id).has(name)) return undefined
+    if (reference.optional || graph.surelyPrecedes(name, reader.id)) return undefined
     return {
       code: 'maybe_not_upstream' as const,
       message: `${name} is not upstream of ${reader.id} on every path`,
@@ -109,13 +114,49 @@ export function checkReferences(
     }
   }
 
+  const limited = (path: string, texts: string[], reader?: NodeSpec) => {
+    const count = texts.reduce((sum, text) => sum + text.split('{{').length - 1, 0)
+    if (count > EXPRESSION.placeholders)
+      problems.push({
+        code: 'placeholder_syntax',
+        message: `there are ${count} placeholders here: ${EXPRESSION.placeholders} at most can be rendered at once`,
+        path,
+        hint: reader ? 'divide them among several nodes' : 'leave some of the outputs out',
+        ...(reader ? { node_id: reader.id } : {}),
+      })
+    return count > EXPRESSION.placeholders
+  }
+
   for (const node of definition.nodes) {
     const path = lowered.nodePath(node.id)
+    if (
+      limited(
+        `${path}/config`,
+        strings(node.config).map(([text]) => text),
+        node,
+      )
+    )
+      continue
     for (const [text, inner] of strings(node.config)) check(text, `${path}/config${inner}`, node)
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
-  for (const [text, inner] of strings(definition.outputs)) check(text, `/outputs${inner}`)
+  const outputs = strings(definition.outputs)
+  if (
+    !limited(
+      '/outputs',
+      outputs.map(([text]) => text),
+    )
+  )
+    for (const [text, inner] of outputs) check(text, `/outputs${inner}`)
   return { problems, read }
+}
+
+function remembered<K extends object, V>(compute: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    if (!known.has(key)) known.set(key, compute(key))
+    return known.get(key)!
+  }
 }
 
 /** Every string with a placeholder in a value, with its JSON Pointer. */

@@ -1,10 +1,15 @@
 import { z } from 'zod'
 import { type Reference, references } from '../expressions/references.ts'
+import { SPEC } from '../limits.ts'
+import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { checkConfig } from './config.ts'
 import { type Problem, pointer } from './errors.ts'
 import type { Lowered } from './lower.ts'
-import type { Definition } from './types.ts'
+import { countValues } from './measure.ts'
+import type { Definition, NodeSpec } from './types.ts'
+
+type Nodes = ReadonlyMap<string, NodeSpec>
 
 /** One sample of each JSON Schema type: a setting that accepts the sample accepts the type. */
 const SAMPLES: Record<string, unknown> = {
@@ -18,48 +23,69 @@ const SAMPLES: Record<string, unknown> = {
 
 /** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
 export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
-    return placeholders(node.config).flatMap(({ text, path }): Problem[] => {
-      const valueType = typeOf(text, definition)
-      if (valueType === undefined || !Object.hasOwn(SAMPLES, valueType)) return []
-      const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[valueType]))
-      const refused = issues.some(
-        (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
-      )
-      if (!refused) return []
-      const setting = path.join('.')
-      return [
-        {
-          code: 'type_mismatch',
-          message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
-          path: `${nodePath(node.id)}/config${pointer(...path)}`,
-          node_id: node.id,
-        },
-      ]
+    const typed = placeholders(node.config).flatMap(({ text, path }) => {
+      const valueType = typeOf(text, definition, nodes)
+      return valueType !== undefined && Object.hasOwn(SAMPLES, valueType) ? [{ text, path, valueType }] : []
     })
+    return typed
+      .slice(0, SPEC.typeChecks / countValues(node.config))
+      .flatMap(({ text, path, valueType }): Problem[] => {
+        const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[valueType]))
+        const refused = issues.some(
+          (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
+        )
+        if (!refused) return []
+        const setting = path.join('.')
+        return [
+          {
+            code: 'type_mismatch',
+            message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
+            path: `${nodePath(node.id)}/config${pointer(...path)}`,
+            node_id: node.id,
+          },
+        ]
+      })
   })
 }
 
-function typeOf(text: string, definition: Definition): string | undefined {
+function typeOf(text: string, definition: Definition, nodes: Nodes): string | undefined {
   try {
     const [only, ...others] = references(text)
-    return only?.whole && !only.dynamic && others.length === 0 ? referenceType(only, definition) : undefined
+    return only?.whole && !only.dynamic && others.length === 0
+      ? referenceType(only, definition, nodes)
+      : undefined
   } catch {
     // Reported as placeholder_syntax already.
     return undefined
   }
 }
 
-function referenceType({ path }: Reference, definition: Definition): string | undefined {
+function referenceType({ path }: Reference, definition: Definition, nodes: Nodes): string | undefined {
   const [root, name, member, field] = path.map(String)
   if (root === 'inputs' && path.length === 2) return name && own(definition.inputs, name)?.type
   if (root !== 'nodes' || member !== 'output' || field === undefined || path.length !== 4) return undefined
-  const type = findNodeType(definition.nodes.find(({ id }) => id === name)?.type ?? '')
-  if (!type) return undefined
-  const property = own(z.toJSONSchema(type.output, { unrepresentable: 'any' }).properties ?? {}, field)
-  return typeof property === 'object' && typeof property.type === 'string' ? property.type : undefined
+  const type = findNodeType(nodes.get(String(name))?.type ?? '')
+  return type && own(outputTypes(type), field)
+}
+
+/** The types of the fields of each node type's output; schemas never change, and take a millisecond to write out. */
+const known = new WeakMap<NodeType, Record<string, string>>()
+
+function outputTypes(type: NodeType): Record<string, string> {
+  const found = known.get(type)
+  if (found) return found
+  const { properties = {} } = z.toJSONSchema(type.output, { unrepresentable: 'any' })
+  const types = Object.fromEntries(
+    Object.entries(properties).flatMap(([name, property]) =>
+      typeof property === 'object' && typeof property.type === 'string' ? [[name, property.type]] : [],
+    ),
+  )
+  known.set(type, types)
+  return types
 }
 
 const own = <T>(values: Record<string, T>, name: string): T | undefined =>

@@ -39,8 +39,10 @@ export type WarningCode =
   | 'not_applicable'
 
 /** A finding without its position in the text. */
-export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source'> {
+export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
   code: ErrorCode | WarningCode
+  /** A function where the text takes time to find: it is called for findings that are reported. */
+  hint?: string | (() => string | undefined)
   /** Points at the key rather than at its value. */
   atKey?: boolean
 }
@@ -58,21 +60,31 @@ export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
 export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The name closest to `written` within the edit-distance limit, by default a third of its length. */
+/**
+ * The name closest to what was written, within the edit-distance limit: default a third of its letters.
+ * Takes time in proportion to the letters of names of about the same length.
+ */
 export function nearest(
   written: string,
   names: Iterable<string>,
   maxDistance = Math.round(written.length / 3),
 ): string | undefined {
   if (written.length > 100) return undefined
+  const lower = written.toLowerCase()
   let best: string | undefined
   let least = maxDistance + 1
   for (const name of names) {
-    const edits = distance(written.toLowerCase(), name.toLowerCase())
+    if (Math.abs(name.length - written.length) >= least) continue
+    const edits = distance(lower, name.toLowerCase(), least)
     if (edits < least) [best, least] = [name, edits]
   }
   return best
 }
+
+/** The same for a problem, found when it is reported: names can be thousands, and problems too. */
+export const nearestName = (written: string, names: readonly string[]) => ({
+  hint: () => didYouMean(written, names).hint,
+})
 
 /** A hint with the nearest name, if there is one; to spread into a problem. */
 export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
@@ -80,17 +92,21 @@ export function didYouMean(written: string, names: Iterable<string>): { hint?: s
   return name === undefined ? {} : { hint: `did you mean ${name}?` }
 }
 
-/** The Levenshtein distance, where a swap of two adjacent letters counts as one edit. */
-function distance(a: string, b: string): number {
+/** Levenshtein's, with a transposition of two letters as one edit; Infinity as soon as it is `limit` or more. */
+function distance(a: string, b: string, limit: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   let before: number[] = []
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
+    let least = i
     for (let j = 1; j <= b.length; j++) {
       const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
       next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped))
+      least = Math.min(least, next[j]!)
     }
+    // A transposition reaches one row further back.
+    if (least >= limit && Math.min(...row) >= limit) return Infinity
     before = row
     row = next
   }

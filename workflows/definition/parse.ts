@@ -9,15 +9,11 @@ import {
   type ParsedNode,
   parseDocument,
 } from 'yaml'
+import { SPEC } from '../limits.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
 
-/** The maximum size of a YAML spec, in UTF-8. */
-export const MAX_SPEC_BYTES = 262_144
-/** At about 2,000, `yaml` aborts the process, which cannot be caught. */
-const MAX_DEPTH = 100
-const MAX_ENTRIES = 10_000
-/** Of lines and commas, which bounds the time to parse. */
+/** Lines and commas: what takes longer to parse than any real spec is refused before. */
 const MAX_SEPARATORS = 12_000
 /** `yaml` takes quadratic time for the tags or anchors of one node: a minute for 87,000. */
 const MAX_PROPERTIES = 1_000
@@ -64,9 +60,9 @@ export function parseYaml(text: string): ParsedYaml {
   }))
   const reading: Reading = { places: new Map(), problems: [], entries: 0 }
   const value = document.contents && syntax.length === 0 ? read(document.contents, '', reading) : undefined
-  if (reading.entries > MAX_ENTRIES)
+  if (reading.entries > SPEC.values)
     reading.problems = [
-      { code: 'yaml_limit', message: `a spec may have at most ${MAX_ENTRIES} values`, path: '' },
+      { code: 'yaml_limit', message: `a spec may have at most ${SPEC.values} values`, path: '' },
     ]
 
   const at = (offset: number): Position => {
@@ -94,7 +90,7 @@ interface Reading {
 
 function read(node: ParsedNode | null, path: string, reading: Reading, key?: number): unknown {
   reading.entries += 1
-  if (reading.entries > MAX_ENTRIES) return null
+  if (reading.entries > SPEC.values) return null
   const own = node?.range[0] ?? key ?? 0
   // A mapping starts on the line after its key: report the position of the key.
   const value = isMap(node) || isSeq(node) ? (key ?? own) : own
@@ -167,12 +163,12 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
 }
 
 function beyondLimits(text: string): string | undefined {
-  if (Buffer.byteLength(text) > MAX_SPEC_BYTES) return `a spec may have at most ${MAX_SPEC_BYTES / 1024} KiB`
+  if (Buffer.byteLength(text) > SPEC.bytes) return `a spec may have at most ${SPEC.bytes / 1024} KiB`
   if (count(text, /[\n\r,]/g) > MAX_SEPARATORS || count(text, /:\s/g) > MAX_SEPARATORS)
-    return `a spec may have at most ${MAX_ENTRIES} values`
+    return `a spec may have at most ${SPEC.values} values`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
     return 'tags, anchors and aliases are not supported'
-  return depthOf(text) > MAX_DEPTH ? `a spec may be nested at most ${MAX_DEPTH} levels deep` : undefined
+  return depthOf(text) > SPEC.depth ? `a spec may be nested at most ${SPEC.depth} levels deep` : undefined
 }
 
 function count(text: string, pattern: RegExp): number {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { checkShape } from './config.ts'
-import { didYouMean, type Problem, pointer } from './errors.ts'
+import { nearestName, type Problem, pointer } from './errors.ts'
 import { rawEdge, rawNode, specNode } from './schema.ts'
 
 /** Placeholder for a missing node type, which is reported as missing. */
@@ -79,7 +79,7 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
         path: `${path}${pointer(key)}`,
         atKey: true,
         ...node,
-        ...didYouMean(key, knownKeys(issue.path)),
+        ...nearestName(key, knownKeys(issue.path)),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'

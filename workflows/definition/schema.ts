@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SPEC } from '../limits.ts'
 import { parseDuration } from './duration.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
@@ -104,24 +105,19 @@ const common = {
     .default({}),
 }
 
-const MAX_NODES = 500
-
 export const specSchema = z.strictObject({
   ...common,
   name,
   nodes: z
     .record(nodeId, specNode)
     .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
-    .refine((nodes) => Object.keys(nodes).length <= MAX_NODES, `may have at most ${MAX_NODES} nodes`),
+    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`),
 })
 
 export const definitionSchema = z.strictObject({
   ...common,
-  nodes: z.array(rawNode).min(1).max(MAX_NODES),
-  edges: z
-    .array(rawEdge)
-    .max(MAX_NODES * 10)
-    .default([]),
+  nodes: z.array(rawNode).min(1).max(SPEC.nodes),
+  edges: z.array(rawEdge).max(SPEC.edges).default([]),
 })
 
 export type Spec = z.output<typeof specSchema>

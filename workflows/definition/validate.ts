@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { checkGraph, checkLikelyMistakes, checkNodes, checkTrigger } from './check-nodes.ts'
@@ -7,7 +8,8 @@ import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { graphOf } from './graph.ts'
 import { common, defaultHandle, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
-import { parseYaml } from './parse.ts'
+import { countValues } from './measure.ts'
+import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
@@ -18,34 +20,40 @@ export interface Validated {
   definition?: Definition
 }
 
-/** Of errors, and of warnings. */
-const MAX_FINDINGS = 200
-
-/** Checks a YAML authoring spec; every finding has its position in the text. Never throws. */
+/** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
 export function validateSpec(yamlText: string, catalogue: Catalogue): Validated {
   const { value, problems, locate } = parseYaml(yamlText)
-  const place = ({ line, column, ...problem }: Problem & { line?: number; column?: number }) =>
-    finding(problem, line && column ? { line, column } : locate(problem.path, problem.atKey))
+  const place: Place = ({ line, column, path, atKey }) =>
+    line && column ? { line, column } : locate(path, atKey)
   if (problems.some(({ code }) => code === 'yaml_syntax' || code === 'yaml_limit'))
-    return conclude(problems.map(place))
+    return conclude(problems, place)
 
   const shape = schemaProblems(specSchema, value)
   const spec = salvage(specSchema, value)
   const lowered = spec && lowerSpec(spec)
   const found = [...problems, ...shape, ...(lowered ? check(lowered, catalogue) : [])]
-  return conclude(found.map(place), lowered?.definition)
+  return conclude(found, place, lowered?.definition)
 }
 
 /** Checks a raw definition, `{nodes, edges, trigger, inputs, outputs}`. Never throws. */
 export function validateDefinition(raw: unknown, catalogue: Catalogue): Validated {
+  const limit = beyondLimits(raw)
+  if (limit) return conclude([limit], () => ({}))
   const shape = schemaProblems(definitionSchema, raw)
   const parsed = salvage(definitionSchema, raw)
   const lowered = parsed && lowerRaw(parsed)
   const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : [])]
-  return conclude(
-    found.map((problem) => finding(problem)),
-    lowered?.definition,
-  )
+  return conclude(found, () => ({}), lowered?.definition)
+}
+
+/** A raw definition may be as large as a YAML spec. */
+function beyondLimits(raw: unknown): Problem | undefined {
+  const limit = (message: string): Problem => ({ code: 'schema', message, path: '' })
+  if (countValues(raw, SPEC.values) > SPEC.values)
+    return limit(`a definition may have at most ${SPEC.values} values`)
+  if (Buffer.byteLength(JSON.stringify(raw) ?? '') > SPEC.bytes)
+    return limit(`a definition may have at most ${SPEC.bytes / 1024} KiB as JSON`)
+  return undefined
 }
 
 function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
@@ -61,6 +69,11 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   ]
 }
 
+function finding({ atKey: _, hint, ...problem }: Problem, position: Partial<Position>): Finding {
+  const text = typeof hint === 'function' ? hint() : hint
+  return { ...problem, ...(text === undefined ? {} : { hint: text }), ...position }
+}
+
 function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
   const nodes = raw.nodes.map(({ id, ...node }) => nodeSpec(id, node))
   const byId = new Map(nodes.map((node) => [node.id, node]))
@@ -69,11 +82,12 @@ function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
     return { from, handle: handle || (node ? defaultHandle(node.type, node.config) : ''), to }
   })
   const index = new Map(nodes.map((node, at) => [node.id, at]))
+  const places = new Map(edges.map((edge, at) => [edge, at]))
   return {
     definition: { ...common(raw), nodes, edges },
     ends: [],
     nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
-    edgePath: (edge) => pointer('edges', edges.indexOf(edge)),
+    edgePath: (edge) => pointer('edges', places.get(edge) ?? ''),
   }
 }
 
@@ -95,16 +109,16 @@ function duplicates({ definition }: Lowered): Problem[] {
   })
 }
 
-function finding(
-  { atKey: _, ...problem }: Problem,
-  position: { line?: number; column?: number } = {},
-): Finding & Problem {
-  return { ...problem, ...position }
-}
+type Place = (problem: Problem & Partial<Position>) => Partial<Position>
 
-function conclude(found: (Finding & Problem)[], definition?: Definition): Validated {
-  const errors = found.filter(({ code }) => !isWarning(code)).slice(0, MAX_FINDINGS)
-  const warnings = found.filter(({ code }) => isWarning(code)).slice(0, MAX_FINDINGS)
+/** The findings that are reported; places and hints are looked for now, for these only. */
+function conclude(found: Problem[], place: Place, definition?: Definition): Validated {
+  const errors: Finding[] = []
+  const warnings: Finding[] = []
+  for (const problem of found) {
+    const list = isWarning(problem.code) ? warnings : errors
+    if (list.length < SPEC.findings) list.push(finding(problem, place(problem)))
+  }
   const valid = errors.length === 0
   const result = { valid, errors, warnings }
   return valid && definition ? { result, definition } : { result }

@@ -1,4 +1,5 @@
 import { Context, toValue, type Value } from 'liquidjs'
+import { EXPRESSION } from '../limits.ts'
 import { NodeError } from '../nodes/define.ts'
 import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 
@@ -6,15 +7,18 @@ import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 export type Scope = Record<string, unknown>
 
 export interface RenderLimits {
-  /** LiquidJS's memory limit for one placeholder, in its own units (about characters and elements). */
-  memory: number
-  /** For the whole value; checked after each filter, and inside filters that iterate over a list. */
+  /** What all filters, operators and ranges may read and allocate together: characters, and items by their cost. */
+  work: number
+  /** For the whole value; looked at after each filter, and within those that go through a list. */
   milliseconds: number
   /** Of all rendered text together. */
   characters: number
 }
 
-const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 500, characters: 4_000_000 }
+const DEFAULTS: RenderLimits = { work: EXPRESSION.work, milliseconds: 500, characters: 2_000_000 }
+
+/** Work of a placeholder itself: it is parsed and looked up. */
+const PLACEHOLDER = 400
 
 /**
  * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
@@ -23,49 +27,44 @@ const DEFAULTS: RenderLimits = { memory: 4_000_000, milliseconds: 500, character
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
-  const rendering = { scope, limits: { ...DEFAULTS, ...limits } }
-  const budget = {
-    until: Date.now() + rendering.limits.milliseconds,
-    characters: rendering.limits.characters,
-  }
-  return renderDeep(value, '', rendering, budget)
+  const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
+  // One context for all placeholders, so that they share one limit.
+  const context = new Context(scope, engine.options, { sync: true, memoryLimit: work })
+  return renderDeep(value, '', { context, until: Date.now() + milliseconds, characters })
 }
 
 interface Rendering {
-  scope: Scope
-  limits: RenderLimits
-}
-
-interface Budget {
+  context: Context
   until: number
+  /** What is left. */
   characters: number
 }
 
-function renderDeep(value: unknown, path: string, rendering: Rendering, budget: Budget): unknown {
-  if (typeof value === 'string')
-    return hasPlaceholder(value) ? renderText(value, path, rendering, budget) : value
-  if (Array.isArray(value))
-    return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering, budget))
+function renderDeep(value: unknown, path: string, rendering: Rendering): unknown {
+  if (typeof value === 'string') return hasPlaceholder(value) ? renderText(value, path, rendering) : value
+  if (Array.isArray(value)) return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering))
   if (typeof value !== 'object' || value === null) return value
   // fromEntries defines keys; an assignment would call the setter of `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key,
-      renderDeep(item, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, rendering, budget),
+      renderDeep(item, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, rendering),
     ]),
   )
 }
 
-function renderText(text: string, path: string, rendering: Rendering, budget: Budget): unknown {
+function renderText(text: string, path: string, rendering: Rendering): unknown {
   try {
     const { parts } = parseTemplate(text)
     const only = parts.length === 1 ? parts[0] : undefined
-    if (only && typeof only !== 'string') return evaluate(only, rendering, budget)
-    const rendered = parts
-      .map((part) => (typeof part === 'string' ? part : textOf(evaluate(part, rendering, budget))))
-      .join('')
-    budget.characters -= rendered.length
-    if (budget.characters < 0) throw new Error('the rendered text is too large')
+    if (only && typeof only !== 'string') return evaluate(only, rendering)
+    let rendered = ''
+    for (const part of parts) {
+      const written = typeof part === 'string' ? part : textOf(evaluate(part, rendering))
+      rendering.characters -= written.length
+      if (rendering.characters < 0) throw new Error('the rendered text is too large')
+      rendered += written
+    }
     return rendered
   } catch (error) {
     // The surrounding text may be secret: report the placeholders only.
@@ -76,8 +75,8 @@ function renderText(text: string, path: string, rendering: Rendering, budget: Bu
   }
 }
 
-function evaluate(expression: Value, { scope, limits }: Rendering, { until }: Budget): unknown {
-  const context = new Context(scope, engine.options, { sync: true, memoryLimit: limits.memory })
+function evaluate(expression: Value, { context, until }: Rendering): unknown {
+  context.memoryLimit.use(PLACEHOLDER)
   const value = toValue(settle(expression.value(context, false), until)) ?? null
   // JSON would turn it into null.
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')

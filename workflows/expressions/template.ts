@@ -1,4 +1,6 @@
-import { type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
+import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
+import { EXPRESSION } from '../limits.ts'
+import { boundedFilter, boundedOperators } from './work.ts'
 
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
 export interface Template {
@@ -11,8 +13,8 @@ export class TemplateError extends Error {
 }
 
 /**
- * The allowed filters. The memory limit bounds their cost. They parse no expressions (`where_exp`), are not random
- * (`sample`) and run no patterns of more than linear time (`strip_html`).
+ * Filters that neither parse expressions of their own (`where_exp`), draw
+ * lots (`sample`) nor run patterns whose time is not linear (`strip_html`).
  */
 export const FILTERS = [
   ...[
@@ -70,10 +72,6 @@ export const FILTERS = [
   ...['date_to_long_string', 'default', 'json', 'sha256', 'to_integer'],
 ]
 
-const MAX_TEMPLATE_LENGTH = 65_536
-/** LiquidJS parses nested brackets by recursion. */
-const MAX_BRACKETS = 50
-
 /** Whether a string holds anything that is not literal text. */
 export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
 
@@ -87,12 +85,15 @@ function createEngine(): Liquid {
     lenientIf: true,
     locale: 'en',
     timezoneOffset: 0,
-    parseLimit: MAX_TEMPLATE_LENGTH,
+    parseLimit: EXPRESSION.template,
     templates: {},
+    operators: boundedOperators(defaultOperators),
   })
   for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
-  for (const name of Object.keys(engine.filters))
-    if (!FILTERS.includes(name)) delete (engine.filters as Record<string, FilterImplOptions>)[name]
+  const filters = engine.filters as Record<string, FilterImplOptions>
+  for (const [name, filter] of Object.entries(filters))
+    if (FILTERS.includes(name)) filters[name] = boundedFilter(name, filter)
+    else delete filters[name]
   return engine
 }
 
@@ -102,9 +103,9 @@ export const engine = createEngine()
 /** Parses a template. Throws TemplateError. */
 export function parseTemplate(text: string): Template {
   if (!hasPlaceholder(text)) return { parts: [text] }
-  if (text.length > MAX_TEMPLATE_LENGTH)
-    throw new TemplateError(`a text with placeholders may have at most ${MAX_TEMPLATE_LENGTH} characters`)
-  if (bracketDepth(text) > MAX_BRACKETS) throw new TemplateError('brackets are nested too deeply')
+  if (text.length > EXPRESSION.template)
+    throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
+  if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')
   try {
     const parts = engine.parse(text).map((part) => {
       if (part instanceof Output) return checked(part.value)
@@ -123,7 +124,8 @@ export function explain(error: unknown): string {
   const plain = message.replace(/, line:\d+, col:\d+$/, '')
   const tag = /^tag "(.*)" not found$/.exec(plain)
   if (tag) return `tags such as {% ${tag[1]} %} are not supported: use {{ … }} only`
-  if (/memory alloc limit/.test(plain)) return 'the result is too large'
+  if (/memory alloc limit/.test(plain))
+    return 'this is too expensive: make its texts and lists smaller, or use fewer filters and placeholders'
   return plain
 }
 
@@ -135,6 +137,8 @@ function checked(value: Value): Value {
     else if (token.operator !== 'not') values -= 1
   }
   if (values !== 1) throw new TemplateError('an operator or a filter is missing between two values')
+  if (value.filters.length > EXPRESSION.filters)
+    throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
   return value
 }
 

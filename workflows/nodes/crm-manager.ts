@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { didYouMean } from '../definition/errors.ts'
+import { nearestName } from '../definition/errors.ts'
 import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
@@ -152,7 +152,7 @@ function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
       code: 'unknown_entity',
       message: `there is no record kind ${name.slice(0, 100)}`,
       path: [member],
-      ...didYouMean(name, Object.keys(entities)),
+      ...nearestName(name, Object.keys(entities)),
     })
   }
   const { entity, fields } = config
@@ -165,7 +165,7 @@ function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
         message: `${entity} have no writable field ${name.slice(0, 100)}`,
         path: ['fields', name],
         atKey: true,
-        ...didYouMean(name, kind.writable),
+        ...nearestName(name, kind.writable),
       })
   return problems
 }

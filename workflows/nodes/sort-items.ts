@@ -67,8 +67,8 @@ export const sortItems = defineNode({
     }))
     const rows = items.map((item) => ({ item, keys: fields.map(({ path }) => sortKey(valueAt(item, path))) }))
     rows.sort((a, b) => {
-      for (const [index, { sign }] of fields.entries()) {
-        const order = inDirection(sign, a.keys[index], b.keys[index])
+      for (let index = 0; index < fields.length; index++) {
+        const order = inDirection(fields[index]!.sign, a.keys[index], b.keys[index])
         if (order !== 0) return order
       }
       return 0

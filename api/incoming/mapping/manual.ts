@@ -1,8 +1,8 @@
-import { RE2JS } from 're2js'
 import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
 import { fieldName } from '../../../db/records/model/custom-fields/shape.ts'
 import { ADDRESS_PARTS } from '../../../db/records/model/field-types.ts'
 import { textAt, valueAt } from './path.ts'
+import { compiled, readable } from './patterns.ts'
 import { belongsToCompany, fieldOf } from './targets.ts'
 import { transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
@@ -52,7 +52,7 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
 function textOf(rule: MappingRule, payload: unknown): string {
   if (rule.when && !holds(rule.when, payload)) return ''
   const given = rule.to === 'tags' ? listAt(payload, rule.from) : textAt(payload, rule.from)
-  if (rule.skip_if !== undefined && given !== '' && matches(rule.skip_if, given.slice(0, MAX_TEXT))) return ''
+  if (rule.skip_if !== undefined && given !== '' && matches(rule.skip_if, given)) return ''
   const text = rule.transforms.reduce(
     (done, transform) => transformed(done, transform, payload).slice(0, MAX_TEXT),
     given.slice(0, MAX_TEXT),
@@ -80,12 +80,12 @@ function holds(condition: Condition, payload: unknown): boolean {
     case 'not_equal':
       return text !== condition.to
     case 'matching':
-      return matches(condition.to, text.slice(0, MAX_TEXT))
+      return matches(condition.to, text)
   }
 }
 
-/** RE2 runs in linear time for any pattern. */
-const matches = (pattern: string, text: string) => RE2JS.compile(pattern).matcher(text).find()
+/** Looks at the part of the text that patterns read. */
+const matches = (pattern: string, text: string) => compiled(pattern).matcher(readable(text)).find()
 
 /** A custom field keeps the number or boolean of the payload, unless a transform changed it. */
 function original(rule: MappingRule, payload: unknown, text: string): unknown {

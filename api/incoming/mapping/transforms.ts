@@ -4,6 +4,7 @@ import type { Transform } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
 import { toE164 } from '../../../db/records/model/values.ts'
 import { textAt } from './path.ts'
+import { compiled, readable } from './patterns.ts'
 
 /**
  * Applies one transform. Text that it cannot convert is unchanged, so that validation can report it.
@@ -32,9 +33,15 @@ export function transformed(text: string, transform: Transform, payload: unknown
         .filter(Boolean)
         .join(transform.separator)
     case 'replace':
-      // Quoted, so that `$1` is not a group reference.
-      return RE2JS.compile(transform.pattern).matcher(text).replaceAll(RE2JS.quoteReplacement(transform.by))
+      return replaced(text, transform)
   }
+}
+
+/** Replaces in the part of the text that patterns read; what is behind it stays. */
+function replaced(text: string, { pattern, by }: Transform & { type: 'replace' }): string {
+  const part = readable(text)
+  // Quoted, so that `$1` in it is no reference.
+  return compiled(pattern).matcher(part).replaceAll(RE2JS.quoteReplacement(by)) + text.slice(part.length)
 }
 
 const PARTS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const

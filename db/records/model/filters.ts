@@ -147,10 +147,16 @@ const READERS = new Map<string, (value: string) => unknown>(
     }),
 )
 
-/** A hint with the nearest names for one or more unknown names, and all known names. */
+/** Of so many names the nearest is looked for. */
+const MAX_HINTS = 10
+
+/** What a name that is not known, or each of several, may have meant, and what there is. */
 export function unknownHint(unknown: string | string[], names: string[], what: string): string {
-  const suggested = [unknown].flat().flatMap((name) => nearest(name, names) ?? [])
-  return `${suggested.length > 0 ? `did you mean ${suggested.join(', ')}? ` : ''}${what} are ${names.join(', ')}`
+  const meant = [unknown]
+    .flat()
+    .slice(0, MAX_HINTS)
+    .flatMap((name) => nearest(name, names) ?? [])
+  return `${meant.length > 0 ? `did you mean ${meant.join(', ')}? ` : ''}${what} are ${names.join(', ')}`
 }
 
 /**

@@ -166,12 +166,15 @@ export function refuseOthers(
       continue
     }
     if (unknown++ === MAX_UNKNOWN) return
-    refuse(name, 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
+    const hint = unknown <= MAX_HINTS ? didYouMean(name, names) : {}
+    refuse(name, 'unknown field', { type: 'unrecognized_key', ...hint })
   }
 }
 
-/** The number of unknown fields that an error names: a body can have 100,000. */
-const MAX_UNKNOWN = 100
+/** So many are named, which nobody gets by a slip: a body can have a hundred thousand, and a batch has 200 bodies. */
+const MAX_UNKNOWN = 30
+/** Of so many the nearest name is looked for. */
+const MAX_HINTS = 10
 
 /** The depth of valid input: a part of an address. Deeper input has been refused. */
 const MAX_DEPTH = 2

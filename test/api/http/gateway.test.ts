@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
+import { Compute } from '../../../api/compute/compute.ts'
 import { readConfig } from '../../../api/config.ts'
 import type { AppDeps } from '../../../api/deps.ts'
 import { createGateway } from '../../../api/http/gateway.ts'
@@ -92,6 +93,7 @@ describe('the gateway', () => {
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
+      compute: new Compute(),
     }
     const gateway = createGateway(deps, { ...v1Realm(deps), routes })
     server = createServer(serve(deps.log, gateway).callback())

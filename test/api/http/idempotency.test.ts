@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type Koa from 'koa'
+import { Compute } from '../../../api/compute/compute.ts'
 import { readConfig } from '../../../api/config.ts'
 import { Exchange } from '../../../api/http/exchange.ts'
 import { runOnce } from '../../../api/http/idempotency.ts'
@@ -32,6 +33,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       log,
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
+      compute: new Compute(),
     }
     const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)

@@ -46,7 +46,17 @@ describe('the rows of a file', () => {
     assert.deepEqual([rows.length, error], [2, 'the row on line 5 has an unclosed quote'])
   })
 
-  it('are refused above 1 MiB; the message mentions a quote only if one is unclosed', async () => {
+  it('are not longer than 1 MiB with their delimiters, and have so many cells at most', async () => {
+    const commas = await read(`a,b\n${','.repeat(3 * 1024 * 1024)}`, 65_536)
+    assert.equal(commas.error, 'the row on line 2 is longer than 1 MiB')
+    assert.equal(commas.rows.length, 1)
+    const cells = await read(`a,b\n\n${','.repeat(200_000)}\nx,y`, 65_536)
+    assert.equal(cells.error, 'the row on line 3 has more than 131072 cells')
+    assert.equal(cells.rows.length, 1)
+    assert.equal((await read(`a\n"${','.repeat(200_000)}"`, 65_536)).rows.length, 2)
+  })
+
+  it('are not longer than 1 MiB; where one is, a quote is only spoken of where there is one', async () => {
     const x = 'x'.repeat(1_100_000)
     for (const [file, line, end] of [
       [`a,b\n${x},y\n`, 2, ''],

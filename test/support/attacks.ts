@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from './stack-client.ts'
+
+/** One request or a few, whose computation the tenant chooses. Throws where it is not answered as it should be. */
+export interface Attack {
+  name: string
+  /** Where the process is held up for longer than it should be, and that is known. */
+  knownMs?: number
+  run(client: Client): Promise<void>
+}
+
+/** A spec whose first node has so many cases, that all lead to other nodes, which meet in one. */
+export function wideSwitch(cases: number): string {
+  const all = Array.from({ length: cases }, (_, index) => index)
+  return [
+    'name: Wide',
+    'inputs: {a: string}',
+    'nodes:',
+    '  s:',
+    '    type: switch',
+    `    config: {value: "{{ inputs.a }}", cases: {${all.map((n) => `c${n}: ${n}`).join(', ')}}}`,
+    `    next: {${all.map((n) => `c${n}: n${n}`).join(', ')}}`,
+    ...all.map((n) => `  n${n}: {type: delay, config: {for: 1s}, next: z}`),
+    '  z: {type: set_fields, config: {fields: {a: "{{ nodes.s.output.case }}"}}}',
+    'outputs: {a: "{{ nodes.z.output.a }}"}',
+  ].join('\n')
+}
+
+const PATTERN =
+  '(x+x+)+y|a{1,30}b|b{1,30}c|c{1,30}d|d{1,30}e|e{1,30}f|f{1,30}g|g{1,30}h|h{1,30}i|(a|b|ab){1,30}z|[a-m]{1,30}q|[^z]{1,30}w|(abc|abd){1,20}v|[a-z]{1,40}u|(a?){30}t'
+
+export const ATTACKS: Attack[] = [
+  {
+    name: 'validation of a switch with 400 cases',
+    async run({ v1 }) {
+      const { status, body } = await v1('POST', '/workflows/validate', { spec: wideSwitch(400) })
+      assert.equal(status, 200)
+      assert.equal(body.valid, true, JSON.stringify(body).slice(0, 500))
+    },
+  },
+  {
+    name: 'a large pattern on a large text, in a mapping rule',
+    async run({ hook }) {
+      const rules = [
+        { from: 'email', to: 'email' },
+        {
+          from: 'text',
+          to: 'last_name',
+          skip_if: PATTERN,
+          transforms: [{ type: 'replace', pattern: PATTERN, by: '' }],
+        },
+      ]
+      // Nothing in it matches, so that all of it is read.
+      const text = 'a'.repeat(131_000)
+      const { status } = await hook(
+        { field_mapping: { mode: 'manual', rules } },
+        JSON.stringify({ email: 'ada@example.com', text }),
+      )
+      assert.equal(status, 422, 'the pattern is refused when it is saved')
+    },
+  },
+  {
+    name: 'patterns at their limit on a large text, in mapping rules',
+    async run({ hook }) {
+      const pattern = '[^z]{1,200}w|[a-m]{1,200}q'
+      const rules = Array.from({ length: 5 }, () => ({ from: 'text', to: 'last_name', skip_if: pattern }))
+      const text = 'a'.repeat(131_000)
+      const { status, body } = await hook(
+        { field_mapping: { mode: 'manual', rules: [{ from: 'email', to: 'email' }, ...rules] } },
+        JSON.stringify({ email: 'ada@example.com', text }),
+      )
+      // The webhook was created: what was refused is the name, which is too long.
+      assert.deepEqual([status, body.error], [400, 'validation_failed'])
+    },
+  },
+  {
+    name: 'a date format of 900 KB, in a node test',
+    async run({ v1 }) {
+      const { status, body } = await v1('POST', '/workflows/nodes/test', {
+        node_type: 'set_fields',
+        config: { fields: { a: '{{ "now" | date: inputs.f }}' } },
+        inputs: { f: '%Y-%m-%d %H:%M '.repeat(60_000) },
+        confirm: true,
+      })
+      assert.equal(status, 200)
+      assert.equal(body.status, 'failed')
+    },
+  },
+  {
+    name: 'a CSV row of 30 MiB of commas',
+    async run({ v1 }) {
+      const made = await v1('POST', '/imports', { entity: 'contacts' })
+      assert.equal(made.status, 201)
+      const file = Buffer.concat([Buffer.from('email,first_name\n'), Buffer.alloc(30 * 1024 * 1024, ',')])
+      const { status, body } = await v1('PUT', `/imports/${made.body.id}/file`, file, {
+        'content-type': 'text/csv',
+      })
+      assert.equal(status, 400, JSON.stringify(body).slice(0, 300))
+      assert.match(body.error!.message, /line 2/)
+    },
+  },
+  {
+    name: 'creation of a workflow of 240 KB',
+    async run({ v1 }) {
+      const { status } = await v1('POST', '/workflows', { spec: manyPlaceholders() })
+      assert.equal(status, 201)
+    },
+  },
+  {
+    name: 'validation of a raw definition of 1 MB',
+    async run({ v1 }) {
+      const fields = Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`f${n}`, '{{ inputs.a }}']))
+      const { status, body } = await v1('POST', '/workflows/validate', {
+        definition: {
+          name: 'Big',
+          inputs: { a: 'string' },
+          nodes: [{ id: 'a', type: 'set_fields', config: { fields } }],
+        },
+      })
+      assert.deepEqual([status, body.valid], [200, false])
+    },
+  },
+  {
+    name: 'a run of many nodes with costly expressions',
+    async run({ v1 }) {
+      const made = await v1('POST', '/workflows', { spec: costlyNodes(30) })
+      assert.equal(made.status, 201, JSON.stringify(made.body).slice(0, 300))
+      const { status, body } = await v1(
+        'POST',
+        `/workflows/${made.body.workflow_id}/run`,
+        { inputs: { text: 'a<b& '.repeat(6_000) }, confirm: true },
+        { prefer: 'wait=60' },
+      )
+      assert.equal(status, 200, JSON.stringify(body).slice(0, 300))
+      assert.equal(body.status, 'completed', JSON.stringify(body).slice(0, 300))
+    },
+  },
+  {
+    name: 'a node test that sorts and compares large lists',
+    async run({ v1 }) {
+      const items = Array.from({ length: 10_000 }, (_, n) => ({ a: `k${(n * 7919) % 10_007}`, b: n % 7 }))
+      const { status, body } = await v1('POST', '/workflows/nodes/test', {
+        node_type: 'sort_items',
+        config: { items: '{{ inputs.items }}', by: [{ field: 'b' }, { field: 'a', direction: 'desc' }] },
+        inputs: { items },
+        confirm: true,
+      })
+      assert.deepEqual([status, body.status], [200, 'completed'])
+    },
+  },
+  {
+    name: 'the preview of a node with costly expressions',
+    async run({ v1 }) {
+      const { status } = await v1('POST', '/workflows/nodes/test', {
+        node_type: 'set_fields',
+        config: { fields: { a: '{{ inputs.text | escape | url_encode }}'.repeat(100) } },
+        inputs: { text: '&'.repeat(500_000) },
+      })
+      assert.equal(status, 200)
+    },
+  },
+  hooked('automatic mapping of a payload of 10,000 values', () => [
+    JSON.stringify({
+      email: 'ada@example.com',
+      contacts: Array.from({ length: 3_000 }, (_, n) => ({
+        full_name: `Ada ${n}`,
+        your_email: `a${n}@example.com`,
+        x: 1,
+      })),
+    }),
+    'application/json',
+  ]),
+  hooked('automatic mapping of long names and values', () => [
+    JSON.stringify({ email: 'ada@example.com', full_name: 'a '.repeat(400_000), phone: '1 '.repeat(50_000) }),
+    'application/json',
+  ]),
+  hooked('XML of 40,000 marks', () => [
+    `<lead><email>ada@example.com</email>${'<a b="1">x</a>'.repeat(9_900)}</lead>`,
+    'application/xml',
+  ]),
+  hooked('XML of a text of entities', () => [
+    `<lead><email>ada@example.com</email><a>${'&lt;'.repeat(250_000)}</a></lead>`,
+    'application/xml',
+  ]),
+  hooked('a form of 1,000 nested fields', () => [
+    `email=ada%40example.com&${Array.from({ length: 999 }, (_, n) => `a${'[b]'.repeat(30)}[k${n}]=${'%41'.repeat(250)}`).join('&')}`,
+    'application/x-www-form-urlencoded',
+  ]),
+  {
+    name: 'an import of rows and cells at their limits',
+    async run({ v1 }) {
+      const made = await v1('POST', '/imports', { entity: 'contacts' })
+      const header = ['email', ...Array.from({ length: 999 }, (_, n) => `Column ${n}`)].join(',')
+      const rows = Array.from({ length: 200 }, (_, n) => `a${n}@example.com${',"x,x"'.repeat(999)}`)
+      const wide = `b@example.com${','.repeat(120_000)}`
+      const { status, body } = await v1(
+        'PUT',
+        `/imports/${made.body.id}/file`,
+        Buffer.from([header, ...rows, wide, wide].join('\n')),
+        { 'content-type': 'text/csv' },
+      )
+      assert.equal(status, 200, JSON.stringify(body).slice(0, 300))
+      const started = await v1('POST', `/imports/${made.body.id}/start`, {})
+      assert.equal(started.status, 200, JSON.stringify(started.body).slice(0, 300))
+      for (let answer = started; ['queued', 'running'].includes(String(answer.body.status)); ) {
+        await sleep(100)
+        answer = await v1('GET', `/imports/${made.body.id}`)
+      }
+    },
+  },
+  {
+    name: 'an upload of a million short rows',
+    async run({ v1 }) {
+      const made = await v1('POST', '/imports', { entity: 'contacts' })
+      const { status } = await v1(
+        'PUT',
+        `/imports/${made.body.id}/file`,
+        Buffer.concat([Buffer.from('email,first_name\n'), Buffer.from('a,\n'.repeat(300_000))]),
+        { 'content-type': 'text/csv' },
+      )
+      assert.equal(status, 200)
+    },
+  },
+  {
+    name: 'filters and a search of 14 KB',
+    async run({ v1 }) {
+      for (const query of [
+        `q=${'ab '.repeat(60)}`,
+        `job_title[in]=${'x,'.repeat(6_500)}x`,
+        `tags[contains]=${'x,'.repeat(6_500)}x`,
+        Array.from({ length: 600 }, (_, n) => `frist_name${n}=x`).join('&'),
+        `cursor=${'A'.repeat(13_000)}`,
+      ])
+        await v1('GET', `/objects/contacts?${query}`)
+    },
+  },
+  {
+    name: 'a batch of 1 MB with unknown fields',
+    // 228 ms were measured on a busy machine: 200 bodies are checked in one go.
+    knownMs: 400,
+    async run({ v1 }) {
+      const data = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`first_nam${n}`, 'x']))
+      const operations = Array.from({ length: 200 }, () => ({ op: 'create', data }))
+      const { status } = await v1('POST', '/objects/contacts/batch', { operations })
+      assert.ok([200, 422].includes(status), String(status))
+    },
+  },
+  {
+    name: 'a record with 40,000 unknown fields, and one of long texts',
+    async run({ v1 }) {
+      const wrong = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`frist_name_${n}`, 1]))
+      assert.equal((await v1('POST', '/objects/contacts', wrong)).status, 422)
+      const custom_fields = Object.fromEntries(
+        Array.from({ length: 14 }, (_, n) => [`f${n}`, 'word '.repeat(13_000)]),
+      )
+      await v1('POST', '/objects/contacts', { last_name: 'Long', custom_fields })
+    },
+  },
+  {
+    name: 'JSON that breaks at its end',
+    async run({ v1 }) {
+      const text = `{"first_name": "${'a'.repeat(99_000)}", "x": [${'1,'.repeat(400)}`
+      assert.equal((await v1('POST', '/objects/contacts', text)).status, 400)
+      assert.equal((await v1('POST', '/objects/contacts', `[${'['.repeat(500_000)}`)).status, 400)
+    },
+  },
+]
+
+/** A body for a webhook that maps automatically. */
+function hooked(name: string, body: () => [text: string, contentType: string]): Attack {
+  return {
+    name,
+    async run({ hook }) {
+      const { status } = await hook({ field_mapping: { mode: 'automatic' } }, ...body())
+      assert.ok([200, 400, 422].includes(status), String(status))
+    },
+  }
+}
+
+function manyPlaceholders(): string {
+  const fields = (node: number) =>
+    Array.from(
+      { length: 9 },
+      (_, n) => `f${n}: "{{ inputs.a | upcase | default: nodes.n0.output.f${node % 9} }}"`,
+    )
+  return [
+    'name: Many',
+    'inputs: {a: string}',
+    'nodes:',
+    ...Array.from(
+      { length: 400 },
+      (_, n) => `  n${n + 1}: {type: set_fields, config: {fields: {${fields(n).join(', ')}}}}`,
+    ),
+  ]
+    .join('\n')
+    .replaceAll('nodes.n0.output', 'nodes.n1.output')
+    .replace(/(n1: .*)/, (line) => line.replaceAll(/ \| default: nodes\.n1\.output\.f\d/g, ''))
+}
+
+function costlyNodes(count: number): string {
+  return [
+    'name: Costly',
+    'inputs: {text: string}',
+    'nodes:',
+    ...Array.from(
+      { length: count },
+      (_, n) =>
+        `  n${n}: {type: set_fields, config: {fields: {a: "{{ inputs.text | escape | url_encode | split: '%' | size }}"}}}`,
+    ),
+    `outputs: {a: "{{ nodes.n${count - 1}.output.a }}"}`,
+  ].join('\n')
+}
+
+export const WARM_UP: Attack[] = [
+  {
+    name: 'a small request of each kind',
+    async run({ v1, hook }) {
+      await v1('POST', '/workflows/validate', { spec: wideSwitch(3) })
+      await hook({ field_mapping: { mode: 'automatic' } }, JSON.stringify({ email: 'ada@example.com' }))
+      await v1('POST', '/workflows/nodes/test', {
+        node_type: 'set_fields',
+        config: { fields: { a: '{{ "now" | date: "%Y" }}' } },
+        confirm: true,
+      })
+    },
+  },
+]

@@ -1,0 +1,82 @@
+/**
+ * What a tenant may have computed at the most, in one place. One small request must not hold up a process for others:
+ * what can be refused when it is saved is refused then, what remains takes some 20 ms of one thread, and what may take longer
+ * runs in the pool of threads (compute/pool.ts). Figures were measured on one core of a server of 2024.
+ */
+
+/** Of a workflow's spec or raw definition. */
+export const SPEC = {
+  /** UTF-8, of a YAML spec or of a raw definition as JSON. Parsing takes about 1 ms for each KiB. */
+  bytes: 262_144,
+  /** Scalars, lists and mappings together. Each costs a check by the schema. */
+  values: 10_000,
+  /** Of nested lists and mappings. `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
+  depth: 100,
+  nodes: 500,
+  /** The analysis of a graph takes time in proportion to nodes × edges. */
+  edges: 5_000,
+  /** Findings of one kind that are reported: more help nobody. */
+  findings: 200,
+  /** Typed placeholders of a node × values of its config: each is checked with the whole config. */
+  typeChecks: 200_000,
+} as const
+
+/** Of the placeholders in a text, and of the filters in them. */
+export const EXPRESSION = {
+  /** Characters of a text with placeholders. */
+  template: 65_536,
+  /** LiquidJS parses nested brackets by recursion. */
+  brackets: 50,
+  /** Filters behind one value. */
+  filters: 50,
+  /** Of one node. Each takes about 10 µs, parsing included, whenever the node runs. */
+  placeholders: 2_000,
+  /**
+   * Characters of texts and items of lists that the filters of one value (a node's config) read and write together.
+   * The slowest filters take about 0.1 µs for one, so that a config is rendered in some 100 ms in the worst case and a
+   * few in all others.
+   */
+  work: 1_000_000,
+  /** Characters of an argument: separators, names of fields, replacements. */
+  argument: 65_536,
+  /** Characters of the format of a date. Each directive costs microseconds, where an argument's character costs nothing. */
+  dateFormat: 200,
+  /** Characters to which a directive of a date's format may pad. */
+  datePadding: 100,
+} as const
+
+/** Of regular expressions in mapping rules (RE2: time is text × program). */
+export const PATTERN = {
+  /** Characters as written. */
+  characters: 500,
+  /** Instructions of the compiled program; `a{1,1000}` has 2,000. */
+  program: 1_000,
+  /** Instructions of all patterns of one webhook together. */
+  programs: 5_000,
+  /** UTF-16 units of the text that a pattern reads: more than any field takes. */
+  text: 16_384,
+} as const
+
+/** Of the body of an incoming webhook. */
+export const DOCUMENT = {
+  depth: 32,
+  /** Scalars, lists and objects together. */
+  values: 10_000,
+  /** `<` and `=` in XML, before parsing: 160,000 take over a second. No document of so many values has as many. */
+  xmlMarks: 40_000,
+  /** Fields of a form. */
+  formFields: 1_000,
+  /** Characters of the name of a member: longer ones are no names of fields. */
+  name: 1_000,
+} as const
+
+/** Of a CSV file. */
+export const CSV = {
+  /** Bytes of a row with its delimiters; a field of text takes 65,536 characters. What is longer has mostly lost a quote. */
+  rowBytes: 1024 * 1024,
+  columns: 1_000,
+  /** Cells of a row, empty ones too: far more than columns, for what spreadsheets leave behind. Takes some 10 ms. */
+  cells: 131_072,
+  /** Bytes that are parsed before other work has its turn. */
+  turn: 4_096,
+} as const
