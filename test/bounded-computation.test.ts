@@ -11,7 +11,7 @@ const LIMIT_MS = 100
 /** How many processes share a core: on a busy machine every answer takes longer by this factor. */
 const crowding = () => Math.max(1, loadavg()[0]! / availableParallelism())
 /** On a busy machine one measurement may be bad by chance: an attack is bounded if one of these is good. */
-const MEASUREMENTS = 3
+const MEASUREMENTS = 5
 /** Attacks at the same time. */
 const TOGETHER = 6
 
