@@ -62,7 +62,7 @@ export async function otherTables(client: pg.Client): Promise<string[]> {
 export async function fillEveryTable(client: pg.Client): Promise<string> {
   const tables = (await tenantTables(client)).filter((table) => !table.isView).map(({ name }) => name)
   const made = new Map<string, Record<string, unknown>>()
-  const pending = [...tables, 'users']
+  const pending = ['organizations', ...tables.filter((name) => name !== 'organizations'), 'users']
   const keys = new Map<string, ForeignKey[]>()
   for (const table of pending) keys.set(table, await foreignKeys(client, table))
   while (pending.length > 0) {
@@ -84,6 +84,7 @@ async function insertRow(
   const values: Record<string, unknown> = {}
   for (const column of await columns(client, table))
     if (column.required) values[column.name] = sampleOf(column)
+  if ('organization_id' in values) values.organization_id = made.get('organizations')!.id
   for (const { columns, target, targetColumns } of keys)
     for (const [i, column] of columns.entries()) values[column] = made.get(target)![targetColumns[i]!]
   const names = Object.keys(values)

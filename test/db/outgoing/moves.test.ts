@@ -44,7 +44,9 @@ describe('the moves of deliveries', function () {
       ...endpoint,
       ...{ name: 'Test', url: 'https://example.com/', events: ['*'], secret_sealed: 'sealed' },
     })
-    await db.system('events').insert({ organization_id, id: event_id, name: 'test.done', data: {} })
+    await db
+      .system('events')
+      .insert({ organization_id, id: event_id, name: 'test.done', data: {}, actor: testActor })
     await db.system('deliveries').insert({
       ...key,
       ...{ webhook_id, event_id, status },

@@ -174,6 +174,12 @@ describe('row-level security', () => {
     ))
 })
 
+/** The tables whose rows may outlive their organization, each with the reason. */
+const OUTLIVES: Record<string, string> = {
+  limit_windows:
+    'also counts attempts to sign in, which have no organization; rows go when their window is over',
+}
+
 describe('deleting an organization', () => {
   let db: TestDatabase
   before(async () => {
@@ -189,7 +195,7 @@ describe('deleting an organization', () => {
     assert.equal(await db.system('organizations').where({ id: gone }).delete(), 1)
     await db.asOwner(async (client) => {
       for (const { name, isView, organizationColumn: column } of await tenantTables(client)) {
-        if (isView) continue
+        if (isView || name in OUTLIVES) continue
         const { rows } = await client.query(`select ${column} as id from ${name}`)
         assert.deepEqual(rows, [{ id: kept }], name)
       }
