@@ -30,7 +30,9 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz(3) not null default now(),
       updated_at timestamptz(3) not null default now(),
       primary key (organization_id, id),
+      -- deferred: a changed webhook is validated as a whole, after its update
       foreign key (organization_id, workflow_id) references workflows on delete set null (workflow_id)
+        deferrable initially deferred
     );
 
     create table incoming_logs (
