@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import { AppError } from '../db/errors.ts'
 import type { AppDeps } from './deps.ts'
-import { createReadiness } from './health.ts'
+import { createReadiness, isReady } from './health.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { serve } from './http/serve.ts'
@@ -24,7 +24,7 @@ export function createApp(deps: AppDeps): Koa {
     },
     '/readyz': async (ctx) => {
       const readiness = await ready()
-      ctx.status = readiness.status === 'ready' ? 200 : 503
+      ctx.status = isReady(readiness) ? 200 : 503
       ctx.body = readiness
     },
   }

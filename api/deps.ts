@@ -12,4 +12,6 @@ export interface AppDeps {
   secretsKey: Buffer
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
+  /** Aborted by SIGTERM: this process is to get no further requests. */
+  stopping: AbortSignal
 }

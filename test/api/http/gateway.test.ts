@@ -92,6 +92,7 @@ describe('the gateway', () => {
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
+      stopping: new AbortController().signal,
     }
     const gateway = createGateway(deps, { ...v1Realm(deps), routes })
     server = createServer(serve(deps.log, gateway).callback())

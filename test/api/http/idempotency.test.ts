@@ -32,6 +32,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       log,
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
+      stopping: new AbortController().signal,
     }
     const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)
