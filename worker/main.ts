@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
@@ -18,6 +19,13 @@ import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { createWorkers } from './workers.ts'
 
+/** Of the retries of a connection to Temporal. */
+const MAX_DELAY_MS = 2_000
+/** For the starts in progress when the relay closes. */
+const RELAY_MS = 2_000
+/** For the cancelled activities to end, and the connections to close. */
+const EXIT_MS = 5_000
+
 /** The worker process: runs workflows and activities. Only workers start runs and deliveries. */
 async function main(): Promise<void> {
   process.env.TZ = 'UTC'
@@ -33,13 +41,18 @@ async function main(): Promise<void> {
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
-  const health = await serveHealth({ db, log, host: config.HOST, port: config.WORKER_PORT })
   const stopping = new AbortController()
+  const health = await serveHealth({
+    ...{ db, log, host: config.HOST, port: config.WORKER_PORT },
+    stopping: stopping.signal,
+  })
+  const graceMs = config.SHUTDOWN_GRACE * 1_000
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       log.info({ signal }, 'stopping')
-      // A second signal exits immediately.
+      // A second signal exits immediately; the timer, where a database or an activity hangs.
       process.once(signal, () => process.exit(1))
+      globalThis.setTimeout(() => process.exit(1), RELAY_MS + graceMs + EXIT_MS)
       stopping.abort()
     })
 
@@ -53,7 +66,7 @@ async function main(): Promise<void> {
   const { connectionOptions } = loadClientConnectConfig()
 
   // While Temporal is unreachable the process keeps running, is not ready on /readyz, and reconnects with backoff.
-  for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
+  for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       await requireKnownSchema(db.system)
       const connection = await NativeConnection.connect(connectionOptions)
@@ -65,6 +78,7 @@ async function main(): Promise<void> {
         activities,
         deliveries,
         files,
+        shutdownGraceMs: graceMs,
       })
       delay = 250
       const client = new Client({ connection, namespace })
@@ -78,22 +92,23 @@ async function main(): Promise<void> {
         log.info({ taskQueue, namespace }, 'working')
         await Promise.race([running, aborted(stopping.signal)])
       } finally {
-        await relay.close()
-        await sweep.close()
+        // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
+        await Promise.race([relay.close(), setTimeout(RELAY_MS)])
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-        await running.catch(() => {})
+        await Promise.all([running.catch(() => {}), sweep.close()])
         health.watch(undefined)
         await connection.close()
       }
     } catch (error) {
       if (error instanceof ConfigError) throw error
       log.error({ err: error, delay }, 'Temporal (TEMPORAL_ADDRESS) or the database is unavailable; retrying')
-      await pause(delay, stopping.signal)
+      await setTimeout(delay, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
   await health.close()
   await http.close()
   await db.close()
+  process.exit()
 }
 
 const levels = {
@@ -109,10 +124,6 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return Promise.race([new Promise<void>((resolve) => setTimeout(resolve, milliseconds)), aborted(signal)])
 }
 
 main().catch((error: Error) => {

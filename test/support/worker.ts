@@ -65,6 +65,7 @@ export async function startWorker(
     connection,
     namespace: 'default',
     taskQueue,
+    shutdownGraceMs: 10_000,
     bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
