@@ -11,6 +11,8 @@ import { Drain } from './http/drain.ts'
 import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
 
+/** A request that cannot get PostgreSQL for so long is answered with 503. */
+const MAX_WAIT_MS = 4_000
 /** For closing the connections to PostgreSQL once the requests have ended. */
 const EXIT_MS = 3_000
 
@@ -18,7 +20,12 @@ const EXIT_MS = 3_000
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = createLogger('api', config.LOG_LEVEL)
-  const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
+  const db = connect({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL,
+    applicationName: 'agx api',
+    maxWaitMs: MAX_WAIT_MS,
+  })
   await requireDatabase(db)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
