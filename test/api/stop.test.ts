@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createKey } from '../support/api.ts'
+import { createKey, startApi } from '../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 
@@ -96,6 +96,34 @@ describe('an api process that gets SIGTERM', function () {
     const { code, milliseconds } = await stopped
     assert.equal(code, 0)
     assert.ok(milliseconds > 1_000 && milliseconds < 5_000, `it took ${milliseconds} ms`)
+  })
+
+  it('leaves an Idempotency-Key in progress for a few seconds only when it is killed', async () => {
+    await start()
+    const other = await startApi(db)
+    const { body: workflow } = await call('POST', '/v1/workflows', { body: { spec: WORKFLOW } })
+    const path = `/v1/workflows/${workflow.workflow_id}/run`
+    const body = { confirm: true }
+    const headers = { 'idempotency-key': 'killed', prefer: 'wait=30' }
+    const lost = call('POST', path, { body, headers }).catch((error: NodeJS.ErrnoException) => error.code)
+    // Longer than the lease, so that it was renewed.
+    await pause(3_500)
+    await api.stop('SIGKILL')
+    assert.equal(await lost, 'ECONNRESET')
+    const killedAt = performance.now()
+    const retry = () => other.request('POST', path, { key, body, headers })
+    let answer = await retry()
+    assert.deepEqual([answer.status, answer.body.error?.type], [409, 'idempotency_in_progress'])
+    assert.equal(answer.headers.get('retry-after'), '1')
+    while (answer.status === 409 && performance.now() - killedAt < 10_000) {
+      await pause(200)
+      answer = await retry()
+    }
+    assert.ok(performance.now() - killedAt < 5_000)
+    assert.deepEqual([answer.status, answer.body.status], [200, 'queued'])
+    assert.equal(answer.headers.get('idempotency-replayed'), 'true')
+    assert.equal((await db.system('runs').where({ workflow_id: workflow.workflow_id })).length, 1)
+    await other.close()
   })
 
   it('cuts off what is not answered within SHUTDOWN_GRACE', async () => {

@@ -50,7 +50,7 @@ describe('the gateway', () => {
         if (query.mode === 'conflict') throw conflict('taken')
         if (query.mode === 'broken') throw new Error('a secret of the inside')
         if (query.mode === 'preview') doNotStore()
-        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' }, 1)
+        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' })
         if (query.mode === 'slow' || query.mode === 'early')
           await new Promise<void>((resolve) => {
             release = resolve
@@ -359,17 +359,20 @@ describe('the gateway', () => {
       await new Promise((resolve) => setTimeout(resolve, 200))
       assert.equal(await effects(), before + 1)
       const meanwhile = await post({ name: 'abc' }, headers, 'early')
-      assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_conflict'])
+      assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_in_progress'])
+      assert.equal(meanwhile.headers.get('retry-after'), '1')
       release()
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
     })
-    it('replays the early answer if the waiting process never answers', async () => {
-      const headers = { 'Idempotency-Key': 'early, then dead' }
+    it('keeps the key in progress for as long as the process waits', async () => {
+      const headers = { 'Idempotency-Key': 'early and long' }
       const first = post({ name: 'abc' }, headers, 'early')
-      await new Promise((resolve) => setTimeout(resolve, 1_300))
-      const retried = await post({ name: 'abc' }, headers, 'early')
-      assert.deepEqual([retried.status, retried.body.name], [201, 'early'])
+      await new Promise((resolve) => setTimeout(resolve, 3_500))
+      assert.equal(
+        (await post({ name: 'abc' }, headers, 'early')).body.error?.type,
+        'idempotency_in_progress',
+      )
       release()
       await first
     })
