@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError, secretsKey } from '../db/config.ts'
-import { createLogger, redactText } from '../db/log.ts'
+import { createLogger, flushLog, redactText } from '../db/log.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
@@ -58,6 +58,7 @@ async function main(): Promise<void> {
     if (cut > 0) log.warn({ requests: cut }, 'requests were cut off: SHUTDOWN_GRACE is over')
     await listener.close()
     await db.close()
+    await flushLog(log)
     process.exit()
   }
   process.once('SIGTERM', stop)

@@ -8,7 +8,7 @@ import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
 import { ConfigError, secretsKey } from '../db/config.ts'
-import { createLogger, type Logger, redactText } from '../db/log.ts'
+import { createLogger, flushLog, type Logger, redactText } from '../db/log.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { workflowBundle } from './bundle.ts'
@@ -108,6 +108,7 @@ async function main(): Promise<void> {
   await health.close()
   await http.close()
   await db.close()
+  await flushLog(log)
   process.exit()
 }
 
