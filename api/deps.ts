@@ -1,4 +1,5 @@
 import type { Logger } from '../db/log.ts'
+import type { Metrics } from '../db/metrics.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
@@ -12,6 +13,7 @@ export interface AppDeps {
   secretsKey: Buffer
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
+  metrics: Metrics
   /** Aborted by SIGTERM: this process is to get no further requests. */
   stopping: AbortSignal
 }

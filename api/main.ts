@@ -2,6 +2,8 @@ import { createServer, type Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, redactText } from '../db/log.ts'
+import { LogOutput } from '../db/log-output.ts'
+import { createMetrics } from '../db/metrics.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
@@ -19,7 +21,8 @@ const EXIT_MS = 3_000
 /** The API process: reads the config, builds the dependencies, serves until SIGTERM or SIGINT. */
 async function main(): Promise<void> {
   const config = readConfig(process.env)
-  const log = createLogger('api', config.LOG_LEVEL)
+  const output = new LogOutput(1)
+  const log = createLogger('api', config.LOG_LEVEL, output)
   const db = connect({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL,
@@ -31,9 +34,12 @@ async function main(): Promise<void> {
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
+  const metrics = createMetrics({ db, log: output, queues: false })
+  metrics.collectProcess()
   const stopping = new AbortController()
   const app = createApp({
     ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
+    metrics,
     stopping: stopping.signal,
   })
   const server = createServer()

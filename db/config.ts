@@ -49,6 +49,8 @@ export const sharedSettings = z.object({
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),
+  /** The bearer token that /metrics requires; without one it answers this machine only. */
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Seconds that requests and activities in progress have to finish after SIGTERM. */
   SHUTDOWN_GRACE: whole(1, 300).default(10),
 })

@@ -19,6 +19,7 @@ export class LogOutput {
   private pending: string[] = []
   private pendingBytes = 0
   private writing = false
+  private used = false
   /** The last line is incomplete: its rest could not be written. */
   private torn = false
   private reported = 0
@@ -27,10 +28,11 @@ export class LogOutput {
   constructor(fd: number) {
     this.fd = fd
     this.send = isPipe(fd) ? toPipe(fd) : toFile(fd)
-    process.once('exit', () => this.writeRest())
   }
 
   write(line: string): void {
+    if (!this.used) process.once('exit', () => this.writeRest())
+    this.used = true
     if (this.pendingBytes + line.length > MAX_PENDING_BYTES) {
       this.dropped++
       return

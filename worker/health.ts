@@ -1,7 +1,8 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import { ConfigError } from '../db/config.ts'
 import type { Logger } from '../db/log.ts'
+import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 
@@ -36,6 +37,9 @@ export async function serveHealth(options: {
   port: number
   /** Aborted by SIGTERM. */
   stopping: AbortSignal
+  /** In Prometheus' text format. */
+  metrics: () => Promise<string>
+  metricsToken: string | undefined
 }): Promise<Health> {
   let watched: Watched | undefined
   const confirmed: Confirmed = new WeakSet()
@@ -50,6 +54,7 @@ export async function serveHealth(options: {
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (path === '/healthz') return answer(200, { status: 'alive' })
+    if (path === '/metrics') return answerMetrics(request, response, options)
     if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
     const checks = await cachedChecks()
     if (options.stopping.aborted) return answer(503, { status: 'stopping', checks })
@@ -73,6 +78,20 @@ export async function serveHealth(options: {
         server.closeIdleConnections()
       }),
   }
+}
+
+async function answerMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { metrics, metricsToken }: { metrics: () => Promise<string>; metricsToken: string | undefined },
+): Promise<void> {
+  if (!mayReadMetrics(request, metricsToken)) {
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+    return
+  }
+  const text = await metrics().catch(() => undefined)
+  if (text === undefined) response.writeHead(500).end()
+  else response.writeHead(200, { 'content-type': METRICS_TYPE }).end(text)
 }
 
 async function check(

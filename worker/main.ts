@@ -9,11 +9,15 @@ import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger, redactText } from '../db/log.ts'
+import { LogOutput } from '../db/log-output.ts'
+import { createMetrics } from '../db/metrics.ts'
 import { connect } from '../db/postgres/connect.ts'
+import { freePort } from '../db/postgres/embedded/server.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
+import { countActivities } from './metrics.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
@@ -30,21 +34,30 @@ const EXIT_MS = 5_000
 async function main(): Promise<void> {
   process.env.TZ = 'UTC'
   const config = readConfig(process.env)
-  const log = createLogger('worker', config.LOG_LEVEL)
+  const output = new LogOutput(1)
+  const log = createLogger('worker', config.LOG_LEVEL, output)
+  const sdkMetrics = `127.0.0.1:${await freePort()}`
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]](meta ?? {}, message)),
     // We handle signals ourselves: the relay stops before the workers.
     shutdownSignals: [],
+    telemetryOptions: { metrics: { prometheus: { bindAddress: sdkMetrics } } },
   })
   const db = connect({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
+  const metrics = createMetrics({ db, log: output, queues: true })
+  metrics.collectProcess()
   const stopping = new AbortController()
   const health = await serveHealth({
     ...{ db, log, host: config.HOST, port: config.WORKER_PORT },
     stopping: stopping.signal,
+    metricsToken: config.METRICS_TOKEN,
+    // The metrics of the SDK are served by the SDK itself, on this machine only.
+    metrics: async () =>
+      (await metrics.text()) + (await (await fetch(`http://${sdkMetrics}/metrics`)).text()),
   })
   const graceMs = config.SHUTDOWN_GRACE * 1_000
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
@@ -79,6 +92,7 @@ async function main(): Promise<void> {
         deliveries,
         files,
         shutdownGraceMs: graceMs,
+        interceptors: { activity: [countActivities(metrics)] },
       })
       delay = 250
       const client = new Client({ connection, namespace })

@@ -15,6 +15,7 @@ export interface WorkersOptions {
   files: ReturnType<typeof createFiles>
   /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
   shutdownGraceMs: number
+  interceptors: NonNullable<WorkerOptions['interceptors']>
 }
 
 /** From the cancellation of activities to the end of a worker whose activities ignore it. */
@@ -43,6 +44,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     workflowBundle: { codePath: options.bundle },
     workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
     activityTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
+    interceptors: options.interceptors,
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
@@ -68,6 +70,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     Worker.create({
       connection,
       namespace,
+      interceptors: shared.interceptors,
       shutdownGraceTime: shared.shutdownGraceTime,
       shutdownForceTime: shared.shutdownForceTime,
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },

@@ -66,6 +66,7 @@ export async function startWorker(
     namespace: 'default',
     taskQueue,
     shutdownGraceMs: 10_000,
+    interceptors: {},
     bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })

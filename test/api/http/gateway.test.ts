@@ -13,6 +13,8 @@ import { v1Realm } from '../../../api/v1/realm.ts'
 import { conflict, notFound } from '../../../db/errors.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { createLogger } from '../../../db/log.ts'
+import { LogOutput } from '../../../db/log-output.ts'
+import { createMetrics } from '../../../db/metrics.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -93,6 +95,7 @@ describe('the gateway', () => {
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
       stopping: new AbortController().signal,
+      metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
     }
     const gateway = createGateway(deps, { ...v1Realm(deps), routes })
     server = createServer(serve(deps.log, gateway).callback())
