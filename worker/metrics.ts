@@ -1,3 +1,4 @@
+import { CancelledFailure } from '@temporalio/common'
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 import type { Metrics } from '../db/metrics.ts'
 
@@ -22,8 +23,10 @@ export function countActivities({
             if (delivers) deliveryAttempts.inc({ outcome: outcomeOf(result) })
             return result
           } catch (error) {
-            count('failed')
-            if (delivers) deliveryAttempts.inc({ outcome: 'retried' })
+            // Also where the worker stops, or a change of a delivery interrupts its activity.
+            const cancelled = error instanceof CancelledFailure
+            count(cancelled ? 'cancelled' : 'failed')
+            if (delivers && !cancelled) deliveryAttempts.inc({ outcome: 'retried' })
             throw error
           }
         },
