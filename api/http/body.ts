@@ -86,9 +86,7 @@ const SUSPECT = /\\u(0000|d[89a-f])|__proto__|\\u005f/i
 /** Issues of text that cannot be stored and of forbidden keys, so that schemas need not check them. */
 export function unsafeText(value: unknown, loc: Issue['loc']): Issue[] {
   if (typeof value === 'string')
-    return isStorable(value)
-      ? []
-      : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
+    return isStorable(value) ? [] : [{ loc, msg: 'contains NUL or a lone surrogate', type: 'invalid_text' }]
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>
     key === '__proto__' || !isStorable(key)
