@@ -1,10 +1,11 @@
 import type Koa from 'koa'
 import { AppError } from '../db/errors.ts'
+import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
 import type { AppDeps } from './deps.ts'
-import { createReadiness } from './health.ts'
+import { createReadiness, isReady } from './health.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
-import { serve } from './http/serve.ts'
+import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
@@ -24,12 +25,21 @@ export function createApp(deps: AppDeps): Koa {
     },
     '/readyz': async (ctx) => {
       const readiness = await ready()
-      ctx.status = readiness.status === 'ready' ? 200 : 503
+      ctx.status = isReady(readiness) ? 200 : 503
       ctx.body = readiness
+    },
+    '/metrics': async (ctx) => {
+      if (!mayReadMetrics(ctx.req, deps.config.METRICS_TOKEN))
+        throw new AppError(
+          'unauthorized',
+          'the metrics need METRICS_TOKEN as bearer token, or a request from this machine',
+        )
+      ctx.set('Content-Type', METRICS_TYPE)
+      ctx.body = await deps.metrics.text()
     },
   }
 
-  return serve(deps.log, (ctx, path, search) => {
+  const dispatch: Dispatch = (ctx, path, search) => {
     if (path.startsWith('/v1/')) return v1(ctx, path, search)
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
@@ -41,5 +51,6 @@ export function createApp(deps: AppDeps): Koa {
     }
     ctx.state.route = path
     return page(ctx)
-  })
+  }
+  return serve(deps.log, dispatch, deps.metrics)
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../db/log.ts'
+import type { Metrics } from '../db/metrics.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
@@ -15,4 +16,7 @@ export interface AppDeps {
   runEnds: RunEnds
   /** Computes what a tenant chooses without holding up others. */
   compute: Compute
+  metrics: Metrics
+  /** Aborted by SIGTERM: this process is to get no further requests. */
+  stopping: AbortSignal
 }

@@ -6,7 +6,8 @@ import type { System } from '../db/postgres/tenancy.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {
-  status: 'ready' | 'not_ready'
+  /** `degraded`: work is accepted, and started when the failed part is back. `stopping`: send no further requests. */
+  status: 'ready' | 'degraded' | 'not_ready' | 'stopping'
   checks: { database: Outcome; migrations: Outcome; temporal: Outcome }
 }
 
@@ -15,37 +16,77 @@ type Outcome = 'ok' | 'failed'
 const CACHED_MS = 2_000
 const TIMEOUT_MS = 2_000
 
+/** The statuses that /readyz answers with 200. */
+export const isReady = ({ status }: Readiness): boolean => status === 'ready' || status === 'degraded'
+
 /**
- * Readiness: the database answers and is migrated, and Temporal is reachable. The result is cached for two seconds, so
- * frequent probes are cheap.
+ * Tells whether this process can accept work, which takes the migrated database. Temporal is named where it cannot be
+ * reached, but not required: the relay starts the accepted work when Temporal is back. The result may be some seconds
+ * old, so it is cheap to ask often.
  */
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
-  let last: { at: number; readiness: Promise<Readiness> } | undefined
-  return () => {
-    if (!last || Date.now() - last.at > CACHED_MS) last = { at: Date.now(), readiness: checkReadiness(deps) }
-    return last.readiness
+  const { db, stopping } = deps
+  const read = {
+    database: cached(() => outcomeOf(deps, 'database', ping(db.system))),
+    migrations: cached(() => outcomeOf(deps, 'migrations', requireMigrated(db.system))),
+    temporal: cached(() => outcomeOf(deps, 'temporal', reachTemporal())),
+  }
+  return async () => {
+    const [database, migrations, temporal] = await Promise.all([
+      read.database.fresh(),
+      read.migrations.fresh(),
+      read.temporal.latest(),
+    ])
+    const checks = { database, migrations, temporal }
+    return { status: stopping.aborted ? 'stopping' : statusOf(checks), checks }
   }
 }
 
-async function checkReadiness({ db, log }: AppDeps): Promise<Readiness> {
-  const outcome = async (name: string, check: PromiseLike<unknown>): Promise<Outcome> => {
-    try {
-      await Promise.race([check, timeout()])
-      return 'ok'
-    } catch (error) {
-      // The endpoint is public: the reason goes to the log only.
-      log.warn({ check: name, reason: String(error) }, 'not ready')
-      return 'failed'
+function statusOf({ database, migrations, temporal }: Readiness['checks']): Readiness['status'] {
+  if (database === 'failed' || migrations === 'failed') return 'not_ready'
+  return temporal === 'failed' ? 'degraded' : 'ready'
+}
+
+interface Cached<T> {
+  /** Waits for a new result where the last one is too old. */
+  fresh(): Promise<T>
+  /** The last result; one that is too old is replaced in the background. Only the first call waits. */
+  latest(): Promise<T>
+}
+
+function cached<T>(read: () => Promise<T>): Cached<T> {
+  let startedAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<T> | undefined
+  let last: Promise<T> | undefined
+  const fresh = () => {
+    if (!reading || Date.now() - startedAt > CACHED_MS) {
+      startedAt = Date.now()
+      const next = read()
+      reading = next
+      next.then(() => {
+        last = next
+      })
     }
+    return reading
   }
-  const [database, migrations, temporal] = await Promise.all([
-    outcome('database', ping(db.system)),
-    outcome('migrations', requireMigrated(db.system)),
-    outcome('temporal', reachTemporal()),
-  ])
-  const checks = { database, migrations, temporal }
-  const ready = Object.values(checks).every((check) => check === 'ok')
-  return { status: ready ? 'ready' : 'not_ready', checks }
+  return {
+    fresh,
+    latest() {
+      const next = fresh()
+      return last ?? next
+    },
+  }
+}
+
+async function outcomeOf({ log }: AppDeps, name: string, check: PromiseLike<unknown>): Promise<Outcome> {
+  try {
+    await Promise.race([check, timeout()])
+    return 'ok'
+  } catch (error) {
+    // The reason is logged, not published.
+    log.warn({ check: name, reason: String(error) }, 'a readiness check failed')
+    return 'failed'
+  }
 }
 
 async function requireMigrated(system: System): Promise<void> {
@@ -61,5 +102,5 @@ async function reachTemporal(): Promise<void> {
 
 const timeout = () =>
   new Promise<never>((_, reject) =>
-    setTimeout(() => reject(new Error('no answer in time')), TIMEOUT_MS).unref(),
+    setTimeout(() => reject(new Error(`no response within ${TIMEOUT_MS} ms`)), TIMEOUT_MS).unref(),
   )

@@ -1,40 +1,75 @@
 import { createServer, type Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError, secretsKey } from '../db/config.ts'
-import { createLogger, redactText } from '../db/log.ts'
+import { createLogger, flushLog, redactText } from '../db/log.ts'
+import { LogOutput } from '../db/log-output.ts'
+import { createMetrics } from '../db/metrics.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
+import { Drain } from './http/drain.ts'
 import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
+
+/** A request that cannot get PostgreSQL for so long is answered with 503. */
+const MAX_WAIT_MS = 4_000
+/** For closing the connections to PostgreSQL once the requests have ended. */
+const EXIT_MS = 3_000
 
 /** The API process: reads the config, builds the dependencies, serves until SIGTERM or SIGINT. */
 async function main(): Promise<void> {
   const config = readConfig(process.env)
-  const log = createLogger('api', config.LOG_LEVEL)
-  const db = connect({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL, applicationName: 'agx api' })
+  const output = new LogOutput(1)
+  const log = createLogger('api', config.LOG_LEVEL, output)
+  const db = connect({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL,
+    applicationName: 'agx api',
+    maxWaitMs: MAX_WAIT_MS,
+  })
   await requireDatabase(db)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
+  const metrics = createMetrics({ db, log: output, queues: false })
+  metrics.collectProcess()
   const compute = new Compute()
-  const app = createApp({ config, db, log, secretsKey: secretsKey(config), runEnds, compute })
-  const server = createServer(app.callback())
+  const stopping = new AbortController()
+  const app = createApp({
+    ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
+    compute,
+    metrics,
+    stopping: stopping.signal,
+  })
+  const server = createServer()
+  const drain = new Drain(server)
+  server
+    .on('request', app.callback())
     .on('clientError', answerMalformed)
     .on('checkExpectation', answerExpectation)
   await listen(server, config)
 
   const stop = async (signal: string) => {
     log.info({ signal }, 'stopping')
-    // A second signal exits without waiting for requests.
+    const [delay, grace] = [config.SHUTDOWN_DELAY * 1_000, config.SHUTDOWN_GRACE * 1_000]
+    // A second signal exits without waiting for requests; the timer, where a database or a client hangs.
     process.once(signal, () => process.exit(1))
-    await close(server)
+    setTimeout(() => process.exit(1), delay + grace + EXIT_MS)
+    stopping.abort()
+    drain.begin()
+    await pause(delay)
+    runEnds.stop()
+    const cut = await drain.end(grace)
+    if (cut > 0) log.warn({ requests: cut }, 'requests were aborted: SHUTDOWN_GRACE is over')
     await compute.close()
     await listener.close()
     await db.close()
+    await flushLog(log)
+    process.exit()
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
@@ -56,14 +91,6 @@ function listen(server: Server, { HOST, PORT }: ApiConfig): Promise<void> {
       reject(new ConfigError(`PORT ${PORT} ${reason} on HOST ${HOST}: set another`))
     })
     server.listen(PORT, HOST, resolve)
-  })
-}
-
-/** Completes open requests and closes idle connections. */
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
   })
 }
 

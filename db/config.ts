@@ -49,6 +49,10 @@ export const sharedSettings = z.object({
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),
+  /** The bearer token that /metrics requires; without one it answers this machine only. */
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  /** Seconds that requests and activities in progress have to finish after SIGTERM. */
+  SHUTDOWN_GRACE: whole(1, 300).default(10),
 })
 
 /** The settings of the API only. */
@@ -56,6 +60,8 @@ export const apiSettings = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
+  /** Seconds after SIGTERM in which /readyz answers 503 while new requests are still accepted. */
+  SHUTDOWN_DELAY: whole(0, 300).default(0),
 })
 
 /** The settings of the worker only. */

@@ -13,6 +13,7 @@ export type ErrorType =
   | 'ambiguous_name'
   | 'workflow_invalid'
   | 'idempotency_conflict'
+  | 'idempotency_in_progress'
   | 'version_conflict'
   | 'conflict'
   | 'payload_too_large'

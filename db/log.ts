@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { redactText } from '../workflows/redact.ts'
 import { maskSecrets } from '../workflows/secret-names.ts'
+import { LogOutput } from './log-output.ts'
 
 /** The number of levels of a logged object in which members with secret names are masked. */
 const DEPTH = 3
@@ -13,8 +14,12 @@ export { redactText }
  * The structured log of the process (JSON lines, on stdout by default). `name`: the process, `api` or `worker`. Members
  * with secret names are masked, except in the bindings of `child()`, which are for ids.
  */
-export function createLogger(name: string, level: string, stream?: DestinationStream): Logger {
-  return pino(
+export function createLogger(
+  name: string,
+  level: string,
+  stream: DestinationStream = new LogOutput(1),
+): Logger {
+  const logger = pino(
     {
       name,
       level,
@@ -25,6 +30,20 @@ export function createLogger(name: string, level: string, stream?: DestinationSt
         streamWrite: redactText,
       },
     },
-    stream ?? pino.destination(1),
+    stream,
   )
+  if (stream instanceof LogOutput)
+    stream.onRecovered = (dropped) =>
+      logger.warn({ dropped }, 'log lines were dropped: they could not be written')
+  return logger
+}
+
+const FLUSH_MS = 500
+
+/** Waits until the log is written, for a short time at most: for the end of a process. */
+export function flushLog(log: Logger): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, FLUSH_MS)
+    log.flush(() => resolve())
+  })
 }

@@ -1,14 +1,13 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import { ConfigError } from '../db/config.ts'
 import type { Logger } from '../db/log.ts'
+import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHE_MS = 2_000
-/** A long poll takes a minute at most. */
-const POLL_MAX_AGE_MS = 120_000
 /** temporal.api.enums.v1.TaskQueueType. */
 const WORKFLOW_QUEUE = 1
 const ACTIVITY_QUEUE = 2
@@ -17,6 +16,9 @@ interface Watched {
   connection: NativeConnection
   workers: Worker[]
 }
+
+/** Workers whose polls Temporal has confirmed. */
+type Confirmed = WeakSet<Worker>
 
 export interface Health {
   /** Sets what /readyz checks; undefined while there is no connection to Temporal. */
@@ -33,12 +35,18 @@ export async function serveHealth(options: {
   log: Logger
   host: string
   port: number
+  /** Aborted by SIGTERM. */
+  stopping: AbortSignal
+  /** In Prometheus' text format. */
+  metrics: () => Promise<string>
+  metricsToken: string | undefined
 }): Promise<Health> {
   let watched: Watched | undefined
+  const confirmed: Confirmed = new WeakSet()
   let last: { at: number; checks: Promise<Record<string, string>> } | undefined
   const cachedChecks = () => {
     if (!last || Date.now() - last.at > CACHE_MS)
-      last = { at: Date.now(), checks: check(options.db, options.log, watched) }
+      last = { at: Date.now(), checks: check(options, watched, confirmed) }
     return last.checks
   }
   const server = createServer(async (request, response) => {
@@ -46,8 +54,10 @@ export async function serveHealth(options: {
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (path === '/healthz') return answer(200, { status: 'alive' })
+    if (path === '/metrics') return answerMetrics(request, response, options)
     if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
     const checks = await cachedChecks()
+    if (options.stopping.aborted) return answer(503, { status: 'stopping', checks })
     const ready = Object.values(checks).every((outcome) => outcome === 'ok')
     return answer(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', checks })
   })
@@ -70,10 +80,24 @@ export async function serveHealth(options: {
   }
 }
 
+async function answerMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { metrics, metricsToken }: { metrics: () => Promise<string>; metricsToken: string | undefined },
+): Promise<void> {
+  if (!mayReadMetrics(request, metricsToken)) {
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+    return
+  }
+  const text = await metrics().catch(() => undefined)
+  if (text === undefined) response.writeHead(500).end()
+  else response.writeHead(200, { 'content-type': METRICS_TYPE }).end(text)
+}
+
 async function check(
-  db: Database,
-  log: Logger,
+  { db, log }: { db: Database; log: Logger },
   watched: Watched | undefined,
+  confirmed: Confirmed,
 ): Promise<Record<string, string>> {
   const outcome = async (name: string, work: () => Promise<boolean>): Promise<[string, string]> => {
     try {
@@ -88,25 +112,29 @@ async function check(
       outcome('database', () => ping(db.system).then(() => true)),
       outcome('migrations', () => isMigrated(db.system)),
       outcome('temporal', async () => Boolean(await watched?.connection.workflowService.getSystemInfo({}))),
-      outcome('pollers', async () => watched !== undefined && (await isPolling(watched))),
+      outcome('pollers', async () => watched !== undefined && (await isPolling(watched, confirmed))),
     ]),
   )
 }
 
-/** True if every worker of this process has recently polled its task queue, as Temporal sees it. */
-async function isPolling({ connection, workers }: Watched): Promise<boolean> {
+/**
+ * Whether every worker of this process runs, and Temporal has listed it as a poller of its task queue. Once is enough:
+ * the SDK repeats failed polls by itself. Later the list is no evidence: it is empty after a restart of Temporal, and it
+ * drops a worker that does not poll because all its slots are taken by work.
+ */
+async function isPolling({ connection, workers }: Watched, confirmed: Confirmed): Promise<boolean> {
   const polling = workers.map(async (worker) => {
     const { namespace, taskQueue, identity, workflowBundle } = worker.options
     if (worker.getState() !== 'RUNNING') return false
+    if (confirmed.has(worker)) return true
     const { pollers } = await connection.workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name: taskQueue },
       taskQueueType: workflowBundle ? WORKFLOW_QUEUE : ACTIVITY_QUEUE,
     })
-    return pollers.some((poller) => {
-      const at = Number(poller.lastAccessTime?.seconds ?? 0) * 1_000
-      return poller.identity === identity && Date.now() - at < POLL_MAX_AGE_MS
-    })
+    const listed = pollers.some((poller) => poller.identity === identity)
+    if (listed) confirmed.add(worker)
+    return listed
   })
   return (await Promise.all(polling)).every(Boolean)
 }

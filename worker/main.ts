@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
@@ -7,39 +8,64 @@ import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
 import { ConfigError, secretsKey } from '../db/config.ts'
-import { createLogger, type Logger, redactText } from '../db/log.ts'
+import { createLogger, flushLog, type Logger, redactText } from '../db/log.ts'
+import { LogOutput } from '../db/log-output.ts'
+import { createMetrics } from '../db/metrics.ts'
 import { connect } from '../db/postgres/connect.ts'
+import { freePort } from '../db/postgres/embedded/server.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
+import { countActivities } from './metrics.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { createWorkers } from './workers.ts'
 
+/** Of the retries of a connection to Temporal. */
+const MAX_DELAY_MS = 2_000
+/** For the starts in progress when the relay closes. */
+const RELAY_MS = 2_000
+/** For the cancelled activities to end, and the connections to close. */
+const EXIT_MS = 5_000
+
 /** The worker process: runs workflows and activities. Only workers start runs and deliveries. */
 async function main(): Promise<void> {
   process.env.TZ = 'UTC'
   const config = readConfig(process.env)
-  const log = createLogger('worker', config.LOG_LEVEL)
+  const output = new LogOutput(1)
+  const log = createLogger('worker', config.LOG_LEVEL, output)
+  const sdkMetrics = `127.0.0.1:${await freePort()}`
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]](meta ?? {}, message)),
     // We handle signals ourselves: the relay stops before the workers.
     shutdownSignals: [],
+    telemetryOptions: { metrics: { prometheus: { bindAddress: sdkMetrics } } },
   })
   const db = connect({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
-  const health = await serveHealth({ db, log, host: config.HOST, port: config.WORKER_PORT })
+  const metrics = createMetrics({ db, log: output, queues: true })
+  metrics.collectProcess()
   const stopping = new AbortController()
+  const health = await serveHealth({
+    ...{ db, log, host: config.HOST, port: config.WORKER_PORT },
+    stopping: stopping.signal,
+    metricsToken: config.METRICS_TOKEN,
+    // The metrics of the SDK are served by the SDK itself, on this machine only.
+    metrics: async () =>
+      (await metrics.text()) + (await (await fetch(`http://${sdkMetrics}/metrics`)).text()),
+  })
+  const graceMs = config.SHUTDOWN_GRACE * 1_000
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       log.info({ signal }, 'stopping')
-      // A second signal exits immediately.
+      // A second signal exits immediately; the timer, where a database or an activity hangs.
       process.once(signal, () => process.exit(1))
+      globalThis.setTimeout(() => process.exit(1), RELAY_MS + graceMs + EXIT_MS)
       stopping.abort()
     })
 
@@ -53,7 +79,7 @@ async function main(): Promise<void> {
   const { connectionOptions } = loadClientConnectConfig()
 
   // While Temporal is unreachable the process keeps running, is not ready on /readyz, and reconnects with backoff.
-  for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
+  for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       await requireKnownSchema(db.system)
       const connection = await NativeConnection.connect(connectionOptions)
@@ -65,6 +91,8 @@ async function main(): Promise<void> {
         activities,
         deliveries,
         files,
+        shutdownGraceMs: graceMs,
+        interceptors: { activity: [countActivities(metrics)] },
       })
       delay = 250
       const client = new Client({ connection, namespace })
@@ -78,22 +106,24 @@ async function main(): Promise<void> {
         log.info({ taskQueue, namespace }, 'working')
         await Promise.race([running, aborted(stopping.signal)])
       } finally {
-        await relay.close()
-        await sweep.close()
+        // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
+        await Promise.race([relay.close(), setTimeout(RELAY_MS)])
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-        await running.catch(() => {})
+        await Promise.all([running.catch(() => {}), sweep.close()])
         health.watch(undefined)
         await connection.close()
       }
     } catch (error) {
       if (error instanceof ConfigError) throw error
       log.error({ err: error, delay }, 'Temporal (TEMPORAL_ADDRESS) or the database is unavailable; retrying')
-      await pause(delay, stopping.signal)
+      await setTimeout(delay, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
   await health.close()
   await http.close()
   await db.close()
+  await flushLog(log)
+  process.exit()
 }
 
 const levels = {
@@ -109,10 +139,6 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return Promise.race([new Promise<void>((resolve) => setTimeout(resolve, milliseconds)), aborted(signal)])
 }
 
 main().catch((error: Error) => {

@@ -13,7 +13,13 @@ export interface WorkersOptions {
   activities: ReturnType<typeof createActivities>
   deliveries: ReturnType<typeof createDeliver>
   files: ReturnType<typeof createFiles>
+  /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
+  shutdownGraceMs: number
+  interceptors: NonNullable<WorkerOptions['interceptors']>
 }
+
+/** From the cancellation of activities to the end of a worker whose activities ignore it. */
+const CANCEL_MS = 2_000
 
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
 const CACHED_WORKFLOWS = 1_000
@@ -38,7 +44,9 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     workflowBundle: { codePath: options.bundle },
     workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
     activityTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
-    shutdownGraceTime: '10 seconds',
+    interceptors: options.interceptors,
+    shutdownGraceTime: options.shutdownGraceMs,
+    shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
   } satisfies Partial<WorkerOptions>
   return Promise.all([
@@ -62,7 +70,9 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     Worker.create({
       connection,
       namespace,
+      interceptors: shared.interceptors,
       shutdownGraceTime: shared.shutdownGraceTime,
+      shutdownForceTime: shared.shutdownForceTime,
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
       taskQueue: filesTaskQueue(taskQueue),
       activities: options.files,

@@ -13,6 +13,7 @@ export const STATUS: Record<ErrorType, number> = {
   ambiguous_name: 400,
   workflow_invalid: 400,
   idempotency_conflict: 409,
+  idempotency_in_progress: 409,
   version_conflict: 412,
   conflict: 409,
   payload_too_large: 413,

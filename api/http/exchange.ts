@@ -16,7 +16,7 @@ export class Exchange implements RouteRequest {
   /** The transaction of a keyed request: it contains the effects and the stored response. */
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores an early answer and commits. */
-  commitEarly: ((answer: unknown, seconds: number) => Promise<void>) | undefined
+  commitEarly: ((answer: unknown) => Promise<void>) | undefined
   /** Set by `runOnce`: a retry needs the answer, so a disconnect does not abort keyed requests. */
   keyed = false
   stored = true
@@ -84,7 +84,7 @@ export class Exchange implements RouteRequest {
       ? work(this.transaction)
       : this.deps.db.tenant(this.caller.organization.id, this.actor, work)
 
-  commit = async (answer: unknown, seconds: number): Promise<void> => this.commitEarly?.(answer, seconds)
+  commit = async (answer: unknown): Promise<void> => this.commitEarly?.(answer)
 
   setHeader = (name: string, value: string): void => {
     this.handlerHeaders[name] = value

@@ -3,15 +3,19 @@ import type { IncomingMessage } from 'node:http'
 import {
   claimIdempotencyKey,
   type IdempotentRequest,
+  renewLease,
   type StoredAnswer,
   storeAnswer,
 } from '../../db/access/idempotency.ts'
-import { AppError, invalid } from '../../db/errors.ts'
+import { AppError, type ErrorType, invalid } from '../../db/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
 const MAX_LENGTH = 255
+/** Three renewals in a lease. */
+const RENEW_MS = 1_000
+const IDEMPOTENCY_ERRORS: ErrorType[] = ['idempotency_conflict', 'idempotency_in_progress']
 
 /** The Idempotency-Key of a request. Throws validation_error if it is empty or too long. */
 export function idempotencyKey(request: IncomingMessage): string | undefined {
@@ -40,8 +44,8 @@ interface Keyed {
  *
  * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash leaves all
  * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
- * processes to see its effects commits early with `request.commit(answer, seconds)`. The key then stays in flight until
- * the handler answers; after a crash, for `seconds`.
+ * processes to see its effects commits early with `request.commit(answer)`. The key then stays in progress until the
+ * handler answers; after a crash, until its lease of a few seconds ends.
  */
 export async function runOnce(
   request: Exchange,
@@ -62,8 +66,8 @@ export async function runOnce(
   // Awaited only by a handler that commits early.
   committed.promise.catch(() => {})
   request.keyed = true
-  request.commitEarly = (answer, seconds) => {
-    early.resolve({ answer, seconds })
+  request.commitEarly = (answer) => {
+    early.resolve({ answer, provisional: true })
     return committed.promise
   }
 
@@ -77,13 +81,13 @@ export async function runOnce(
       if (replayed) return
       request.transaction = { ...tx, last() {} }
       handling = execute()
-      const { answer, seconds } = await Promise.race([early.promise, handling.then(asFinal)])
+      const { answer, provisional } = await Promise.race([early.promise, handling.then(asFinal)])
       if (request.stored)
         await storeAnswer(
           tx,
           identity,
           { status, body: JSON.stringify(answer), headers: request.handlerHeaders },
-          seconds,
+          { provisional },
         )
     })
   } catch (error) {
@@ -107,19 +111,28 @@ export async function runOnce(
   }
 
   committed.resolve()
-  const answer = { status, body: JSON.stringify(await handling), headers: request.handlerHeaders }
-  if (early.settled && request.stored)
-    await db.tenant(organization.id, request.actor, (tx) => storeAnswer(tx, identity, answer))
-  return answer
+  const inTransaction = (work: (tx: Tenant) => Promise<void>) =>
+    db.tenant(organization.id, request.actor, work)
+  const renewal = setInterval(() => {
+    // A lease that ends early does no harm: a retry gets the provisional answer.
+    if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})
+  }, RENEW_MS)
+  try {
+    const answer = { status, body: JSON.stringify(await handling), headers: request.handlerHeaders }
+    if (early.settled && request.stored) await inTransaction((tx) => storeAnswer(tx, identity, answer))
+    return answer
+  } finally {
+    clearInterval(renewal)
+  }
 }
 
-/** The stored answer until the handler has its final answer, after at most `seconds`. */
+/** The answer to store with the effects of the handler: provisional if the handler has committed early. */
 interface EarlyAnswer {
   answer: unknown
-  seconds?: number
+  provisional: boolean
 }
 
-const asFinal = (answer: unknown): EarlyAnswer => ({ answer })
+const asFinal = (answer: unknown): EarlyAnswer => ({ answer, provisional: false })
 
 /**
  * Claims a key again after a rollback. False if another request has claimed it since: this error must not replace the
@@ -129,7 +142,7 @@ async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean
   try {
     return (await claimIdempotencyKey(tx, identity)) === undefined
   } catch (error) {
-    if (error instanceof AppError && error.type === 'idempotency_conflict') return false
+    if (error instanceof AppError && IDEMPOTENCY_ERRORS.includes(error.type)) return false
     throw error
   }
 }
@@ -144,7 +157,7 @@ const UNSTORED = [403, 404, 412, 422, 429]
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]
-  return status < 500 && !UNSTORED.includes(status) && error.type !== 'idempotency_conflict'
+  return status < 500 && !UNSTORED.includes(status) && !IDEMPOTENCY_ERRORS.includes(error.type)
 }
 
 function deferred<T>() {

@@ -78,7 +78,8 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   invalid_request: ['cursor and offset are mutually exclusive', { param: 'cursor' }],
   ambiguous_name: ['2 workflows have this name', { candidates: [{ name: 'Greet' }, { name: 'Greet' }] }],
   workflow_invalid: ['the workflow has errors', { validation: { valid: false, errors: [], warnings: [] } }],
-  idempotency_conflict: ['a request with this key is in flight'],
+  idempotency_conflict: ['this key was used with another body'],
+  idempotency_in_progress: ['a request with this key is in progress'],
   version_conflict: ['the contact is not at the expected version'],
   conflict: ['external_id is taken', { param: 'external_id' }],
   payload_too_large: ['the body is larger than 1,048,576 bytes'],
@@ -112,7 +113,7 @@ export const errorResponses = Object.fromEntries(
 )
 
 function headersOf(status: string): object {
-  const names = ['X-Request-Id', ...(status === '429' || status === '503' ? ['Retry-After'] : [])]
+  const names = ['X-Request-Id', ...(['409', '429', '503'].includes(status) ? ['Retry-After'] : [])]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 

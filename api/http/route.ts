@@ -100,10 +100,9 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   /**
    * Commits early. With an Idempotency-Key the request is one transaction, which ends when the handler returns. A
    * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry is
-   * answered 409 until the handler answers, after at most `seconds`; if the process dies before, the retry then gets
-   * `answer`. Without a key it does nothing.
+   * answered 409 until the handler answers; if the process dies before, the retry gets `answer` some seconds later. Without a key it does nothing.
    */
-  commit(answer: unknown, seconds: number): Promise<void>
+  commit(answer: unknown): Promise<void>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void

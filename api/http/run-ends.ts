@@ -7,6 +7,7 @@ const POLL_MS = 1_000
 /** Waits for the ends of runs (`Prefer: wait`); all waiting requests share one LISTEN connection. */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
+  private stopped = false
   /** The end of a run; undefined while the run is open. */
   readonly read: ReturnType<typeof readTogether>
 
@@ -20,9 +21,15 @@ export class RunEnds {
       for (const wake of this.waiting.get(id) ?? []) wake()
   }
 
+  /** Ends every wait, and all later ones: each reads once and returns. */
+  stop(): void {
+    this.stopped = true
+    this.ended([])
+  }
+
   /**
-   * Polls `read` at every notification and once per second until it returns a value, the time is over or the client has
-   * disconnected. The first poll is not immediate, because the run has just been created.
+   * Polls `read` at every notification and once per second until it returns a value, the time is over, the client has
+   * disconnected or the process stops. The first poll is not immediate, because the run has just been created.
    * @returns the result of `read`, else undefined.
    */
   async wait<T>(
@@ -44,7 +51,7 @@ export class RunEnds {
     try {
       for (;;) {
         const left = deadline - Date.now()
-        if (!notified && !signal.aborted)
+        if (!notified && !signal.aborted && !this.stopped)
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, Math.min(POLL_MS, left))
             wake = () => {
@@ -54,7 +61,8 @@ export class RunEnds {
           })
         notified = false
         const found = await read()
-        if (found !== undefined || Date.now() >= deadline || signal.aborted) return found
+        const over = Date.now() >= deadline || signal.aborted || this.stopped
+        if (found !== undefined || over) return found
       }
     } finally {
       signal.removeEventListener('abort', notify)

@@ -1,5 +1,6 @@
 import Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
+import type { Metrics } from '../../db/metrics.ts'
 import { answerError } from './errors.ts'
 import { requestId } from './request-id.ts'
 
@@ -7,7 +8,7 @@ import { requestId } from './request-id.ts'
 export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
 
 /** Gives every request an id, the error envelope and one log line. */
-export function serve(log: Logger, dispatch: Dispatch): Koa {
+export function serve(log: Logger, dispatch: Dispatch, metrics?: Pick<Metrics, 'httpRequests'>): Koa {
   const app = new Koa()
   app.on('error', (error) => log.debug({ reason: String(error) }, 'connection error'))
   app.use(async (ctx) => {
@@ -22,7 +23,10 @@ export function serve(log: Logger, dispatch: Dispatch): Koa {
     } catch (error) {
       answerError(ctx, error, id, log)
     }
-    logRequest(log, ctx, performance.now() - started)
+    const milliseconds = performance.now() - started
+    logRequest(log, ctx, milliseconds)
+    const { method, status } = ctx
+    metrics?.httpRequests.observe({ method, route: ctx.state.route ?? 'none', status }, milliseconds / 1_000)
   })
   return app
 }

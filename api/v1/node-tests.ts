@@ -111,7 +111,7 @@ export const nodeTestRoutes: Route[] = [
       const id = await tenant((tx) =>
         createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
       )
-      await commit({ object: 'node_test', status: 'running', node_type }, WAIT_SECONDS)
+      await commit({ object: 'node_test', status: 'running', node_type })
       const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
         tenant((tx) => getNodeTest(tx, id)),
       )

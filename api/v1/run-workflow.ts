@@ -149,7 +149,7 @@ async function run(
     links: linksOf(runId, deps.config),
   })
   if (seconds === 0) return answer({ status: 'queued' })
-  await request.commit(answer({ status: 'queued' }), seconds)
+  await request.commit(answer({ status: 'queued' }))
   request.setHeader('Preference-Applied', `wait=${seconds}`)
   return answer(await waitForEnd(request, runId, seconds, signal))
 }

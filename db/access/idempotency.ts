@@ -22,7 +22,8 @@ export interface StoredAnswer {
 /**
  * Claims a key for this transaction, or returns its stored answer of the last 24 hours. The claim is a
  * transaction-scoped advisory lock: a process that dies leaves neither an effect nor a locked key.
- * Throws idempotency_conflict if the key was used with another body or is still in flight.
+ * Throws idempotency_conflict if the key was used with another body, and idempotency_in_progress if the first request
+ * with it has not been answered yet.
  */
 export async function claimIdempotencyKey(
   tx: Tenant,
@@ -32,7 +33,7 @@ export async function claimIdempotencyKey(
     "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text), 0)) as locked",
     [tx.organizationId, request.method, request.path, request.key],
   )
-  if (!locks[0]!.locked) throw inFlight()
+  if (!locks[0]!.locked) throw inProgress()
   const row: Row | undefined = await tx
     .trx('idempotency_keys')
     .where(identity(tx, request))
@@ -42,19 +43,19 @@ export async function claimIdempotencyKey(
   if (!row) return undefined
   if (!request.hash.equals(row.request_hash))
     throw new AppError('idempotency_conflict', 'this key was used with another body')
-  if (row.locked) throw inFlight()
+  if (row.locked) throw inProgress()
   return { status: row.status, body: row.body, headers: row.headers }
 }
 
 /**
- * Stores the answer to a key in the transaction of its request. With `inFlightFor` the answer is provisional: the key
- * is in flight for that many seconds; if no other answer replaces it, it is valid afterwards.
+ * Stores the answer to a key in the transaction of its request. A provisional answer is replaced by the final one; the
+ * key is in progress until then, or until the process that holds it no longer renews its lease. Then it is valid.
  */
 export async function storeAnswer(
   tx: Tenant,
   request: IdempotentRequest,
   answer: StoredAnswer,
-  inFlightFor?: number,
+  { provisional = false } = {},
 ): Promise<void> {
   await tx
     .trx('idempotency_keys')
@@ -63,10 +64,19 @@ export async function storeAnswer(
       request_hash: request.hash,
       ...answer,
       created_at: tx.trx.fn.now(),
-      locked_until: inFlightFor ? tx.trx.raw('now() + make_interval(secs => ?)', [inFlightFor]) : null,
+      locked_until: provisional ? leaseEnd(tx) : null,
     })
     .onConflict(['organization_id', 'method', 'path', 'key'])
     .merge()
+}
+
+/** Renews the lease of a provisional answer. Does nothing once the final one is stored. */
+export async function renewLease(tx: Tenant, request: IdempotentRequest): Promise<void> {
+  await tx
+    .trx('idempotency_keys')
+    .where(identity(tx, request))
+    .whereNotNull('locked_until')
+    .update({ locked_until: leaseEnd(tx) })
 }
 
 /** Deletes keys older than 24 hours. */
@@ -77,13 +87,18 @@ export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
   )
 }
 
+/** Short, for a retry waits so long after the process that held its key has died; renewed every second. */
+const LEASE_SECONDS = 3
+const leaseEnd = (tx: Tenant) => tx.trx.raw('now() + make_interval(secs => ?)', [LEASE_SECONDS])
+
 interface Row extends StoredAnswer {
   request_hash: Buffer
   /** Null if the answer is final. */
   locked: boolean | null
 }
 
-const inFlight = () => new AppError('idempotency_conflict', 'a request with this key is in flight')
+const inProgress = () =>
+  new AppError('idempotency_in_progress', 'a request with this key is in progress', { retry_after: 1 })
 
 const identity = (tx: Tenant, request: IdempotentRequest) => ({
   organization_id: tx.organizationId,

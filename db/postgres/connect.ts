@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { Dialect } from './dialect.ts'
+import { Dialect, type DialectConfig } from './dialect.ts'
 import { Notifier } from './notify.ts'
 import { sqlState } from './sql-state.ts'
 import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
+import { Watchdog } from './watchdog.ts'
 
 // bigint (counts, sizes) fits a double here; numeric stays text, because a float would lose digits of money.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -22,6 +23,7 @@ export interface Database {
   readonly system: System
   readonly notifier: Notifier
   readonly url: string
+  poolUse(): { tenant: PoolUse; system: PoolUse }
   tenant<T>(organizationId: string, actor: Actor, work: (tx: Tenant) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -31,17 +33,36 @@ export interface ConnectOptions {
   /** Connections of the tenant pool; the system pool takes half as many. Default 10. */
   poolSize?: number
   applicationName?: string
+  /**
+   * Milliseconds that work waits for a connection before it fails. A PostgreSQL that hangs then fails all work too.
+   * Default: 10 s for a connection, and no end for a PostgreSQL that hangs.
+   */
+  maxWaitMs?: number
+}
+
+/** The use of one pool: connections in use, connections that are idle, and callers that wait for one. */
+export interface PoolUse {
+  used: number
+  idle: number
+  waiting: number
 }
 
 export function connect(options: ConnectOptions): Database {
   const size = options.poolSize ?? 10
-  const app = pool(options, 'agx_app', size)
-  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)))
+  const connections = new Set<pg.Client>()
+  const hangs = () => watchdog?.hangs ?? false
+  const app = pool(options, 'agx_app', size, { connections, hangs })
+  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), { connections, hangs })
   const notifier = new Notifier(system)
+  const poolUse = () => ({ tenant: useOf(app), system: useOf(system) })
+  const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
+  const watchdog =
+    options.maxWaitMs === undefined ? undefined : new Watchdog({ url: options.url, connections, isBusy })
   return {
     system,
     notifier,
     url: options.url,
+    poolUse,
     async tenant(organizationId, actor, work) {
       const { result, wakes } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
@@ -57,6 +78,7 @@ export function connect(options: ConnectOptions): Database {
     },
     async close() {
       await notifier.close()
+      await watchdog?.close()
       await Promise.all([app.destroy(), system.destroy()])
     },
   }
@@ -82,14 +104,27 @@ async function retryOnDeadlock<T>(perform: () => Promise<T>): Promise<T> {
     }
 }
 
-function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: number): Knex {
+function useOf(pool: Knex): PoolUse {
+  const { pool: tarn } = pool.client
+  return { used: tarn.numUsed(), idle: tarn.numFree(), waiting: tarn.numPendingAcquires() }
+}
+
+function pool(
+  options: ConnectOptions,
+  role: 'agx_app' | 'agx_system',
+  size: number,
+  { connections, hangs }: { connections: Set<pg.Client>; hangs: () => boolean },
+): Knex {
+  const { maxWaitMs } = options
   return knex({
     client: Dialect as unknown as typeof knex.Client,
+    ...({ hangs } satisfies DialectConfig),
     connection: {
       connectionString: options.url,
       application_name: options.applicationName ?? 'agx',
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 60_000,
+      ...(maxWaitMs !== undefined && { connectionTimeoutMillis: maxWaitMs }),
       // Statements travel without waiting for the answer to the one before; Knex's types do not know it.
       ...({ pipeline: true } as object),
     },
@@ -97,11 +132,14 @@ function pool(options: ConnectOptions, role: 'agx_app' | 'agx_system', size: num
       min: 0,
       max: size,
       idleTimeoutMillis: 30_000,
+      ...(maxWaitMs !== undefined && { createTimeoutMillis: maxWaitMs }),
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
+        connections.add(connection)
+        connection.once('end', () => connections.delete(connection))
         connection.query(`SET ROLE ${role}; SET TIME ZONE 'UTC'`, (error) => done(error, connection))
       },
     },
-    acquireConnectionTimeout: 10_000,
+    acquireConnectionTimeout: maxWaitMs ?? 10_000,
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })

@@ -9,6 +9,9 @@ const MAX_PREPARED_LENGTH = 8_000
 /** The server keeps every named statement of a connection, and the texts of list queries vary without limit. */
 const MAX_PREPARED = 500
 
+/** The SQLSTATE. */
+const CONNECTION_FAILURE = '08006'
+
 /** Statement names by pool. Knex makes transaction clients without running constructors, hence not a field. */
 const statementNames = new WeakMap<object, Map<string, string>>()
 
@@ -18,8 +21,20 @@ const statementNames = new WeakMap<object, Map<string, string>>()
  */
 export const PLANNED_ANEW = { plan: 'anew' } as const
 
+/** What the dialect reads of the configuration, besides what Knex reads. */
+export interface DialectConfig {
+  /** Whether PostgreSQL hangs: then work fails at once instead of waiting for a connection. */
+  hangs(): boolean
+}
+
 /** Knex's PostgreSQL dialect with prepared statements, sent in as few packets as can be. */
 export class Dialect extends PostgresClient {
+  override async acquireConnection() {
+    if ((this.config as DialectConfig).hangs())
+      throw Object.assign(new Error('PostgreSQL does not respond'), { code: CONNECTION_FAILURE })
+    return super.acquireConnection()
+  }
+
   override _query(
     connection: unknown,
     query: { sql: string; bindings?: unknown[]; options?: { plan?: 'anew'; name?: string } },

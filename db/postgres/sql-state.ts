@@ -14,8 +14,8 @@ export const isRefusal = (error: unknown): boolean => /^(22|23|54|P0)/.test(sqlS
 const TRANSIENT = /^(08|40|53|57P)/
 
 const SOCKET_ERROR = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
-/** Messages of pg for a connection that ends during a statement; they have no code. */
-const CONNECTION_LOST = /Connection terminated|is not queryable/
+/** Messages of pg for a connection that ends during a statement or is not made in time; they have no code. */
+const CONNECTION_LOST = /Connection terminated|is not queryable|^timeout expired$/
 
 /** Whether the database is temporarily unavailable, or the pool had no free connection in time. */
 export function isDatabaseUnavailable(error: unknown): boolean {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -31,11 +33,28 @@ describe('/healthz and /readyz', () => {
     assert.equal((await ready()).status, 200)
   })
 
-  it('report which check failed', async () => {
+  it('are ready and name Temporal while it is away, for work is accepted all the same', async () => {
     process.env.TEMPORAL_ADDRESS = '127.0.0.1:1'
-    const away = await ready()
-    assert.equal(away.status, 503)
-    assert.deepEqual(away.body.checks, { database: 'ok', migrations: 'ok', temporal: 'failed' })
+    const { status, body } = await ready()
+    assert.equal(status, 200)
+    assert.deepEqual(body, {
+      status: 'degraded',
+      checks: { database: 'ok', migrations: 'ok', temporal: 'failed' },
+    })
+  })
+
+  it('do not wait for a Temporal that hangs, once its absence is known', async () => {
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    process.env.TEMPORAL_ADDRESS = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+    await ready()
+    await new Promise((resolve) => setTimeout(resolve, 2_100))
+    const started = performance.now()
+    assert.equal((await ready()).body.status, 'degraded')
+    assert.ok(performance.now() - started < 1_000)
+    for (const socket of sockets) socket.destroy()
+    silent.close()
   })
 
   it('report a pending migration', async () => {
@@ -46,8 +65,8 @@ describe('/healthz and /readyz', () => {
       await trx.raw('reset role')
       await trx.raw("delete from agx_migrations where name = '0001_access'")
     })
-    const { body } = await behind.request('GET', '/readyz', { key: null })
-    assert.equal(body.checks.migrations, 'failed')
+    const { status, body } = await behind.request('GET', '/readyz', { key: null })
+    assert.deepEqual([status, body.status, body.checks.migrations], [503, 'not_ready', 'failed'])
     await behind.close()
     await other.drop()
   })

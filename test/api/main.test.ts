@@ -5,7 +5,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
-describe('the API process', () => {
+describe('the API process', function () {
+  // Four starts, each of several seconds on a loaded machine.
+  this.timeout(60_000)
   let db: TestDatabase
   let taken: Server
   before(async () => {

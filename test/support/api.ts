@@ -8,6 +8,8 @@ import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { createLogger } from '../../db/log.ts'
+import { LogOutput } from '../../db/log-output.ts'
+import { createMetrics } from '../../db/metrics.ts'
 import { Listener } from '../../db/postgres/notify.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
@@ -58,7 +60,17 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
   const log = createLogger('api', config.LOG_LEVEL)
   const secretsKey = randomBytes(32)
   const compute = new Compute()
-  const app = createApp({ config, db, log, secretsKey, runEnds, compute })
+  const stopping = new AbortController()
+  const app = createApp({
+    config,
+    db,
+    log,
+    secretsKey,
+    runEnds,
+    compute,
+    stopping: stopping.signal,
+    metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
+  })
   const server = createServer(app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -65,6 +65,8 @@ export async function startWorker(
     connection,
     namespace: 'default',
     taskQueue,
+    shutdownGraceMs: 10_000,
+    interceptors: {},
     bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })

@@ -11,6 +11,7 @@ describe('health of the worker process', () => {
   let connection: NativeConnection
   let worker: TestWorker
   let url: string
+  const stopping = new AbortController()
   const ready = async () => {
     const response = await fetch(`${url}/readyz`)
     return {
@@ -31,7 +32,15 @@ describe('health of the worker process', () => {
     connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
-    health = await serveHealth({ db, log: testLog, host: '127.0.0.1', port })
+    health = await serveHealth({
+      db,
+      log: testLog,
+      host: '127.0.0.1',
+      port,
+      stopping: stopping.signal,
+      metrics: async () => '',
+      metricsToken: undefined,
+    })
   })
   after(async function () {
     this.timeout(30_000)

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { freePort } from '../../db/postgres/embedded/server.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
 /** Real worker processes, killed with SIGKILL during their work. */
@@ -48,32 +45,13 @@ describe('a killed worker', () => {
     await db?.drop()
   })
 
-  /** Starts it as `npm run worker` does. Resolves when it is ready. */
-  async function startProcess(): Promise<ChildProcess> {
-    const port = await freePort()
-    const child = spawn(process.execPath, ['--import', 'tsx', 'worker/main.ts'], {
-      cwd: fileURLToPath(new URL('../../', import.meta.url)),
-      stdio: 'ignore',
-      env: {
-        ...process.env,
-        NODE_ENV: 'test',
-        NODE_V8_COVERAGE: '',
-        DATABASE_URL: db.url,
-        DATA_DIR: join(tmpdir(), 'agx-test'),
-        TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
-        TEMPORAL_TASK_QUEUE: taskQueue,
-        WORKER_PORT: String(port),
-        EGRESS_ALLOW: '127.0.0.1/32',
-        LOG_LEVEL: 'warn',
-      },
+  async function startWorker(): Promise<ChildProcess> {
+    const { child } = await startProcess('worker', {
+      databaseUrl: db.url,
+      env: { TEMPORAL_TASK_QUEUE: taskQueue },
     })
     children.push(child)
-    for (const until = Date.now() + 30_000; ; ) {
-      const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-      if (answer?.status === 200) return child
-      assert.ok(Date.now() < until && child.exitCode === null, 'the worker does not get ready')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    return child
   }
 
   async function kill(child: ChildProcess): Promise<void> {
@@ -83,7 +61,7 @@ describe('a killed worker', () => {
 
   it('in a segment: another worker repeats the segment, and its effects happen once', async function () {
     this.timeout(90_000)
-    const first = await startProcess()
+    const first = await startWorker()
     // The segment blocks on this lock after the effect of its first node, before it commits.
     const blocker = new pg.Client({ connectionString: db.url })
     await blocker.connect()
@@ -116,7 +94,7 @@ describe('a killed worker', () => {
     await blocker.end()
     assert.equal((await db.system('contacts')).length, 0)
 
-    await startProcess()
+    await startWorker()
     const run = await untilRun(db, id, undefined, 60_000)
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.equal((await db.system('contacts').where({ email: 'lost@example.com' })).length, 1)
@@ -130,7 +108,7 @@ describe('a killed worker', () => {
   it('in a call: another worker repeats the call with the same key, and the attempt does not count', async function () {
     this.timeout(90_000)
     for (const child of children.splice(0)) if (child.exitCode === null && !child.killed) await kill(child)
-    const first = await startProcess()
+    const first = await startWorker()
     const came = new Promise<void>((resolve) => {
       arrived = resolve
     })
@@ -143,7 +121,7 @@ describe('a killed worker', () => {
     await came
     await kill(first)
     hang = false
-    await startProcess()
+    await startWorker()
     const run = await untilRun(db, id, undefined, 60_000)
     assert.deepEqual([run.status, run.outputs], ['completed', { ok: true }])
     assert.deepEqual(calls, [`${id}:post`, `${id}:post`])

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A larger log is rotated at the next start. */
 const MAX_LOG_BYTES = 20_000_000
-const STOP_MILLISECONDS = 5_000
-const MAX_DELAY = 30_000
+/** A process that ran for so long is started again at once; one that ends sooner waits longer each time. */
+const STABLE_MILLISECONDS = 5_000
+const MAX_DELAY = 10_000
 
 /** A part of the stack that runs until it is stopped. */
 export interface Part {
@@ -26,6 +27,8 @@ export interface ChildOptions {
   env: NodeJS.ProcessEnv
   cwd: string
   logFile: string
+  /** How long it may take to end after SIGTERM before it is killed. */
+  stopMilliseconds: number
   spawned(pid: number): void
   say(line: string): void
 }
@@ -50,7 +53,7 @@ export function startChild(options: ChildOptions): Child {
     },
     async stop() {
       stopping = true
-      await stopProcess(process)
+      await stopProcess(process, options.stopMilliseconds)
     },
   }
 
@@ -79,19 +82,20 @@ export function startChild(options: ChildOptions): Child {
 
   async function restart(reason: string, uptime: number): Promise<void> {
     if (!wasReady) return died(`${name} ended (${reason}): ${lastLine(logFile)}`)
-    failures = uptime > 60_000 ? 0 : failures + 1
-    const delay = Math.min(MAX_DELAY, 250 * 2 ** failures)
-    say(`${name} ended (${reason}); restarting in ${delay / 1000} s; log: ${logFile}`)
+    failures = uptime > STABLE_MILLISECONDS ? 0 : failures + 1
+    const delay = failures === 0 ? 0 : Math.min(MAX_DELAY, 250 * 2 ** failures)
+    const when = delay === 0 ? '' : ` in ${delay / 1000} s`
+    say(`${name} ended (${reason}); restarting${when}; log: ${logFile}`)
     await sleep(delay, undefined, { ref: false })
     if (!stopping) process = run()
   }
 }
 
-async function stopProcess(process: ChildProcess): Promise<void> {
+async function stopProcess(process: ChildProcess, milliseconds: number): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null || !process.pid) return
   const exited = new Promise((resolve) => process.once('exit', resolve))
   process.kill('SIGTERM')
-  const timer = setTimeout(() => process.kill('SIGKILL'), STOP_MILLISECONDS)
+  const timer = setTimeout(() => process.kill('SIGKILL'), milliseconds)
   await exited
   clearTimeout(timer)
 }

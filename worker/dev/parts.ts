@@ -9,7 +9,11 @@ import { prepareServer, serverArguments } from './temporal-server.ts'
 
 /** API and worker compile at start, which is slow on a small machine. */
 const READY_MILLISECONDS = 60_000
-const POSTGRES_CHECK_MILLISECONDS = 1_000
+const POSTGRES_CHECK_MILLISECONDS = 250
+
+const TEMPORAL_STOP_MILLISECONDS = 5_000
+/** Longer than api and worker take to end by themselves once their grace time is over. */
+const EXIT_MILLISECONDS = 10_000
 
 /** The shared state of a running stack. */
 export interface Stack {
@@ -73,7 +77,7 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
     uiPort: config.TEMPORAL_UI_PORT,
     namespace: config.TEMPORAL_NAMESPACE,
   })
-  const child = start(stack, 'temporal', cli, args, env)
+  const child = start(stack, 'temporal', cli, args, env, TEMPORAL_STOP_MILLISECONDS)
   const prepared = prepareServer(address, config.TEMPORAL_NAMESPACE, READY_MILLISECONDS)
   await announced('starting Temporal', untilReady(child, prepared))
   return address
@@ -92,7 +96,9 @@ export async function startProcess(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const args = [...FLAGS, '--import', 'tsx', `${name}/main.ts`]
-  const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env })
+  const { SHUTDOWN_DELAY, SHUTDOWN_GRACE } = stack.config
+  const stopMilliseconds = (SHUTDOWN_DELAY + SHUTDOWN_GRACE) * 1_000 + EXIT_MILLISECONDS
+  const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env }, stopMilliseconds)
   const url = `http://${localAddress(stack.config.HOST)}:${port}/readyz`
   await announced(`starting ${name}`, untilReady(child, pollReady(url, stack.signal)))
 }
@@ -104,7 +110,14 @@ function localAddress(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function start(stack: Stack, name: string, command: string, args: string[], env: NodeJS.ProcessEnv): Child {
+function start(
+  stack: Stack,
+  name: string,
+  command: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  stopMilliseconds: number,
+): Child {
   const child = startChild({
     name,
     command,
@@ -112,6 +125,7 @@ function start(stack: Stack, name: string, command: string, args: string[], env:
     env,
     cwd: fileURLToPath(new URL('../../', import.meta.url)),
     logFile: logFile(stack.config, name),
+    stopMilliseconds,
     spawned: (pid) => stack.record.add(name, pid),
     say,
   })

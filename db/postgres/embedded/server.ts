@@ -66,7 +66,11 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
     async stop() {
       if (processIdentity(pid) !== identity) return
       process.kill(pid, 'SIGINT')
-      if (!(await waitForExit(pid, identity, 10_000))) process.kill(pid, 'SIGQUIT')
+      if (await waitForExit(pid, identity, 10_000)) return
+      process.kill(pid, 'SIGQUIT')
+      if (await waitForExit(pid, identity, 5_000)) return
+      process.kill(pid, 'SIGKILL')
+      await waitForExit(pid, identity, 5_000)
     },
   }
 }

@@ -14,6 +14,8 @@ import { v1Realm } from '../../../api/v1/realm.ts'
 import { conflict, notFound } from '../../../db/errors.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { createLogger } from '../../../db/log.ts'
+import { LogOutput } from '../../../db/log-output.ts'
+import { createMetrics } from '../../../db/metrics.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -51,7 +53,7 @@ describe('the gateway', () => {
         if (query.mode === 'conflict') throw conflict('taken')
         if (query.mode === 'broken') throw new Error('a secret of the inside')
         if (query.mode === 'preview') doNotStore()
-        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' }, 1)
+        if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' })
         if (query.mode === 'slow' || query.mode === 'early')
           await new Promise<void>((resolve) => {
             release = resolve
@@ -94,6 +96,8 @@ describe('the gateway', () => {
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
       compute: new Compute(),
+      stopping: new AbortController().signal,
+      metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
     }
     const gateway = createGateway(deps, { ...v1Realm(deps), routes })
     server = createServer(serve(deps.log, gateway).callback())
@@ -360,17 +364,20 @@ describe('the gateway', () => {
       await new Promise((resolve) => setTimeout(resolve, 200))
       assert.equal(await effects(), before + 1)
       const meanwhile = await post({ name: 'abc' }, headers, 'early')
-      assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_conflict'])
+      assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_in_progress'])
+      assert.equal(meanwhile.headers.get('retry-after'), '1')
       release()
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
     })
-    it('replays the early answer if the waiting process never answers', async () => {
-      const headers = { 'Idempotency-Key': 'early, then dead' }
+    it('keeps the key in progress for as long as the process waits', async () => {
+      const headers = { 'Idempotency-Key': 'early and long' }
       const first = post({ name: 'abc' }, headers, 'early')
-      await new Promise((resolve) => setTimeout(resolve, 1_300))
-      const retried = await post({ name: 'abc' }, headers, 'early')
-      assert.deepEqual([retried.status, retried.body.name], [201, 'early'])
+      await new Promise((resolve) => setTimeout(resolve, 3_500))
+      assert.equal(
+        (await post({ name: 'abc' }, headers, 'early')).body.error?.type,
+        'idempotency_in_progress',
+      )
       release()
       await first
     })

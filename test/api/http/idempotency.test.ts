@@ -8,6 +8,8 @@ import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
 import { conflict } from '../../../db/errors.ts'
 import { createLogger } from '../../../db/log.ts'
+import { LogOutput } from '../../../db/log-output.ts'
+import { createMetrics } from '../../../db/metrics.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -34,6 +36,8 @@ describe('concurrent requests with one Idempotency-Key', () => {
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
       compute: new Compute(),
+      stopping: new AbortController().signal,
+      metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
     }
     const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)

@@ -88,19 +88,27 @@ describe('npm start', function () {
     remember()
   })
 
-  it('stops every process on SIGTERM', async () => {
+  it('stops every process on SIGTERM, and answers the requests that wait for a run', async () => {
+    const spec = 'name: Sleeps\nnodes:\n  pause: {type: delay, config: {for: 1h}}\n'
+    const saved = await post('/v1/workflows', { spec })
+    const { workflow_id } = (await saved.json()) as { workflow_id: string }
+    const run = () => post(`/v1/workflows/${workflow_id}/run`, { confirm: true }, { prefer: 'wait=30' })
+    const waiting = Promise.all(Array.from({ length: 10 }, run))
+    await new Promise((resolve) => setTimeout(resolve, 500))
     assert.equal(await stack.stop('SIGTERM'), 0)
+    for (const response of await waiting) assert.equal(response.status, 200)
     allGone()
   })
 
   const get = (path: string) =>
     fetch(stack.apiUrl + path, { headers: { authorization: `Bearer ${stack.key}` } })
 
-  const post = (path: string, body: object) =>
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
     fetch(stack.apiUrl + path, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
+        ...headers,
         ...(path.startsWith('/v1') && { authorization: `Bearer ${stack.key}` }),
       },
       body: JSON.stringify(body),

@@ -1,0 +1,63 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** How often connections that have become idle are closed while a server drains. */
+const CLOSE_IDLE_MS = 50
+
+/** The shutdown of an HTTP server: requests in progress are answered, and their connections closed. */
+export class Drain {
+  private readonly server: Server
+  private readonly sockets = new Set<Socket>()
+  private readonly open = new Set<ServerResponse>()
+  private draining = false
+
+  /** Register the request listener of the application after this: a response must be seen before it is sent. */
+  constructor(server: Server) {
+    this.server = server
+    server.on('connection', (socket) => {
+      this.sockets.add(socket)
+      socket.once('close', () => this.sockets.delete(socket))
+    })
+    server.on('request', (_request, response) => {
+      this.open.add(response)
+      response.once('close', () => this.open.delete(response))
+      if (this.draining) closeAfter(response)
+    })
+  }
+
+  /** From now on every response ends its connection, so that clients connect to another process. */
+  begin(): void {
+    this.draining = true
+    for (const response of this.open) closeAfter(response)
+  }
+
+  /**
+   * Stops accepting connections, closes the idle ones, and waits for the requests in progress, at most for
+   * `milliseconds`. @returns how many requests were aborted.
+   */
+  async end(milliseconds: number): Promise<number> {
+    this.begin()
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    const timer = setInterval(() => this.closeIdle(), CLOSE_IDLE_MS)
+    this.closeIdle()
+    let cut = 0
+    const deadline = setTimeout(() => {
+      cut = this.open.size
+      this.server.closeAllConnections()
+    }, milliseconds)
+    await closed
+    clearInterval(timer)
+    clearTimeout(deadline)
+    return cut
+  }
+
+  private closeIdle(): void {
+    this.server.closeIdleConnections()
+    // Node does not count a connection as idle before its first request.
+    for (const socket of this.sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
+}
+
+function closeAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close')
+}

@@ -1,0 +1,40 @@
+import type { System } from './postgres/tenancy.ts'
+
+/** A bound for the counts: a partial index serves each, but a long queue would still be read whole. */
+const LIMIT = 100_000
+
+/** The rows of one status of a queue. */
+export interface QueueStatus {
+  queue: string
+  status: string
+  count: number
+  /** Of queued rows: the age of the oldest that no relay has claimed; null if there is none. */
+  lag_seconds: number | null
+}
+
+/** Every queue of the relay, of all organizations: by table the statuses with a partial index, and what claims it. */
+const QUEUES = [
+  { table: 'runs', statuses: ['queued', 'running'] },
+  { table: 'deliveries', statuses: ['queued', 'delivering', 'held'] },
+  { table: 'imports', statuses: ['queued', 'running'] },
+  { table: 'exports', statuses: ['queued', 'running'] },
+]
+
+const STATEMENT = [
+  ...QUEUES.flatMap(({ table, statuses }) =>
+    statuses.map(
+      (status) => `
+      select '${table}' as queue, '${status}' as status, count(*) as count,
+        ${status === 'queued' ? 'extract(epoch from now() - min(created_at) filter (where lease_until is null or lease_until < now()))::float8' : 'null::float8'} as lag_seconds
+      from (select created_at, lease_until from ${table} where status = '${status}' limit ${LIMIT}) q`,
+    ),
+  ),
+  `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
+     from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
+].join(' union all ')
+
+/** The length and lag of every queue. */
+export async function listQueues(system: System): Promise<QueueStatus[]> {
+  const { rows } = await system.raw<{ rows: QueueStatus[] }>(STATEMENT)
+  return rows
+}
