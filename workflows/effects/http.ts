@@ -12,8 +12,10 @@ export interface HttpRequest {
   headers?: Record<string, string>
   query?: Record<string, string>
   body?: string | Record<string, unknown> | unknown[]
-  /** Follow redirects, each hop checked again; at most 5. Default true. */
+  /** Follow redirects, each hop checked again. Default true. */
   follow_redirects?: boolean
+  /** Send the body also to another origin if a redirect asks for it (307, 308). Default false: the call fails. */
+  body_to_other_origins?: boolean
 }
 
 export interface HttpResponse {
@@ -23,6 +25,17 @@ export interface HttpResponse {
   body: unknown
   duration_ms: number
 }
+
+/** The only headers that a redirect sends to another origin: any other may be a credential. In lower case. */
+export const HEADERS_TO_OTHER_ORIGINS = [
+  ...['accept', 'accept-language', 'user-agent', 'idempotency-key'],
+  ...['content-type', 'content-encoding', 'content-language'],
+]
+
+/** The limits of a call. */
+export const HTTP_LIMITS = {
+  redirects: 5,
+} as const
 
 export const http: Port<Http> = {
   classes: ['external'],

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import type { HttpRequest, HttpResponse } from '../effects/http.ts'
+import {
+  HEADERS_TO_OTHER_ORIGINS,
+  HTTP_LIMITS,
+  type HttpRequest,
+  type HttpResponse,
+} from '../effects/http.ts'
 import { defineNode, NodeError } from './define.ts'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
@@ -36,7 +41,18 @@ export const apiRequest = defineNode({
       .min(1)
       .default(['2xx'])
       .describe('The statuses, or classes such as 2xx, that count as success.'),
-    follow_redirects: z.boolean().default(true),
+    follow_redirects: z
+      .boolean()
+      .default(true)
+      .describe(
+        `Follow at most ${HTTP_LIMITS.redirects} redirects, but none from https to http. If false, the redirect is the response. Credentials are not sent to another origin: of the headers, only ${HEADERS_TO_OTHER_ORIGINS.join(', ')} are.`,
+      ),
+    body_to_other_origins: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether a redirect that repeats the request (307, 308) may carry the body to another origin. If false, the node fails with `redirect_refused`.',
+      ),
   }),
   output: z.strictObject({
     status: z.int(),
@@ -54,11 +70,11 @@ export const apiRequest = defineNode({
     inputs: { trigger: { record: { email: 'ada@example.com' } } },
     output: { status: 201, headers: { 'content-type': 'application/json' }, body: { id: 7 } },
   },
-  async run({ method, url, headers, query, body, expected_statuses, follow_redirects }, ctx) {
+  async run({ method, url, headers, query, body, expected_statuses, ...redirects }, ctx) {
     const sent = texts(headers)
     const named = Object.keys(sent).some((name) => name.toLowerCase() === 'idempotency-key')
     if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
-    const request: HttpRequest = { method, url, headers: sent, query: texts(query), follow_redirects }
+    const request: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
     const response = await ctx.http.request(body === undefined ? request : { ...request, body })
     if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
     return { output: { status: response.status, headers: response.headers, body: response.body } }

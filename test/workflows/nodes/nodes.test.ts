@@ -192,6 +192,7 @@ describe('node types', () => {
         headers: { 'Idempotency-Key': 'run:node' },
         query: { page: '2' },
         follow_redirects: true,
+        body_to_other_origins: false,
       },
     ])
     for (const [status, retryable] of [
