@@ -2,11 +2,13 @@ import { Agent, request as undiciRequest } from 'undici'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
+import { readBody } from './read-body.ts'
 import { type Hop, isRedirect, nextHop } from './redirects.ts'
+import { sizeText, tooLarge } from './too-large.ts'
 import { checkUrl } from './url.ts'
 
 export interface HttpOptions extends EgressOptions {
-  /** The maximum of a response to `call`; default 1 MiB. */
+  /** The maximum of a response to `call`, also when it is decoded; default `HTTP_LIMITS.responseBytes`. */
   maxBodyBytes?: number
   /** Default 10 s. */
   connectTimeoutMs?: number
@@ -50,7 +52,7 @@ export function createHttp(options: HttpOptions): HttpClient {
     connect: guardedConnector({ ...options, timeoutMs: options.connectTimeoutMs ?? 10_000 }),
     maxHeaderSize: 32 * 1024,
   })
-  const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024
+  const maxBodyBytes = options.maxBodyBytes ?? HTTP_LIMITS.responseBytes
   const exchange = (one: Exchange) => send(agent, one)
 
   return {
@@ -69,12 +71,11 @@ export function createHttp(options: HttpOptions): HttpClient {
         })
         const location = isRedirect(result.status) ? result.headers.location : undefined
         if (location === undefined || request.follow_redirects === false) {
-          if (result.truncated)
-            throw new NodeError('response_too_large', `the response is larger than ${maxBodyBytes} bytes`)
+          if (result.truncated) throw tooLarge(maxBodyBytes)
           return {
             status: result.status,
             headers: result.headers,
-            body: parse(result),
+            ...(await readBody(result, maxBodyBytes)),
             duration_ms: Math.round(performance.now() - startedAt),
           }
         }
@@ -145,7 +146,7 @@ function explain(error: unknown, one: Exchange, timeout: AbortSignal): unknown {
 const timedOut = (ms: number) =>
   new NodeError('timeout', `no complete response within ${Math.round(ms)} ms`, { retryable: true })
 
-/** Throws NodeError `invalid_url`. */
+/** Throws NodeError `invalid_url`, `request_too_large`. */
 function firstHop(request: HttpRequest): Hop {
   const headers = { ...request.headers }
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
@@ -156,6 +157,11 @@ function firstHop(request: HttpRequest): Hop {
     request.body === undefined || typeof request.body === 'string'
       ? request.body
       : JSON.stringify(request.body)
+  if (body !== undefined && Buffer.byteLength(body) > HTTP_LIMITS.requestBytes)
+    throw new NodeError(
+      'request_too_large',
+      `the body of the request is larger than ${sizeText(HTTP_LIMITS.requestBytes)}`,
+    )
   return { method: request.method.toUpperCase(), url: withQuery(request.url, request.query), headers, body }
 }
 
@@ -163,14 +169,4 @@ function withQuery(text: string, query: Record<string, string> = {}): string {
   const url = checkUrl(text)
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
   return url.href
-}
-
-function parse({ headers, body }: ExchangeResult): unknown {
-  const text = body.toString('utf8')
-  if (!/\bjson\b/i.test(headers['content-type'] ?? '')) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import {
+  BODY_ERRORS,
   HEADERS_TO_OTHER_ORIGINS,
   HTTP_LIMITS,
   type HttpRequest,
   type HttpResponse,
 } from '../effects/http.ts'
+import { LIMITS } from '../interpret/limits.ts'
 import { defineNode, NodeError } from './define.ts'
+
+const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
@@ -57,7 +61,22 @@ export const apiRequest = defineNode({
   output: z.strictObject({
     status: z.int(),
     headers: z.record(z.string(), z.string()),
-    body: z.unknown().describe('Parsed if the content type of the response is JSON, otherwise text.'),
+    body: z
+      .unknown()
+      .describe(
+        `Parsed if the content type is JSON, otherwise text in the charset of the content type; null if it is binary. The node reads at most ${mebibytes(HTTP_LIMITS.responseBytes)} (gzip, deflate and br are decoded), nested at most ${HTTP_LIMITS.depth} levels deep; its output may have at most ${mebibytes(LIMITS.valueBytes)}.`,
+      ),
+    body_error: z
+      .strictObject({
+        code: z.enum(Object.keys(BODY_ERRORS) as [keyof typeof BODY_ERRORS]),
+        message: z.string(),
+      })
+      .nullable()
+      .describe(
+        `Null if \`body\` is what the content type says. Otherwise a code: ${Object.entries(BODY_ERRORS)
+          .map(([code, meaning]) => `\`${code}\` (${meaning})`)
+          .join(', ')}.`,
+      ),
   }),
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
@@ -68,7 +87,12 @@ export const apiRequest = defineNode({
       body: { email: '{{ trigger.record.email }}' },
     },
     inputs: { trigger: { record: { email: 'ada@example.com' } } },
-    output: { status: 201, headers: { 'content-type': 'application/json' }, body: { id: 7 } },
+    output: {
+      status: 201,
+      headers: { 'content-type': 'application/json' },
+      body: { id: 7 },
+      body_error: null,
+    },
   },
   async run({ method, url, headers, query, body, expected_statuses, ...redirects }, ctx) {
     const sent = texts(headers)
@@ -77,7 +101,8 @@ export const apiRequest = defineNode({
     const request: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
     const response = await ctx.http.request(body === undefined ? request : { ...request, body })
     if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
-    return { output: { status: response.status, headers: response.headers, body: response.body } }
+    const { status, body: received, body_error } = response
+    return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
 
@@ -88,8 +113,9 @@ const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
 
 /** Keeps only the start of the body, because errors are stored and shown. */
-function unexpected({ status, body }: HttpResponse): NodeError {
-  const text = typeof body === 'string' ? body : JSON.stringify(body ?? null)
+function unexpected({ status, body, body_error }: HttpResponse): NodeError {
+  const shown = body_error?.code === 'binary_body' ? body_error.message : body
+  const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
   return new NodeError('unexpected_status', `the server answered ${status}`, {
     retryable: status >= 500 || status === 429 || status === 408,
     details: { status, body: text.slice(0, 2000) },
