@@ -7,7 +7,7 @@ import { isSecretName, MASK } from './secret-names.ts'
 
 /** Keys of services, recognised anywhere by a prefix, which stays visible, and the form of the secret after it. */
 const KNOWN_KEYS: [what: string, prefix: string, secret: string][] = [
-  ['a key of this API', 'agx_', '[A-Za-z0-9]{20,}'],
+  ['a key of this API', 'agx_', '(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]{0,20}\\d)[A-Za-z0-9]{8,})'],
   ['a webhook secret', 'whsec_', '[A-Za-z0-9+/=]{16,}'],
   ['a Stripe key', '[sr]k_(?:live|test)_', '[A-Za-z0-9]{10,}'],
   ['a GitHub token', 'gh[pousr]_', '[A-Za-z0-9]{30,}'],
@@ -33,7 +33,7 @@ const KNOWN_KEY = new RegExp(
 )
 
 /** The password of `user:password@` in a URL. */
-const URL_PASSWORD = /(:\/\/[^:/?#\s@]{0,200}:)([^/?#\s]{1,500})(?=@)/g
+const URL_PASSWORD = /(:\/\/[^:/?#\s@]{0,200}:)([^/?#\s"'<>]{1,500})(?=@)/g
 
 /** A value as in Authorization headers. */
 const SCHEME_NAME = /^\s*(?:bearer|basic|token|apikey|api-key)\s+/i
@@ -47,17 +47,18 @@ const MEMBER = /("([^"\\]{1,100})"\s{0,10}:\s{0,10}")((?:[^"\\]|\\.)+)/g
 
 /** Masks everything in a text that looks like a credential. Text that only resembles one is masked too. */
 export const maskText = (text: string): string =>
-  maskKeys(text.replace(SCHEME, `$1${MASK}`))
+  replaceKeys(text.replace(SCHEME, `$1${MASK}`), MASK)
     .replace(ASSIGNMENT, maskNamed)
     .replace(MEMBER, maskNamed)
 
-const maskKeys = (text: string) =>
+/** Replaces known keys, except for their prefix, and passwords in URLs. */
+export const replaceKeys = (text: string, replacement: string): string =>
   text
     .replace(KNOWN_KEY, (_, ...groups: (string | undefined)[]) => {
       const at = groups.findIndex((group) => group !== undefined)
-      return `${groups[at]}${MASK}`
+      return `${groups[at]}${replacement}`
     })
-    .replace(URL_PASSWORD, `$1${MASK}`)
+    .replace(URL_PASSWORD, `$1${replacement}`)
 
 const maskNamed = (whole: string, start: string, name: string) =>
   isSecretName(decoded(name)) ? `${start}${MASK}` : whole
