@@ -12,6 +12,8 @@ export interface ActivityDeps {
   log: Logger
   /** From `createEffects`. */
   effects: EffectFactories
+  /** Opens what the API has sealed. 32 bytes. */
+  secretsKey: Buffer
 }
 
 /** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */

@@ -4,8 +4,9 @@ import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { recordSegment } from '../db/runs/moves.ts'
+import { openTestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
-import type { Outcome } from '../workflows/interpret/execute.ts'
+import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
 import { testScope } from '../workflows/interpret/scope.ts'
@@ -25,6 +26,8 @@ export interface TestNodeDeps {
   db: Database
   log: Logger
   effects: EffectFactories
+  /** Opens the config and the inputs of a test. 32 bytes. */
+  secretsKey: Buffer
 }
 
 /**
@@ -62,7 +65,9 @@ async function performTest(
   host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
 ): Promise<EndStatus> {
   const { run, organization } = state
-  const { node_type, config } = run.node
+  const { node_type } = run.node
+  const values = openTestValues(deps.secretsKey, run.node)
+  const { config, inputs } = values ?? { config: {}, inputs: {} }
   const node = {
     id: NODE_ID,
     type: node_type,
@@ -71,7 +76,7 @@ async function performTest(
   }
   const now = new Date()
   const started = performance.now()
-  const scope = testScope(run.inputs, {
+  const scope = testScope(inputs, {
     run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
     org: organization,
   })
@@ -93,6 +98,7 @@ async function performTest(
     })
     return statusOf(outcome)
   }
+  if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
     const performed = await perform(undefined)
     return host.transact((tx) => record(tx, performed))
@@ -104,6 +110,14 @@ async function performTest(
     if (!isRefusal(error)) throw error
     return host.transact((tx) => record(tx, failed(REFUSED)))
   }
+}
+
+const NOT_OPENED: Failure = {
+  error: {
+    code: 'not_opened',
+    message: 'The config of the test cannot be opened: the API and the worker need the same SECRETS_KEY.',
+  },
+  retryable: false,
 }
 
 const statusOf = (outcome: Outcome): EndStatus => (outcome.status === 'failed' ? 'failed' : 'completed')

@@ -71,8 +71,10 @@ async function main(): Promise<void> {
 
   const bundle = await workflowBundle(config.DATA_DIR)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
-  const activities = createActivities({ db, log, effects: createEffects({ http: http.call }) })
-  const deliveries = createDeliver({ db, http, secretsKey: secretsKey(config) })
+  const key = secretsKey(config)
+  const effects = createEffects({ http: http.call })
+  const activities = createActivities({ db, log, effects, secretsKey: key })
+  const deliveries = createDeliver({ db, http, secretsKey: key })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE

@@ -1,8 +1,4 @@
-/** API keys, webhook secrets and passwords in URLs, anywhere in a text. */
-const SECRET_TEXT = /\b(agx_|whsec_)[A-Za-z0-9+/=]{8,}|(:\/\/[^:/\s]+:)[^@/\s]+@/g
+import { replaceKeys } from './credentials.ts'
 
-/** Redacts these secrets, for text that is logged or shown. */
-export const redactText = (text: string) =>
-  text.replace(SECRET_TEXT, (_, prefix: string | undefined, credentials: string | undefined) =>
-    prefix ? `${prefix}[redacted]` : `${credentials}[redacted]@`,
-  )
+/** Redacts keys of known services and passwords in URLs, for text that is logged or shown. */
+export const redactText = (text: string) => replaceKeys(text, '[redacted]')

@@ -1,10 +1,14 @@
 import { Agent, request as undiciRequest } from 'undici'
-import type { HttpRequest, HttpResponse } from '../../workflows/effects/http.ts'
+import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
+import { readBody } from './read-body.ts'
+import { type Hop, isRedirect, nextHop } from './redirects.ts'
+import { sizeText, tooLarge } from './too-large.ts'
+import { checkUrl } from './url.ts'
 
 export interface HttpOptions extends EgressOptions {
-  /** The maximum of a response to `call`; default 1 MiB. */
+  /** The maximum of a response to `call`, also when it is decoded; default `HTTP_LIMITS.responseBytes`. */
   maxBodyBytes?: number
   /** Default 10 s. */
   connectTimeoutMs?: number
@@ -41,79 +45,48 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-const MAX_REDIRECTS = 5
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
-/** Kept on a redirect to another origin; any other header may be a credential. */
-const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
 export function createHttp(options: HttpOptions): HttpClient {
   const agent = new Agent({
     connect: guardedConnector({ ...options, timeoutMs: options.connectTimeoutMs ?? 10_000 }),
     maxHeaderSize: 32 * 1024,
   })
-  const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024
+  const maxBodyBytes = options.maxBodyBytes ?? HTTP_LIMITS.responseBytes
   const exchange = (one: Exchange) => send(agent, one)
 
   return {
     exchange,
     async call(request, { signal, timeoutMs }) {
       const startedAt = performance.now()
-      let { method, body, headers } = prepare(request)
-      let url = withQuery(request.url, request.query)
-      for (let hop = 0; ; hop++) {
+      let hop = firstHop(request)
+      for (let redirects = 0; ; redirects++) {
         const left = timeoutMs - (performance.now() - startedAt)
         if (left <= 0) throw timedOut(timeoutMs)
+        const { method, url, headers, body } = hop
+        const sent = body === undefined ? {} : { body }
         const result = await exchange({
-          method,
-          url,
-          headers,
-          ...(body === undefined ? {} : { body }),
-          signal,
-          timeoutMs: left,
+          ...{ method, url, headers, ...sent, signal, timeoutMs: left },
           keepBytes: maxBodyBytes,
         })
         const location = isRedirect(result.status) ? result.headers.location : undefined
         if (location === undefined || request.follow_redirects === false) {
-          if (result.truncated)
-            throw new NodeError('response_too_large', `the response is larger than ${maxBodyBytes} bytes`)
+          if (result.truncated) throw tooLarge(maxBodyBytes)
           return {
             status: result.status,
             headers: result.headers,
-            body: parse(result),
+            ...(await readBody(result, maxBodyBytes)),
             duration_ms: Math.round(performance.now() - startedAt),
           }
         }
-        if (hop === MAX_REDIRECTS)
-          throw new NodeError('too_many_redirects', `more than ${MAX_REDIRECTS} redirects`)
-        const next = checkUrl(location, url)
-        if (next.origin !== new URL(url).origin)
-          headers = without(headers, (name) => !HARMLESS.has(name.toLowerCase()))
-        // As browsers do: 303 always, 301 and 302 after a POST.
-        if (result.status === 303 ? method !== 'HEAD' : result.status < 303 && method === 'POST') {
-          method = 'GET'
-          body = undefined
-          headers = without(headers, (name) => name.toLowerCase().startsWith('content-'))
-        }
-        url = next.href
+        if (redirects === HTTP_LIMITS.redirects)
+          throw new NodeError('too_many_redirects', `more than ${HTTP_LIMITS.redirects} redirects`)
+        const redirect = { status: result.status, location }
+        hop = nextHop(hop, redirect, { bodyToOtherOrigins: request.body_to_other_origins })
       }
     },
     close: () => agent.destroy(),
   }
-}
-
-/** Parses a URL that may be called: http or https, without credentials. Throws NodeError `invalid_url`. */
-export function checkUrl(text: string, base?: string): URL {
-  let url: URL
-  try {
-    url = new URL(text, base)
-  } catch {
-    throw new NodeError('invalid_url', 'the URL cannot be parsed')
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new NodeError('invalid_url', 'only http and https URLs can be called')
-  if (url.username || url.password)
-    throw new NodeError('invalid_url', 'a URL must not contain credentials: send them in a header')
-  return url
 }
 
 async function send(agent: Agent, one: Exchange): Promise<ExchangeResult> {
@@ -173,7 +146,8 @@ function explain(error: unknown, one: Exchange, timeout: AbortSignal): unknown {
 const timedOut = (ms: number) =>
   new NodeError('timeout', `no complete response within ${Math.round(ms)} ms`, { retryable: true })
 
-function prepare(request: HttpRequest) {
+/** Throws NodeError `invalid_url`, `request_too_large`. */
+function firstHop(request: HttpRequest): Hop {
   const headers = { ...request.headers }
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
   if (typeof request.body === 'object' && !names.has('content-type'))
@@ -183,26 +157,16 @@ function prepare(request: HttpRequest) {
     request.body === undefined || typeof request.body === 'string'
       ? request.body
       : JSON.stringify(request.body)
-  return { method: request.method.toUpperCase(), headers, body }
+  if (body !== undefined && Buffer.byteLength(body) > HTTP_LIMITS.requestBytes)
+    throw new NodeError(
+      'request_too_large',
+      `the body of the request is larger than ${sizeText(HTTP_LIMITS.requestBytes)}`,
+    )
+  return { method: request.method.toUpperCase(), url: withQuery(request.url, request.query), headers, body }
 }
 
 function withQuery(text: string, query: Record<string, string> = {}): string {
   const url = checkUrl(text)
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
   return url.href
-}
-
-const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status)
-
-const without = (headers: Record<string, string>, drop: (name: string) => boolean) =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !drop(name)))
-
-function parse({ headers, body }: ExchangeResult): unknown {
-  const text = body.toString('utf8')
-  if (!/\bjson\b/i.test(headers['content-type'] ?? '')) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

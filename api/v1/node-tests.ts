@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { AppError, invalid } from '../../db/errors.ts'
-import { createNodeTest } from '../../db/runs/runs.ts'
+import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, describeIssue } from '../../workflows/definition/config.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
+import { masked } from '../../workflows/interpret/mask.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
+import { maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, route } from '../http/route.ts'
 import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
@@ -68,7 +70,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links.',
+      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -104,12 +106,17 @@ export const nodeTestRoutes: Route[] = [
           object: 'node_test_preview',
           status: 'confirmation_required',
           confirmed: false,
-          preview: { node_type, effect, config, inputs, warnings, ...(calls ? { calls } : {}) },
+          preview: {
+            ...{ node_type, effect, warnings },
+            config: masked(config),
+            inputs: maskSecrets(inputs),
+            ...(calls ? { calls } : {}),
+          },
         }
       }
       const started = performance.now()
       const id = await tenant((tx) =>
-        createNodeTest(tx, { node: { node_type, title: type.title, config }, inputs }),
+        createNodeTest(tx, deps.secretsKey, { node_type, title: type.title, config, inputs }),
       )
       await commit({ object: 'node_test', status: 'running', node_type })
       const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>

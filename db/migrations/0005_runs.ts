@@ -28,7 +28,7 @@ export async function up(knex: Knex): Promise<void> {
       -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
-      -- of a node test: {node_type, title, config}
+      -- of a node test: {node_type, title, sealed}; config and inputs are sealed until the test ends
       node jsonb,
       -- the record that the run is about, if any
       record_id uuid,

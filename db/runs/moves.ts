@@ -21,6 +21,7 @@ import { rewind } from './state.ts'
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
  * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on |
  *
+ * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
  */
 
@@ -65,7 +66,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
          temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
          started_at = coalesce(started_at, now()),
-         ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end
+         ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end,
+         node = case when cast(:status as text) = 'running' then node else node - 'sealed' end
        where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)
          and status in ('queued', 'running')
        returning organization_id, id
@@ -174,7 +176,8 @@ async function endRun(
   const { status, error } = move
   const organization_id = tx.organizationId
   const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
-    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(), lease_until = null
+    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(), lease_until = null,
+       node = node - 'sealed'
      where organization_id = :organizationId and id = :id and ${move.where}
      returning to_jsonb(runs) - 'outputs' - 'error' as run`,
     { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(error) },

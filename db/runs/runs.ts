@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from 'uuid'
-import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -50,30 +49,6 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
     },
   )
   if (rowCount === 0) throw notFound('workflow version')
-  tx.wake('agx_runs')
-  return id
-}
-
-/** Queues the test of one node. `inputs` are sample outputs of upstream nodes. @returns its id. */
-export async function createNodeTest(
-  tx: Tenant,
-  test: {
-    node: { node_type: string; title: string; config: Record<string, unknown> }
-    inputs: Record<string, unknown>
-  },
-): Promise<string> {
-  const id = uuidv7()
-  await tx.trx('runs').insert({
-    organization_id: tx.organizationId,
-    id,
-    kind: 'node_test',
-    engine: ENGINE,
-    workflow_name: `Test of ${test.node.node_type}`,
-    trigger: JSON.stringify({ type: 'node_test' }),
-    inputs: JSON.stringify(test.inputs),
-    node: JSON.stringify(test.node),
-    starts_with: test.node.title,
-  })
   tx.wake('agx_runs')
   return id
 }

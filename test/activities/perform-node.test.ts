@@ -74,6 +74,19 @@ describe('one attempt of a node', () => {
     })
   })
 
+  it('fails a node whose data is nested deeper than 200 levels, with a code', async () => {
+    const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+    const at = (depth: number) => run({ fields: { a: '{{ inputs.deep }}' } }, { deep: nested(depth) })
+    assert.equal((await at(198)).status, 'completed')
+    for (const depth of [199, 5_000]) {
+      const outcome = await at(depth)
+      assert.deepEqual(outcome.status === 'failed' && outcome.error, {
+        code: 'output_too_deep',
+        message: "The node's data is nested deeper than 200 levels.",
+      })
+    }
+  })
+
   it('refuses a large value that is referenced many times before it becomes JSON', async () => {
     const list = Array.from({ length: 600 }, () => '{{ inputs.big }}')
     const outcome = await run({ fields: { list } }, { big: 'x'.repeat(1_000_000) })

@@ -9,6 +9,7 @@ import { cancelRun } from '../../db/runs/moves.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'
+import { httpResponse } from './http-response.ts'
 import { queueRun, startWorker, untilRun } from './worker.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
@@ -40,7 +41,7 @@ const db = await createTestDatabase()
 const organizationId = await createOrganization(db)
 let status = 200
 const worker = await startWorker(db, {
-  http: async () => ({ status, headers: {}, body: null, duration_ms: 1 }),
+  http: async () => httpResponse({ status }),
 })
 mkdirSync(folder, { recursive: true })
 for (const [name, definition] of Object.entries(cases)) {

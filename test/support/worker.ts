@@ -41,7 +41,7 @@ export async function startWorker(
   effects: {
     http?: HttpClient['call']
     advance?: (advance: Advance) => Advance
-    /** The key of the API, which sealed the secrets of the endpoints. */
+    /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
   } = {},
   taskQueue = `test-${randomUUID()}`,
@@ -53,14 +53,16 @@ export async function startWorker(
   const unused = () => {
     throw new Error('not part of this test')
   }
+  const secretsKey = effects.secretsKey ?? randomBytes(32)
   const activities = createActivities({
     db,
     log: testLog,
+    secretsKey,
     effects: createEffects({ http: effects.http ?? unused }),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
-    deliveries: createDeliver({ db, http: receivers, secretsKey: effects.secretsKey ?? randomBytes(32) }),
+    deliveries: createDeliver({ db, http: receivers, secretsKey }),
     files: createFiles({ db, log: testLog }),
     connection,
     namespace: 'default',

@@ -4,6 +4,7 @@ import type { createActivities } from '../../activities/index.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 type Advance = ReturnType<typeof createActivities>['advance']
@@ -34,7 +35,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       http: async () => {
         calls += 1
         if (broken) throw new NodeError('connection_refused', 'Nobody there.')
-        return { status: 200, headers: {}, body: null, duration_ms: 1 }
+        return httpResponse()
       },
       advance: (advance) => (input) => around(advance)(input),
     })

@@ -73,13 +73,18 @@ describe('values and calls of runs', () => {
     }
   })
 
-  it('fails a node that receives 1.5 MB; its error handle is taken, and the worker continues', async () => {
-    const id = await queueRun(db, organizationId, {
-      nodes: [get(`${url}?bytes=1500000`), say('{{ nodes.get.error.code }}')],
-      edges: [{ from: 'get', handle: 'error', to: 'say' }],
-      outputs: { why: '{{ nodes.say.output.text }}' },
-    })
-    assert.deepEqual((await untilRun(db, id)).outputs, { why: 'response_too_large' })
+  it('fails a node that receives too much for one value; its error handle is taken, and the worker continues', async () => {
+    for (const [bytes, why] of [
+      [1_500_000, 'output_too_large'],
+      [4_500_000, 'response_too_large'],
+    ] as const) {
+      const id = await queueRun(db, organizationId, {
+        nodes: [get(`${url}?bytes=${bytes}`), say('{{ nodes.get.error.code }}')],
+        edges: [{ from: 'get', handle: 'error', to: 'say' }],
+        outputs: { why: '{{ nodes.say.output.text }}' },
+      })
+      assert.deepEqual((await untilRun(db, id)).outputs, { why })
+    }
   })
 
   it('fails a node with a body of 1.5 MB before it sends anything', async () => {

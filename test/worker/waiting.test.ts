@@ -5,6 +5,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
 import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 const set = (id: string, value: unknown = id): NodeSpec => ({
@@ -44,7 +45,7 @@ describe('runs that wait', () => {
   })
   beforeEach(() => {
     calls = []
-    answer = async () => ({ status: 200, headers: {}, body: { n: 1 }, duration_ms: 1 })
+    answer = async () => httpResponse({ body: { n: 1 } })
   })
   after(async function () {
     this.timeout(30_000)
@@ -108,7 +109,7 @@ describe('runs that wait', () => {
   })
 
   it('retry an external node with the same idempotency key', async () => {
-    answer = async () => ({ status: calls.length < 3 ? 503 : 201, headers: {}, body: null, duration_ms: 1 })
+    answer = async () => httpResponse({ status: calls.length < 3 ? 503 : 201 })
     const id = await queueRun(db, organizationId, {
       nodes: [
         call('post', { retry: { max_attempts: 3, initial_interval: '10ms' } as NodeSpec['retry'] & object }),

@@ -2,6 +2,7 @@ import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
 import { findNodeType, nodeTypes } from '../nodes/index.ts'
+import { checkCredentials } from './check-credentials.ts'
 import { checkConfig, describeIssue } from './config.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
@@ -34,7 +35,12 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
     const shape = checkConfig(type.config, node.config).flatMap((issue) =>
       describeIssue(issue, node.type, [node.id]).map((one) => inConfig({ ...one, code: 'invalid_config' })),
     )
-    return [...shape, ...checkAttempts(node, path), ...type.check(node.config, catalogue).map(inConfig)]
+    return [
+      ...shape,
+      ...checkAttempts(node, path),
+      ...checkCredentials(node, path),
+      ...type.check(node.config, catalogue).map(inConfig),
+    ]
   })
 }
 

@@ -37,6 +37,7 @@ export type WarningCode =
   | 'side_effect_without_retry'
   | 'unused_output'
   | 'not_applicable'
+  | 'literal_credential'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
@@ -52,6 +53,7 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'side_effect_without_retry',
   'unused_output',
   'not_applicable',
+  'literal_credential',
 ])
 
 export const isWarning = (code: Problem['code']) => WARNINGS.has(code)

@@ -12,17 +12,55 @@ export interface HttpRequest {
   headers?: Record<string, string>
   query?: Record<string, string>
   body?: string | Record<string, unknown> | unknown[]
-  /** Follow redirects, each hop checked again; at most 5. Default true. */
+  /** Follow redirects, each hop checked again. Default true. */
   follow_redirects?: boolean
+  /** Send the body also to another origin if a redirect asks for it (307, 308). Default false: the call fails. */
+  body_to_other_origins?: boolean
 }
 
 export interface HttpResponse {
   status: number
+  /** As received, so Content-Encoding and Content-Length describe the body before decoding. */
   headers: Record<string, string>
-  /** Parsed if the content type is JSON, otherwise text; at most 1 MiB. */
+  /** Parsed if the content type is JSON, otherwise text; null if it is binary. */
   body: unknown
+  /** Why `body` is not what the content type says; null if it is. */
+  body_error: BodyError | null
+  /** The size of the decoded body. */
+  body_bytes: number
   duration_ms: number
 }
+
+export const BODY_ERRORS = {
+  invalid_json: 'the content type is JSON, but the body is not: `body` is text',
+  unknown_charset: 'the charset is unknown: the body was read as UTF-8',
+  malformed_text: 'the body does not fit its charset: some characters were replaced',
+  binary_body: 'the body is binary, such as an image: `body` is null',
+} as const
+
+export interface BodyError {
+  code: keyof typeof BODY_ERRORS
+  message: string
+}
+
+/** The only headers that a redirect sends to another origin: any other may be a credential. In lower case. */
+export const HEADERS_TO_OTHER_ORIGINS = [
+  ...['accept', 'accept-language', 'user-agent', 'idempotency-key'],
+  ...['content-type', 'content-encoding', 'content-language'],
+]
+
+/** The limits of a call. */
+export const HTTP_LIMITS = {
+  /** Bytes of the body of a request. */
+  requestBytes: 2 * 1024 * 1024,
+  /** Bytes of the body of a response, both as received and decoded. */
+  responseBytes: 4 * 1024 * 1024,
+  /** Levels of nested lists and objects in a JSON response. */
+  depth: 100,
+  redirects: 5,
+  /** Of one response; each can multiply the work of decoding. */
+  contentEncodings: 5,
+} as const
 
 export const http: Port<Http> = {
   classes: ['external'],
@@ -36,9 +74,9 @@ export const http: Port<Http> = {
           ...listed('headers', Object.keys(headers)),
           ...(body === undefined ? [] : [`a body of ${bytesOf(body)} bytes`]),
         ].join(', '),
-      result({ status, headers, body }) {
+      result({ status, headers, body_bytes }) {
         const type = headers['content-type'] ?? 'no content type'
-        return `answered ${status}, ${type}, ${bytesOf(body)} bytes`
+        return `answered ${status}, ${type}, ${body_bytes} bytes`
       },
     },
   },

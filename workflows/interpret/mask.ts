@@ -1,31 +1,24 @@
-import { isSecretName, MASK, maskSecrets } from '../secret-names.ts'
+import { maskText } from '../credentials.ts'
+import { isSecretName, MASK } from '../secret-names.ts'
 
-/** A rendered config as it is stored: secrets in headers, query parameters, the URL and the body are masked by name. */
+/**
+ * A rendered config as it is stored: in the URL, headers, query parameters and body, values with secret names and texts
+ * that look like credentials are masked.
+ */
 export function masked(config: unknown): unknown {
   if (!isObject(config)) return config
-  const parts = ['headers', 'query', 'body'].filter(
-    (part) => isObject(config[part]) || Array.isArray(config[part]),
+  const parts = ['url', 'headers', 'query', 'body'].filter((part) => config[part] !== undefined)
+  if (parts.length === 0) return config
+  return { ...config, ...Object.fromEntries(parts.map((part) => [part, maskedValue(config[part])])) }
+}
+
+function maskedValue(value: unknown): unknown {
+  if (typeof value === 'string') return maskText(value)
+  if (Array.isArray(value)) return value.map(maskedValue)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, isSecretName(name) ? MASK : maskedValue(member)]),
   )
-  const url = typeof config.url === 'string' ? { url: maskedUrl(config.url) } : {}
-  if (parts.length === 0 && !('url' in url)) return config
-  return { ...config, ...url, ...Object.fromEntries(parts.map((part) => [part, maskSecrets(config[part])])) }
-}
-
-/** Works on the text, because an invalid URL is stored too. */
-function maskedUrl(url: string): string {
-  return url
-    .replace(/^([a-z][a-z\d+.-]*:\/\/[^/?#:@]*:)[^/?#@]*@/i, `$1${MASK}@`)
-    .replace(/([?&])([^=&#]*)=([^&#]*)/g, (whole, sign: string, name: string) =>
-      isSecretName(decoded(name)) ? `${sign}${name}=${MASK}` : whole,
-    )
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

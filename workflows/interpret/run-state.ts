@@ -26,12 +26,20 @@ export interface RunFacts {
     status: RunStatus
     trigger: RunTrigger
     inputs: Record<string, unknown>
-    node: { node_type: string; title: string; config: Record<string, unknown> } | null
+    node: TestedNode | null
     temporal_run_id: string | null
     created_at: string
     started_at: string | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
+}
+
+/** The node of a node test. */
+export interface TestedNode {
+  node_type: string
+  title: string
+  /** Its config and inputs, sealed with SECRETS_KEY; absent when the test has ended. */
+  sealed?: string
 }
 
 export interface RunError {

@@ -2,10 +2,16 @@ import { NodeError } from '../nodes/define.ts'
 import { toStorable } from '../storable-text.ts'
 import type { Limits } from './limits.ts'
 
-/** A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON. */
+/** Levels of nested lists and objects. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
+const MAX_DEPTH = 200
+
+/**
+ * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`
+ * above MAX_DEPTH levels.
+ */
 export function capped(value: unknown, maxBytes: number): unknown {
   // A large value that is referenced many times is small in memory: check before it is written as JSON.
-  if (charactersWithin(value, maxBytes) < 0) throw tooLarge(maxBytes)
+  if (charactersWithin(value, maxBytes, MAX_DEPTH) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
   if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
@@ -15,14 +21,19 @@ export function capped(value: unknown, maxBytes: number): unknown {
 const tooLarge = (maxBytes: number) =>
   new NodeError('output_too_large', `The node's data is larger than ${maxBytes / 1024} KiB.`)
 
-/** The budget minus the characters of a value's strings and keys; negative if that exceeds it. */
-function charactersWithin(value: unknown, budget: number): number {
+/**
+ * The budget minus the characters of a value's strings and keys; negative if that exceeds it. Throws NodeError
+ * `output_too_deep` if the value has more than `levels` levels.
+ */
+function charactersWithin(value: unknown, budget: number, levels: number): number {
   if (typeof value === 'string') return budget - value.length
   if (typeof value !== 'object' || value === null) return budget - 1
+  if (levels === 0)
+    throw new NodeError('output_too_deep', `The node's data is nested deeper than ${MAX_DEPTH} levels.`)
   let left = budget
   for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     if (member === undefined) continue
-    left = charactersWithin(member, typeof key === 'string' ? left - key.length : left)
+    left = charactersWithin(member, typeof key === 'string' ? left - key.length : left, levels - 1)
     if (left < 0) break
   }
   return left

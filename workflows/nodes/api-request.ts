@@ -1,6 +1,15 @@
 import { z } from 'zod'
-import type { HttpRequest, HttpResponse } from '../effects/http.ts'
+import {
+  BODY_ERRORS,
+  HEADERS_TO_OTHER_ORIGINS,
+  HTTP_LIMITS,
+  type HttpRequest,
+  type HttpResponse,
+} from '../effects/http.ts'
+import { LIMITS } from '../interpret/limits.ts'
 import { defineNode, NodeError } from './define.ts'
+
+const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
@@ -36,12 +45,38 @@ export const apiRequest = defineNode({
       .min(1)
       .default(['2xx'])
       .describe('The statuses, or classes such as 2xx, that count as success.'),
-    follow_redirects: z.boolean().default(true),
+    follow_redirects: z
+      .boolean()
+      .default(true)
+      .describe(
+        `Follow at most ${HTTP_LIMITS.redirects} redirects, but none from https to http. If false, the redirect is the response. Credentials are not sent to another origin: of the headers, only ${HEADERS_TO_OTHER_ORIGINS.join(', ')} are.`,
+      ),
+    body_to_other_origins: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether a redirect that repeats the request (307, 308) may carry the body to another origin. If false, the node fails with `redirect_refused`.',
+      ),
   }),
   output: z.strictObject({
     status: z.int(),
     headers: z.record(z.string(), z.string()),
-    body: z.unknown().describe('Parsed if the content type of the response is JSON, otherwise text.'),
+    body: z
+      .unknown()
+      .describe(
+        `Parsed if the content type is JSON, otherwise text in the charset of the content type; null if it is binary. The node reads at most ${mebibytes(HTTP_LIMITS.responseBytes)} (gzip, deflate and br are decoded), nested at most ${HTTP_LIMITS.depth} levels deep; its output may have at most ${mebibytes(LIMITS.valueBytes)}.`,
+      ),
+    body_error: z
+      .strictObject({
+        code: z.enum(Object.keys(BODY_ERRORS) as [keyof typeof BODY_ERRORS]),
+        message: z.string(),
+      })
+      .nullable()
+      .describe(
+        `Null if \`body\` is what the content type says. Otherwise a code: ${Object.entries(BODY_ERRORS)
+          .map(([code, meaning]) => `\`${code}\` (${meaning})`)
+          .join(', ')}.`,
+      ),
   }),
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
@@ -52,16 +87,22 @@ export const apiRequest = defineNode({
       body: { email: '{{ trigger.record.email }}' },
     },
     inputs: { trigger: { record: { email: 'ada@example.com' } } },
-    output: { status: 201, headers: { 'content-type': 'application/json' }, body: { id: 7 } },
+    output: {
+      status: 201,
+      headers: { 'content-type': 'application/json' },
+      body: { id: 7 },
+      body_error: null,
+    },
   },
-  async run({ method, url, headers, query, body, expected_statuses, follow_redirects }, ctx) {
+  async run({ method, url, headers, query, body, expected_statuses, ...redirects }, ctx) {
     const sent = texts(headers)
     const named = Object.keys(sent).some((name) => name.toLowerCase() === 'idempotency-key')
     if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
-    const request: HttpRequest = { method, url, headers: sent, query: texts(query), follow_redirects }
+    const request: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
     const response = await ctx.http.request(body === undefined ? request : { ...request, body })
     if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
-    return { output: { status: response.status, headers: response.headers, body: response.body } }
+    const { status, body: received, body_error } = response
+    return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
 
@@ -72,8 +113,9 @@ const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
 
 /** Keeps only the start of the body, because errors are stored and shown. */
-function unexpected({ status, body }: HttpResponse): NodeError {
-  const text = typeof body === 'string' ? body : JSON.stringify(body ?? null)
+function unexpected({ status, body, body_error }: HttpResponse): NodeError {
+  const shown = body_error?.code === 'binary_body' ? body_error.message : body
+  const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
   return new NodeError('unexpected_status', `the server answered ${status}`, {
     retryable: status >= 500 || status === 429 || status === 408,
     details: { status, body: text.slice(0, 2000) },

@@ -44,7 +44,7 @@ describe('running workflows', () => {
     db = await createTestDatabase()
     api = await startApi(db, { TEMPORAL_UI_URL: 'http://localhost:8233' })
     http = createHttp({ allow: ['127.0.0.1/32'] })
-    worker = await startWorker(db, { http: http.call })
+    worker = await startWorker(db, { http: http.call, secretsKey: api.secretsKey })
     workflowId = (await save(greet)).id
     await save({ ...greet, name: 'Twice' })
     await save({ ...greet, name: 'Twice' })

@@ -362,6 +362,18 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       ),
       'not_applicable',
     ],
+    [
+      'a literal credential in a header',
+      spec(
+        '  a: {type: api_request, config: {url: "https://x.test", headers: {Authorization: Bearer hunter2}}, on_error: fail}',
+      ),
+      'literal_credential',
+    ],
+    [
+      'a known key in any node',
+      spec(`  a: {type: stop, config: {message: "glp${'at'}-aB3dE5gH7jK9mN1pQ2sT4v"}}`),
+      'literal_credential',
+    ],
     ['an output that nobody reads', spec(set('a')), 'unused_output'],
   ]
   for (const [name, text, code] of warned)
@@ -373,6 +385,34 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         [code],
       )
     })
+
+  it('names a literal credential by its path and what to do, but does not repeat it', () => {
+    const call =
+      'url: "https://x.test", headers: {X-Api-Key: "{{ run.id }}"}, body: {login: [{password: hunter2}]}'
+    const text = spec(`  a: {type: api_request, config: {method: POST, ${call}}, on_error: fail}`)
+    const { warnings } = validateSpec(text, catalogue).result
+    deepEqual(
+      warnings.map(({ code, path, message }) => ({ code, path, message })),
+      [
+        {
+          code: 'literal_credential',
+          path: '/nodes/a/config/body/login/0/password',
+          message:
+            'a.body.login.0.password looks like a credential (a value of password): every key with workflows:read can read it',
+        },
+      ],
+    )
+    ok(warnings[0]?.hint?.includes('{{ inputs.'))
+    equal(JSON.stringify(warnings).includes('hunter2'), false)
+  })
+
+  it('does not take the field of a record for a credential by its name', () => {
+    const fields = '{first_name: Ada, custom_fields: {key: part-2041-b}}'
+    const text = spec(
+      `  a: {type: crm_manager, config: {operation: create, entity: contacts, fields: ${fields}}}`,
+    )
+    deepEqual(validateSpec(text, catalogue).result.warnings, [])
+  })
 
   it('replaces unclear messages of the parsers', () => {
     const messages = (text: string) =>

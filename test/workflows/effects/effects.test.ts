@@ -3,6 +3,7 @@ import { type EffectName, type Effects, effectNames, ports } from '../../../work
 import { dry, narrated } from '../../../workflows/effects/narrate.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
+import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 const secret = { password: 'hunter2' }
@@ -27,7 +28,7 @@ const calls: [
         body: secret,
       },
     ],
-    { status: 200, headers: { 'content-type': 'text/plain' }, body: 'hunter2', duration_ms: 1 },
+    httpResponse({ headers: { 'content-type': 'text/plain' }, body: 'hunter2', body_bytes: 7 }),
     [
       'POST https://x.test/a, query token b, headers X-Key, a body of 22 bytes',
       'answered 200, text/plain, 7 bytes',

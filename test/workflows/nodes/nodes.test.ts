@@ -12,6 +12,7 @@ import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { compare, compareKeys, sortKey } from '../../../workflows/nodes/compare.ts'
 import { defineNode, type NodeError, type NodeResult } from '../../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
+import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
@@ -22,12 +23,11 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     record: { id: ID, object: 'contact', ...fields },
     created: true,
   })
-  const answer = {
+  const answer = httpResponse({
     status: 201,
     headers: { 'content-type': 'application/json' },
     body: { id: 7 },
-    duration_ms: 1,
-  }
+  })
   return {
     requests,
     effects: {
@@ -192,6 +192,7 @@ describe('node types', () => {
         headers: { 'Idempotency-Key': 'run:node' },
         query: { page: '2' },
         follow_redirects: true,
+        body_to_other_origins: false,
       },
     ])
     for (const [status, retryable] of [
@@ -213,6 +214,10 @@ describe('node types', () => {
       outside({ status: 404 }),
     )
     equal((found.output as { status: number }).status, 404)
+    const binary = { code: 'binary_body', message: 'the body is binary (image/png, 5 bytes)' } as const
+    const image = outside({ body: null, body_error: binary })
+    const { output } = await run('api_request', { url: 'https://x.test/' }, image)
+    deepEqual([(output as HttpResponse).body, (output as HttpResponse).body_error], [null, binary])
   })
 })
 

@@ -1,0 +1,45 @@
+import { v7 as uuidv7 } from 'uuid'
+import { ENGINE } from '../../workflows/definition/types.ts'
+import type { TestedNode } from '../../workflows/interpret/run-state.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { open, seal } from '../seal.ts'
+
+/** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves.ts). */
+export interface TestValues {
+  config: Record<string, unknown>
+  /** Sample values by placeholder root. */
+  inputs: Record<string, unknown>
+}
+
+/** Queues the test of one node. @returns its id. */
+export async function createNodeTest(
+  tx: Tenant,
+  secretsKey: Buffer,
+  { node_type, title, ...values }: TestValues & { node_type: string; title: string },
+): Promise<string> {
+  const id = uuidv7()
+  const node: TestedNode = { node_type, title, sealed: seal(secretsKey, JSON.stringify(values)) }
+  await tx.trx('runs').insert({
+    organization_id: tx.organizationId,
+    id,
+    kind: 'node_test',
+    engine: ENGINE,
+    workflow_name: `Test of ${node_type}`,
+    trigger: JSON.stringify({ type: 'node_test' }),
+    inputs: '{}',
+    node: JSON.stringify(node),
+    starts_with: title,
+  })
+  tx.wake('agx_runs')
+  return id
+}
+
+/** Undefined if the values were sealed with another SECRETS_KEY, or if the test has ended. */
+export function openTestValues(secretsKey: Buffer, { sealed }: TestedNode): TestValues | undefined {
+  if (sealed === undefined) return undefined
+  try {
+    return JSON.parse(open(secretsKey, sealed)) as TestValues
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,33 @@
+import { credentialIn } from '../credentials.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { type Problem, pointer } from './errors.ts'
+import type { NodeSpec } from './types.ts'
+
+/**
+ * Warns about literals in a node's config that look like credentials. Names of headers, parameters and members count
+ * only in nodes that send them to other services: a record may have a field `key`.
+ */
+export function checkCredentials({ id, type, config }: NodeSpec, nodePath: string): Problem[] {
+  const sends = findNodeType(type)?.effects.includes('http') ?? false
+  return literals(config, []).flatMap(({ path, text }): Problem[] => {
+    const name = path.findLast((key) => typeof key === 'string')
+    const what = credentialIn(text, sends && typeof name === 'string' ? name : undefined)
+    if (what === undefined) return []
+    return [
+      {
+        code: 'literal_credential',
+        message: `${[id, ...path].join('.').slice(0, 200)} looks like a credential (${what.slice(0, 100)}): every key with workflows:read can read it`,
+        hint: 'pass it to each run as an input, such as {{ inputs.api_token }}; or use a credential with few permissions, and revoke it when a key that can read the workflow leaks',
+        path: `${nodePath}/config${pointer(...path)}`,
+        node_id: id,
+      },
+    ]
+  })
+}
+
+function literals(value: unknown, path: PropertyKey[]): { path: PropertyKey[]; text: string }[] {
+  if (typeof value === 'string') return [{ path, text: value }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => literals(item, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, member]) => literals(member, [...path, key]))
+}
