@@ -69,7 +69,7 @@ const NAMES: Partial<Record<Filtered, string>> = {
   address: 'Address',
 }
 
-const NOTES: Partial<Record<Operator, string>> = {
+const NOTES: Record<Operator, string> = {
   eq: 'Equal to.',
   ne: 'Not equal to; includes null.',
   gt: 'Greater than.',
@@ -82,6 +82,7 @@ const NOTES: Partial<Record<Operator, string>> = {
   contains: 'Contains the text.',
   starts_with: 'Begins with the text.',
   has: 'Has the item.',
+  is_null: 'Whether the field is empty.',
 }
 
 /** The rule for dates in filters of times. */
@@ -113,7 +114,6 @@ function operatorsShape(name: string, operators: readonly Operator[], value: z.Z
 }
 
 function operandOf(operator: Operator, value: z.ZodType): z.ZodType {
-  if (operandsOf(operator) === 'boolean') return z.boolean().describe('Whether the field is empty.')
-  const operand = SINGLE.includes(operator) ? value : text
-  return operand.describe(NOTES[operator]!)
+  const operand = operandsOf(operator) === 'boolean' ? z.boolean() : SINGLE.includes(operator) ? value : text
+  return operand.describe(NOTES[operator])
 }
