@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { type ParseError, parse } from 'jsonc-parser'
 import { AppError, type Issue } from '../../db/errors.ts'
 import { isStorable } from '../../workflows/storable-text.ts'
-import { jsonErrorIndex } from './json-position.ts'
 
 export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64
@@ -74,10 +74,23 @@ function depthExceeds(value: unknown, left: number): boolean {
 /** Characters. Locating an error costs more than parsing, so larger bodies get no position. */
 const MAX_LOCATED = 100_000
 
+/** Where the text stops being JSON. The messages of JSON.parse often leave the position out, and quote the body. */
 function position(text: string): string {
-  if (text.length > MAX_LOCATED) return ''
-  const before = text.slice(0, jsonErrorIndex(text)).split('\n')
-  return ` at line ${before.length}, column ${before.at(-1)!.length + 1}`
+  const offset = text.length > MAX_LOCATED ? undefined : errorOffset(text)
+  if (offset === undefined) return ''
+  const lines = text.slice(0, offset).split('\n')
+  return ` at line ${lines.length}, column ${lines.at(-1)!.length + 1}`
+}
+
+function errorOffset(text: string): number | undefined {
+  const errors: ParseError[] = []
+  try {
+    parse(text, errors, { disallowComments: true })
+  } catch (error) {
+    // The parser is recursive: thousands of levels overflow the stack.
+    if (!(error instanceof RangeError)) throw error
+  }
+  return errors[0]?.offset
 }
 
 /** Matches every JSON text with NUL, a lone surrogate or a `__proto__` key, and some that are valid. */
