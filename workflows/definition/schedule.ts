@@ -1,4 +1,8 @@
-/** Checks of a schedule: five cron fields, in a time zone. */
+/**
+ * The cron expressions and time zones of schedule triggers. The grammar is the five-field one of Temporal, which fires
+ * the schedules; a test compares the two. cron libraries read other dialects: croner 11 and cron-parser 5 take `L`, which
+ * Temporal refuses, and match a date that fits either day field, where Temporal requires both.
+ */
 
 interface Field {
   name: string
@@ -45,7 +49,7 @@ function numberOf(text: string, { least, words = [] }: Field): number {
   return index >= 0 ? least + index : Number(text)
 }
 
-/** Whether it is an IANA name, such as Europe/Zurich. */
+/** Whether `name` is an IANA time zone, such as Europe/Zurich. */
 export function isTimezone(name: string): boolean {
   try {
     // Intl accepts offsets such as +01:00 too, which are not names.
