@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { Dialect, type DialectConfig } from './dialect.ts'
 import { Notifier } from './notify.ts'
+import { preparedStatements } from './prepared.ts'
 import { sqlState } from './sql-state.ts'
 import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
@@ -89,7 +89,9 @@ export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
 
+/** SQLSTATE. */
 const DEADLOCK = '40P01'
+const CONNECTION_FAILURE = '08006'
 const ATTEMPTS = 3
 const MAX_PAUSE_MS = 100
 
@@ -116,9 +118,9 @@ function pool(
   { connections, hangs }: { connections: Set<pg.Client>; hangs: () => boolean },
 ): Knex {
   const { maxWaitMs } = options
-  return knex({
-    client: Dialect as unknown as typeof knex.Client,
-    ...({ hangs } satisfies DialectConfig),
+  const prepare = preparedStatements()
+  const pool = knex({
+    client: 'pg',
     connection: {
       connectionString: options.url,
       application_name: options.applicationName ?? 'agx',
@@ -136,6 +138,7 @@ function pool(
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
         connections.add(connection)
         connection.once('end', () => connections.delete(connection))
+        prepare(connection)
         connection.query(`SET ROLE ${role}; SET TIME ZONE 'UTC'`, (error) => done(error, connection))
       },
     },
@@ -143,4 +146,12 @@ function pool(
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })
+  const { client } = pool
+  const acquire = client.acquireConnection.bind(client)
+  client.acquireConnection = async () => {
+    // Work fails at once instead of waiting for a connection.
+    if (hangs()) throw Object.assign(new Error('PostgreSQL does not respond'), { code: CONNECTION_FAILURE })
+    return acquire()
+  }
+  return pool
 }

@@ -29,7 +29,7 @@ export interface Tenant {
   readonly actor: Actor
   /**
    * Declares that the next statement is the last one: COMMIT is sent with it. Only for the code that began the
-   * transaction; in a savepoint it does nothing.
+   * transaction; in a savepoint it does nothing. GET of one record, by 32 clients, takes 1.3 times the CPU without it.
    */
   last(): void
   /** Sends NOTIFY on this channel once the transaction has committed. */

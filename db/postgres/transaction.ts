@@ -1,12 +1,11 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
-import { sendTogether } from './dialect.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The transaction that `work` gets. */
 export interface Transaction {
-  /** The pool's Knex, on the transaction's connection. */
+  /** Builds and sends statements on the transaction's connection. Of Knex it has `raw`, `from`, `fn`, `ref` and the call. */
   trx: Knex
   /** Declares that the next statement is the last one: COMMIT is sent with it. Later statements throw. */
   last(): void
@@ -14,8 +13,7 @@ export interface Transaction {
 
 /**
  * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
- * it shows all. A transaction of Knex builds a Knex instance and waits for BEGIN; this one runs the query builders of
- * the pool on one connection, and sends BEGIN together with the first statement.
+ * it shows all. BEGIN is sent without waiting for its answer.
  */
 export async function transaction<T>(
   pool: Knex,
@@ -24,34 +22,32 @@ export async function transaction<T>(
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
-  let committed: Promise<pg.QueryResult> | undefined
-  const commit = () => {
-    committed ??= connection.query('COMMIT')
-    committed.catch(() => {})
-    return committed
+  let ended: Promise<pg.QueryResult> | undefined
+  const end = (command: 'COMMIT' | 'ROLLBACK') => {
+    ended ??= connection.query(command)
+    ended.catch(() => {})
+    return ended
+  }
+  const lent = {
+    query(...statement: Parameters<pg.Client['query']>) {
+      if (ended) throw new Error('the transaction has ended')
+      connection.query(...statement)
+      if (lastIsNext) end('COMMIT')
+    },
   }
   try {
     const begun = begin(connection, organizationId)
-    const trx = statementsOn(pool, connection, {
-      before() {
-        if (committed) throw new Error('the transaction has ended')
-      },
-      after() {
-        if (lastIsNext) commit()
-      },
-    })
     const last = () => {
       lastIsNext = true
     }
-    const result = await work({ trx, last })
+    const result = await work({ trx: statementsOn(pool, lent), last })
     await begun
-    const { command } = await commit()
+    const { command } = await end('COMMIT')
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
     return result
   } catch (error) {
-    committed ??= connection.query('ROLLBACK')
-    await committed.catch(() => {})
+    await end('ROLLBACK').catch(() => {})
     throw error
   } finally {
     pool.client.releaseConnection(connection)
@@ -60,7 +56,6 @@ export async function transaction<T>(
 
 /** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
 function begin(connection: pg.Client, organizationId: string | undefined): Promise<unknown> {
-  sendTogether(connection)
   const begun = connection.query(organizationId === undefined ? 'BEGIN' : `BEGIN; ${setOrg(organizationId)}`)
   begun.catch(() => {})
   return begun
@@ -72,24 +67,18 @@ function setOrg(organizationId: string): string {
   return `SELECT set_config('app.organization_id', '${organizationId}', true)`
 }
 
-/** `pool` with all statements on this connection. Calls `before` and `after` around the sending of each statement. */
-function statementsOn(
-  pool: Knex,
-  connection: pg.Client,
-  { before, after }: { before(): void; after(): void },
-): Knex {
-  const client = Object.assign(Object.create(pool.client), {
-    acquireConnection: async () => connection,
-    releaseConnection: async () => {},
-    query(...statement: unknown[]) {
-      before()
-      const answer = pool.client.query(...statement)
-      after()
-      return answer
-    },
-  })
-  const knex = (table: string, options?: object) => client.queryBuilder().table(table, options)
-  // Its members read the client from the context.
-  const context = Object.create((pool as Knex & { context: object }).context, { client: { value: client } })
-  return Object.assign(Object.setPrototypeOf(knex, pool), { context })
+/**
+ * The builders of `pool`, which send their statements on `connection`. Knex's own transactions wait for BEGIN and build a
+ * Knex for each: one with a single SELECT takes 2.4 times the time and CPU.
+ */
+function statementsOn(pool: Knex, connection: object): Knex {
+  const table = (name: string) => pool(name).connection(connection)
+  const raw = (sql: string, bindings: Knex.RawBinding[]) => pool.raw(sql, bindings).connection(connection)
+  const from = (query: Knex.QueryBuilder) => pool.from(query).connection(connection)
+  return Object.assign(table, {
+    raw,
+    from,
+    fn: pool.fn,
+    ref: (name: string) => pool.ref(name),
+  }) as unknown as Knex
 }

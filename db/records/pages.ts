@@ -1,5 +1,5 @@
 import type { Position } from '../lists/cursor.ts'
-import { PLANNED_ANEW } from '../postgres/dialect.ts'
+import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment, SortKey } from './filter-sql.ts'
 import { shownColumns } from './model/columns.ts'

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../db/postgres/connect.ts'
-import { PLANNED_ANEW } from '../../db/postgres/dialect.ts'
+import { PLANNED_ANEW } from '../../db/postgres/prepared.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 
 /** A statement of the measured code. */

@@ -1,21 +1,31 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy that can hang: it keeps its connections, accepts new ones, and passes nothing on. */
+/** A TCP proxy that can hang (it keeps its connections, accepts new ones, and passes nothing on) or hold answers. */
 export interface TestProxy {
   /** The given URL, through the proxy. */
   url: string
   hang(): void
   resume(): void
+  /** Holds the answers of the target on its present connections until a client has sent this text. */
+  holdAnswersUntil(text: string): void
   close(): void
 }
 
 export async function startProxy(target: string): Promise<TestProxy> {
   const url = new URL(target)
   const sockets = new Set<Socket>()
+  const upstreams = new Set<Socket>()
   let hangs = false
+  let awaited: string | undefined
   const server = createServer((client) => {
     const upstream = connect(Number(url.port), url.hostname)
+    client.on('data', (chunk) => {
+      if (awaited === undefined || !chunk.includes(awaited)) return
+      awaited = undefined
+      upstream.resume()
+    })
+    upstreams.add(upstream)
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -44,6 +54,10 @@ export async function startProxy(target: string): Promise<TestProxy> {
     resume() {
       hangs = false
       for (const socket of sockets) socket.resume()
+    },
+    holdAnswersUntil(text) {
+      awaited = text
+      for (const upstream of upstreams) upstream.pause()
     },
     close() {
       for (const socket of sockets) socket.destroy()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { connect } from '../../../db/postgres/connect.ts'
 import { savepoint } from '../../../db/postgres/tenancy.ts'
 import {
   createOrganization,
@@ -9,6 +10,7 @@ import {
   type TestDatabase,
   testActor,
 } from '../../support/database.ts'
+import { startProxy } from '../../support/proxy.ts'
 
 describe('transactions of one organization', () => {
   let db: TestDatabase
@@ -118,6 +120,23 @@ describe('transactions of one organization', () => {
       /has ended/,
     )
     assert.equal(await count('test.more'), 0)
+  })
+
+  it('send BEGIN, the statements and COMMIT without waiting for answers', async () => {
+    const proxy = await startProxy(db.url)
+    const proxied = connect({ url: proxy.url })
+    const names = () =>
+      proxied.tenant(organization, testActor, ({ trx, last }) => {
+        last()
+        return trx('organizations').pluck('id')
+      })
+    // Connects and prepares the statement.
+    await names()
+    // If anything waited for an answer, COMMIT would never come.
+    proxy.holdAnswersUntil('COMMIT')
+    assert.deepEqual(await names(), [organization])
+    await proxied.close()
+    proxy.close()
   })
 
   it('refuse statements after their end', async () => {

@@ -3,6 +3,7 @@ import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../../../db/records/list.ts'
 import type { EntityName } from '../../../db/records/model/kind.ts'
 import { entities } from '../../../db/records/model/kinds/index.ts'
+import { recording, type Statement } from '../../bench/recording.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -161,19 +162,18 @@ describe('lists in the order of an indexed field', function () {
       it(`${entity} by ${name} ${order}: first page and cursor page read the index and sort nothing else`, async () => {
         const first = await page(entity, { sort: name, order })
         for (const cursor of [undefined, first.next_cursor!]) {
-          const plan = await tenant(async (tx) => {
-            let statement: { sql: string; bindings: unknown[] } | undefined
-            tx.trx.once('query', (query) => {
-              statement = query
-            })
-            await listRecords(tx, entity, {
+          const statements: Statement[] = []
+          const recorded = recording(db, statements)
+          await recorded.tenant(organizationId, testActor, (tx) =>
+            listRecords(tx, entity, {
               ...{ limit: 50, offset: 0, sort: name, order, match: 'all', count: 'none', filters: [] },
               cursor,
-            })
-            const { sql, bindings } = statement!
-            const { rows } = await tx.trx.raw(`explain ${sql.replace(/\$\d+/g, '?')}`, bindings as never)
-            return rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
-          })
+            }),
+          )
+          recorded.stop()
+          const { sql, bindings } = statements.at(-1)!
+          const { rows } = await tenant(async (tx) => tx.trx.raw(`explain ${sql}`, bindings as never))
+          const plan = rows.map((row: Record<string, string>) => row['QUERY PLAN']).join('\n')
           assert.match(plan, new RegExp(`using ${entity}_${name}\\b`), plan)
           assert.doesNotMatch(plan, /Seq Scan/, plan)
         }

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+
+/** Characters of SQL. Longer statements are mostly batches of one size, not worth a prepared statement. */
+const MAX_LENGTH = 8_000
+/** Statements of a pool. The server keeps those of each connection, and the texts of list queries vary without limit. */
+const MAX_STATEMENTS = 500
+
+/**
+ * Options of a statement whose best plan depends on its values: it is not prepared, because after a few
+ * executions PostgreSQL would use a generic plan.
+ */
+export const PLANNED_ANEW = { plan: 'anew' } as const
+
+/** A statement as Knex gives it to pg: the options of the builder are mixed in. */
+interface Statement extends Omit<pg.QueryConfig, 'name'> {
+  name?: string | undefined
+  plan?: 'anew'
+}
+
+/**
+ * Makes the connections of a pool prepare their statements with parameters. Without it PostgreSQL takes 1.9 times the CPU
+ * for a SELECT by primary key.
+ * @returns a function to call with each new connection.
+ */
+export function preparedStatements(): (connection: pg.Client) => void {
+  const names = new Map<string, string>()
+  const nameOf = ({ text, values, plan }: Statement): string | undefined => {
+    if (!values?.length || plan === 'anew' || text.length > MAX_LENGTH) return undefined
+    const known = names.get(text)
+    if (known || names.size === MAX_STATEMENTS) return known
+    const given = createHash('sha1').update(text).digest('base64url')
+    names.set(text, given)
+    return given
+  }
+  return (connection) => {
+    const query = (statement: string | Statement, ...rest: unknown[]) => {
+      if (typeof statement === 'object') statement.name ??= nameOf(statement)
+      return Reflect.apply(pg.Client.prototype.query, connection, [statement, ...rest])
+    }
+    connection.query = query as typeof connection.query
+  }
+}
