@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { findKeyHolders, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { AppError } from '../../db/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
-import type { KeyLookups } from './key-lookups.ts'
+import { coalesce } from './coalesce.ts'
 import type { Caller, Scope } from './scopes.ts'
 
 /** A caller with an API key, and the limits of its organization. */
@@ -14,16 +14,25 @@ export interface KeyCaller extends Caller {
   limits: KeyHolder['limits']
 }
 
+type FindHolder = ReturnType<typeof keyLookup>
+
+/** Finds the holder of a key. Concurrent requests share a statement, which is sent after each has come in. */
+export const keyLookup = (system: System) =>
+  coalesce(
+    (key: string) => key,
+    (keys) => findKeyHolders(system, keys),
+  )
+
 const BEARER = /^Bearer +(agx_[0-9A-Za-z]+) *$/i
 
 /** The caller of a /v1 request, looked up for each request. Throws unauthorized without a reason. */
 export async function authenticateKey(
   request: IncomingMessage,
   deps: AppDeps,
-  lookups: KeyLookups,
+  findHolder: FindHolder,
 ): Promise<KeyCaller> {
   const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
-  const holder = key ? await lookups.find(key) : undefined
+  const holder = key ? await findHolder(key) : undefined
   if (!holder || !isAllowedFrom(request, holder, deps))
     throw new AppError('unauthorized', 'missing or invalid API key')
   if (holder.note_use) {

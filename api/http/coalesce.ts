@@ -1,30 +1,35 @@
 /**
- * Makes of a statement that answers many questions at once a function that asks one: questions that come in the same
- * turn, or while a statement is under way, share the next. `read` is given each question once and answers by its
- * key; a question without an answer gets undefined. Where it fails, all who shared it are told.
+ * Turns a query for many items into a function that asks for one. Calls in the same turn of the event loop, and calls
+ * while a query is in flight, share the next query: every answer is read after its call. If a query fails, all calls
+ * that share it fail.
+ *
+ * Without it, GET of one record by 32 clients with one key took 1.4 to 1.7 times the CPU of api and PostgreSQL.
+ *
+ * @param keyOf identifies an item; equal items are asked for once.
+ * @param read the answers by key. An item without an answer gets undefined.
  */
-export function coalesce<Question, Answer>(
-  keyOf: (question: Question) => string,
-  read: (questions: Question[]) => Promise<Map<string, Answer>>,
-): (question: Question) => Promise<Answer | undefined> {
-  let waiting = new Map<string, Question>()
+export function coalesce<Item, Answer>(
+  keyOf: (item: Item) => string,
+  read: (items: Item[]) => Promise<Map<string, Answer>>,
+): (item: Item) => Promise<Answer | undefined> {
+  let waiting = new Map<string, Item>()
   let next: Promise<Map<string, Answer>> | undefined
   let before: Promise<unknown> = Promise.resolve()
 
   const send = async () => {
-    // Those who come in the same turn are let in, and those who come while another statement is under way.
+    // Even without a query in flight this lets in all calls of the same turn.
     await before.catch(() => {})
-    const questions = waiting
+    const items = waiting
     waiting = new Map()
     next = undefined
-    return read([...questions.values()])
+    return read([...items.values()])
   }
-  return async (question) => {
-    waiting.set(keyOf(question), question)
+  return async (item) => {
+    waiting.set(keyOf(item), item)
     if (!next) {
       next = send()
       before = next
     }
-    return (await next).get(keyOf(question))
+    return (await next).get(keyOf(item))
   }
 }

@@ -1,9 +1,8 @@
 import { LimitWindows } from '../../db/access/limits.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import type { AppDeps } from '../deps.ts'
-import { authenticateKey, type KeyCaller } from '../http/auth.ts'
+import { authenticateKey, type KeyCaller, keyLookup } from '../http/auth.ts'
 import type { Realm } from '../http/gateway.ts'
-import { KeyLookups } from '../http/key-lookups.ts'
 import { limitRate } from '../http/rate-limit.ts'
 import type { Route } from '../http/route.ts'
 import { requireScopes, SCOPES, type Scope } from '../http/scopes.ts'
@@ -12,7 +11,7 @@ import { routes } from './route-table.ts'
 /** /v1: keys, their scopes (default deny) and their limits. */
 export function v1Realm(deps: AppDeps): Realm<Route> {
   const windows = new LimitWindows(deps.db.system)
-  const lookups = new KeyLookups(deps.db.system)
+  const findHolder = keyLookup(deps.db.system)
   return {
     prefix: '/v1',
     hintFor: (path) =>
@@ -25,7 +24,7 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
       if (!known || (named.length === 0 && !depends))
         throw new Error(`${route.method} /v1${route.path} declares no known scope`)
     },
-    authenticate: (ctx) => authenticateKey(ctx.req, deps, lookups),
+    authenticate: (ctx) => authenticateKey(ctx.req, deps, findHolder),
     limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),
     authorize: (_ctx, route, params, caller) => requireScopes(caller, neededScopes(route, params)),
   }

@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 import type { Subscription } from './plans.ts'
 
 /**
@@ -167,25 +166,29 @@ export interface KeyHolder extends Subscription {
 }
 
 /**
- * Finds the holder of a key by its hash; called for every request, so that revocation is immediate.
- * @returns undefined for a malformed, unknown, revoked or expired key.
+ * Finds the holders of keys by hash, for every request, so that revocation is immediate.
+ * @returns them by key, without invalid, unknown, revoked and expired keys.
  */
-export async function findKeyHolder(system: Knex, key: string): Promise<KeyHolder | undefined> {
-  if (!isKey(key)) return undefined
-  const hash = hashKey(key)
-  const { rows } = await system.raw<{ rows: KeyHolder[] }>(FIND_HOLDER, [hash, hash])
-  return rows[0]
+export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
+  const byHash = new Map(keys.filter(isKey).map((key) => [hashKey(key).toString('hex'), key]))
+  if (byHash.size === 0) return new Map()
+  const { rows } = await system.raw<{ rows: (KeyHolder & { asked: string })[] }>(FIND_HOLDERS, [
+    [...byHash.keys()],
+  ])
+  return new Map(rows.map(({ asked, ...holder }) => [byHash.get(asked)!, holder]))
 }
 
-const FIND_HOLDER = `
-  select k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
+const FIND_HOLDERS = `
+  select asked.hash as asked, k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
     k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
     o.name as organization_name, o.plan, o.settings, o.limits
-  from api_keys k join organizations o on o.id = k.organization_id
-  where (k.hash = ? or k.previous_hash = ? and k.previous_expires_at > now())
-    and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+  from unnest(?::text[]) as asked (hash)
+  join api_keys k on k.hash = decode(asked.hash, 'hex')
+    or k.previous_hash = decode(asked.hash, 'hex') and k.previous_expires_at > now()
+  join organizations o on o.id = k.organization_id
+  where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
 
-export async function noteKeyUse(system: Knex, holder: KeyHolder): Promise<void> {
+export async function noteKeyUse(system: System, holder: KeyHolder): Promise<void> {
   await system.raw(
     `update api_keys set last_used_at = now() where organization_id = ? and id = ?
      and (last_used_at is null or last_used_at < now() - interval '1 minute')`,

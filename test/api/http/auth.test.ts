@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { KeyLookups } from '../../../api/http/key-lookups.ts'
-import { createKey, revokeKey } from '../../../db/access/keys.ts'
+import { keyLookup } from '../../../api/http/auth.ts'
+import { createKey, generateKey, revokeKey, rotateKey } from '../../../db/access/keys.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -8,28 +8,50 @@ import {
   testActor,
 } from '../../support/database.ts'
 
-describe('look-ups of keys', () => {
+describe('key look-ups', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()
   })
   after(() => db.drop())
 
-  it('share what is asked for at once, and never see a key after it was revoked', async () => {
-    const organization = await createOrganization(db)
-    const tenant = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(organization, testActor, work)
-    const { id, key } = await tenant((tx) => createKey(tx, { name: 'Test', scopes: [] }))
+  it('share a statement between concurrent requests, for any keys', async () => {
+    const made = await Promise.all([0, 1].map(async () => createKeyIn(await createOrganization(db))))
     let sent = 0
     db.system.on('query', () => sent++)
-    const lookups = new KeyLookups(db.system)
-    const many = await Promise.all(Array.from({ length: 50 }, () => lookups.find(key)))
-    assert.deepEqual(new Set(many.map((holder) => holder?.id)), new Set([id]))
-    assert.equal(sent, 2)
-
-    const early = [lookups.find(key), lookups.find(key)]
-    await tenant((tx) => revokeKey(tx, id))
-    assert.equal(await lookups.find(key), undefined)
-    await Promise.all(early)
-    assert.equal(await lookups.find('agx_nonsense'), undefined)
+    const find = keyLookup(db.system)
+    const keys = [...made.map(({ key }) => key), 'agx_nonsense', generateKey()]
+    const found = await Promise.all([...keys, ...keys].map(find))
+    const ids = [...made.map(({ id }) => id), undefined, undefined]
+    assert.deepEqual(
+      found.map((holder) => holder?.id),
+      [...ids, ...ids],
+    )
+    assert.equal(sent, 1)
   })
+
+  it('never find a key that was revoked before', async () => {
+    const organization = await createOrganization(db)
+    const { id, key } = await createKeyIn(organization)
+    const find = keyLookup(db.system)
+    const early = find(key)
+    await db.tenant(organization, testActor, (tx) => revokeKey(tx, id))
+    assert.equal(await find(key), undefined)
+    await early
+  })
+
+  it('find a rotated key by its old secret during the overlap', async () => {
+    const organization = await createOrganization(db)
+    const { id, key } = await createKeyIn(organization)
+    const rotated = await db.tenant(organization, testActor, (tx) => rotateKey(tx, id, 1))
+    const find = keyLookup(db.system)
+    const found = await Promise.all([key, rotated.key].map(find))
+    assert.deepEqual(
+      found.map((holder) => holder?.id),
+      [id, id],
+    )
+  })
+
+  const createKeyIn = (organization: string) =>
+    db.tenant(organization, testActor, (tx) => createKey(tx, { name: 'Test', scopes: [] }))
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createKey, findKeyHolder, generateKey, isKey, noteKeyUse } from '../../../db/access/keys.ts'
+import { createKey, findKeyHolders, generateKey, isKey, noteKeyUse } from '../../../db/access/keys.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -49,9 +49,10 @@ describe('API keys', () => {
     const { key } = await db.tenant(organizationId, testActor, (tx) =>
       createKey(tx, { name: 'used', scopes: ['contacts:read'] }),
     )
-    const holder = (await findKeyHolder(db.system, key))!
+    const find = async () => (await findKeyHolders(db.system, [key])).get(key)!
+    const holder = await find()
     assert.equal(holder.note_use, true)
     await noteKeyUse(db.system, holder)
-    assert.equal((await findKeyHolder(db.system, key))!.note_use, false)
+    assert.equal((await find()).note_use, false)
   })
 })
