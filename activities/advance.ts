@@ -1,4 +1,4 @@
-import { activityInfo } from '@temporalio/activity'
+import { activityInfo, Context } from '@temporalio/activity'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
@@ -36,7 +36,9 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
-      return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
+      const answer = await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
+      if (isCancelledByRow(answer, input)) await requestCancellation(log)
+      return answer
     } catch (error) {
       // PostgreSQL would refuse the same data again: end the run with a reduced record.
       if (!isRefusal(error)) throw error
@@ -44,6 +46,18 @@ export function createAdvance(deps: AdvanceDeps) {
       return await transact((tx) => endReduced(tx, input, temporalRunId))
     }
   }
+}
+
+/** Whether a segment ended the run as cancelled although Temporal has not requested it. */
+const isCancelledByRow = ({ commands }: SegmentAnswer, { happened }: SegmentInput) =>
+  commands.some((command) => command.type === 'end' && command.status === 'cancelled') &&
+  !happened.some(({ type }) => type === 'cancelled')
+
+/** Temporal ends a workflow as Canceled only after a request. */
+async function requestCancellation(log: Logger): Promise<void> {
+  const { client, info } = Context.current()
+  const workflow = client.workflow.getHandle(info.workflowExecution?.workflowId ?? '')
+  await workflow.cancel().catch((err) => log.warn({ err }, 'the workflow could not be cancelled in Temporal'))
 }
 
 async function oneSegment(
@@ -55,13 +69,15 @@ async function oneSegment(
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
   const { run } = state
+  const happened = cancelledBefore(state, input) ? [{ type: 'cancelled' } as const] : input.happened
   const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is generated first, so that it sorts before the events of the nodes.
-  const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
+  const starts = input.segment === 0 && happened.length === 0
+  const started = starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
   const turn = createTurns()
-  const { answer, nodes, end } = await runSegment(program, state, input, {
+  const { answer, nodes, end } = await runSegment(program, state, { ...input, happened }, {
     clock: Date.now,
     limits: LIMITS,
     async runNode(node, scope) {
@@ -85,6 +101,10 @@ async function oneSegment(
   })
   return answer
 }
+
+/** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
+const cancelledBefore = ({ run }: RunState, { segment }: SegmentInput) =>
+  segment === 0 && run.cancel_requested_at !== null
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal

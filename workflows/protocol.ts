@@ -6,9 +6,15 @@ import type { EndStatus } from './interpret/statuses.ts'
  * keep their meaning. They hold no values of nodes, which stay in the database.
  */
 
-/** The input of a run, from the relay. `engine` is the version of this protocol. */
+/**
+ * The version of the run workflow that new runs start with. Version 1 completes a failed run in Temporal, and fails a run
+ * that was cancelled before its first segment; both are kept for the histories that have it.
+ */
+export const RUN_WORKFLOW_VERSION = 2
+
+/** The input of a run, from the relay. `engine` is the version of the run workflow. */
 export interface RunInput {
-  engine: 1
+  engine: 1 | typeof RUN_WORKFLOW_VERSION
   organization_id: string
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */

@@ -20,11 +20,16 @@ import { summaryOf } from './summary.ts'
  */
 export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
-  CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
-  return CancellationScope.nonCancellable(() => loop(input, inbox))
+  const root = CancellationScope.current()
+  root.cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+  return CancellationScope.nonCancellable(() => loop(input, inbox, root))
 }
 
-async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndStatus }> {
+async function loop(
+  input: RunInput,
+  inbox: Happened[],
+  root: CancellationScope,
+): Promise<{ status: EndStatus }> {
   const { organization_id, run_id } = input
   // Created on first use: each scope creates promises, whose stacks the SDK records.
   let scope: CancellationScope | undefined
@@ -46,8 +51,7 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndSt
     for (const command of answer.commands) {
       if (command.type === 'end') {
         scope?.cancel()
-        if (command.status === 'cancelled') throw new CancelledFailure('the run was cancelled')
-        return { status: command.status }
+        return end(input, command.status, root)
       }
       if (command.type === 'continue') more = true
       else {
@@ -67,6 +71,21 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndSt
     ready = settled.join(', ') || 'the next nodes'
   }
 }
+
+/** From the end that `advance` has recorded to the status of the workflow in Temporal. */
+async function end(
+  { engine }: RunInput,
+  status: EndStatus,
+  root: CancellationScope,
+): Promise<{ status: EndStatus }> {
+  if (status !== 'cancelled') return { status }
+  // Cancelled before its first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
+  if (engine >= 2 && !root.consideredCancelled)
+    await condition(() => root.consideredCancelled, CANCELLATION_ARRIVES)
+  throw new CancelledFailure('the run was cancelled')
+}
+
+const CANCELLATION_ARRIVES = '1 minute'
 
 /** Waits in parallel to the loop, then puts the outcome into the inbox, unless the run has ended. */
 function launch(

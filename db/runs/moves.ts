@@ -19,7 +19,7 @@ import { rewind } from './state.ts'
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
- * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on |
+ * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the request of a cancellation |
  *
  * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
@@ -207,7 +207,8 @@ export async function reopenRun(
   segment: number,
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
+       cancel_requested_at = null, cancel_sent_at = null
      where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id

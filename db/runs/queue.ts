@@ -102,6 +102,8 @@ export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Pr
       ['organization_id', 'id'],
       runs.map((run) => [run.organization_id, run.id]),
     )
+    // A reset clears the request.
+    .whereNotNull('cancel_requested_at')
     .update({ cancel_sent_at: system.fn.now(), lease_until: null })
 }
 

@@ -93,6 +93,23 @@ describe('ends of runs', () => {
     await assert.rejects(suite.worker.client.workflow.getHandle(`run:${second}`).describe(), /NotFound/)
   })
 
+  it('run nothing if they are cancelled before their first segment', async () => {
+    const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
+    const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
+    // A relay claimed it once, and its start failed.
+    await suite.db.system('runs').where({ id }).update({ start_attempts: 1 })
+    const status = await suite.db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal(status, 'queued')
+    await suite.db.system('organizations').where({ id: organizationId }).update({ limits: '{}' })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.error?.code], ['cancelled', 'cancelled'])
+    assert.deepEqual(await suite.db.system('run_nodes').where({ run_id: id }), [])
+    assert.deepEqual(await events(id), [])
+    const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
+    await assert.rejects(workflow.result())
+    assert.equal((await workflow.describe()).status.name, 'CANCELLED')
+  })
+
   it('starts runs in a namespace that lacks our search attributes, without them', async function () {
     this.timeout(60_000)
     const namespace = `bare-${randomUUID()}`

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { createActivities } from '../../activities/index.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
@@ -106,6 +107,22 @@ describe('runs that an operator resets in the Temporal UI', () => {
     const row = await untilRun(db, id)
     assert.deepEqual([row.status, row.error?.code], ['failed', 'connection_refused'])
     assert.deepEqual(await nodes(id), { call: 'failed' })
+  })
+
+  it('run again although they were cancelled before', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1500ms')],
+      edges: [edge('first', 'pause')],
+    })
+    await until(async () => (await nodes(id)).pause === 'waiting')
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
+    const newest = await reset(id, 0)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    const row = await run(id)
+    assert.deepEqual([row.cancel_requested_at, row.cancel_sent_at], [null, null])
   })
 
   it('wait again for a delay that the end had cancelled, and continue after it', async () => {

@@ -4,6 +4,7 @@ import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import { failRunStart, markRunsStarted } from '../../db/runs/moves.ts'
 import { type ClaimedRun, claimRuns } from '../../db/runs/queue.ts'
 import type { run, testNode } from '../../workflows/index.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
@@ -48,6 +49,13 @@ function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun)
   return startWorkflow<typeof run>(client, {
     ...shared,
     workflow: 'run',
-    args: [{ engine: 1, organization_id, run_id: id, starts_with: row.starts_with ?? 'Start' }],
+    args: [
+      {
+        engine: RUN_WORKFLOW_VERSION,
+        organization_id,
+        run_id: id,
+        starts_with: row.starts_with ?? 'Start',
+      },
+    ],
   })
 }

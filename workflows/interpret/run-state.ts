@@ -11,8 +11,14 @@ export interface RunTrigger {
 
 /** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
+  run: RunFacts['run'] & RunControl
   nodes: RunNode[]
   answer: SegmentAnswer | null
+}
+
+/** The columns of a run that the engine itself reads. */
+export interface RunControl {
+  cancel_requested_at: string | null
 }
 
 /** The facts that are the same for all segments of a run. */

@@ -5,7 +5,7 @@ import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { renderOutputs } from './outputs.ts'
-import type { RunError, RunNode, RunState } from './run-state.ts'
+import type { RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
@@ -27,7 +27,7 @@ export interface SegmentResult {
   end: End | undefined
 }
 
-type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
+type RunSoFar = RunFacts & Pick<RunState, 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
