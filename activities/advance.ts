@@ -7,14 +7,16 @@ import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { recordSegment, reopenRun } from '../db/runs/moves.ts'
-import { lockRun } from '../db/runs/state.ts'
+import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
-import type { RunState } from '../workflows/interpret/run-state.ts'
+import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import { isOpen } from '../workflows/interpret/step.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
+import { describeFault, isTransient, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
 import type { Programs } from './programs.ts'
 
@@ -40,12 +42,46 @@ export function createAdvance(deps: AdvanceDeps) {
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
       return answer
     } catch (error) {
-      // PostgreSQL would refuse the same data again: end the run with a reduced record.
-      if (!isRefusal(error)) throw error
-      log.error({ err: error }, 'a segment could not be recorded')
-      return await transact((tx) => endReduced(tx, input, temporalRunId))
+      log.error({ err: error }, 'a segment failed')
+      try {
+        // PostgreSQL would refuse the same data again.
+        if (isRefusal(error)) return await transact((tx) => endReduced(tx, input, temporalRunId, REFUSED))
+        const failures = await transact((tx) => noteFailure(tx, input, temporalRunId, error))
+        if (failures < MAX_FAILURES) throw retryLater(error, failures)
+        return await transact((tx) => endReduced(tx, input, temporalRunId, UNEXPECTED))
+      } catch (second) {
+        throw toFailure(second, { last: false })
+      }
     }
   }
+}
+
+/** Unexpected failures of one segment in a row, after which the run fails. */
+const MAX_FAILURES = 5
+/** Milliseconds before each of their retries. */
+const PAUSES = [200, 1_000, 2_000, 5_000]
+
+/** How a run fails that can never succeed. Its error holds nothing of the cause, which the log has. */
+const REFUSED = { code: 'not_recordable', message: 'The database refused the results of the run.' }
+const UNEXPECTED = { code: 'internal_error', message: 'The run failed unexpectedly.' }
+
+/** Without a database there is nowhere to note it. @returns the unexpected failures so far. */
+async function noteFailure(
+  tx: Tenant,
+  { run_id }: SegmentInput,
+  temporalRunId: string,
+  error: unknown,
+): Promise<number> {
+  const { attempt } = activityInfo()
+  const unexpected = !isTransient(error)
+  const reason = describeFault(error)
+  return (await recordFailure(tx, run_id, { temporalRunId, attempt, reason, unexpected })) ?? 0
+}
+
+/** Transient errors are retried without limit, with the backoff of the retry policy. */
+function retryLater(error: unknown, failures: number): Error {
+  const delay = isTransient(error) ? undefined : PAUSES[failures - 1]
+  return toFailure(error, { last: false, ...(delay === undefined ? {} : { delay }) })
 }
 
 /** Whether a segment ended the run as cancelled although Temporal has not requested it. */
@@ -77,18 +113,23 @@ async function oneSegment(
   const now = new Date()
   const events: NewEvent[] = []
   const turn = createTurns()
-  const { answer, nodes, end } = await runSegment(program, state, { ...input, happened }, {
-    clock: Date.now,
-    limits: LIMITS,
-    async runNode(node, scope) {
-      // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
-      await turn()
-      const attempt = { node, state, scope, now, signal: NEVER }
-      const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
-      events.push(...raised)
-      return outcome
+  const { answer, nodes, end } = await runSegment(
+    program,
+    state,
+    { ...input, happened },
+    {
+      clock: Date.now,
+      limits: LIMITS,
+      async runNode(node, scope) {
+        // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+        await turn()
+        const attempt = { node, state, scope, now, signal: NEVER }
+        const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
+        events.push(...raised)
+        return outcome
+      },
     },
-  })
+  )
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   tx.last()
   await recordSegment(tx, run.id, {
@@ -132,19 +173,31 @@ async function load(
 const endedAs = (status: EndStatus, details: string) =>
   ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
 
-async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {
+/** Ends the run as failed, without anything that the segment did. */
+async function endReduced(
+  tx: Tenant,
+  input: SegmentInput,
+  temporalRunId: string,
+  error: RunError,
+): Promise<SegmentAnswer> {
   const state = await load(tx, input, temporalRunId)
   if ('commands' in state) return state
-  const answer = endedAs('failed', 'The run failed: its results could not be recorded.')
-  const error = { code: 'not_recordable', message: 'The database refused the results of the run.' }
+  const answer = endedAs('failed', `**failed**: ${error.message}`)
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,
-    nodes: [],
+    nodes: state.nodes.filter(isOpen).map((node) => cancelledNode(node, input.segment)),
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
   return answer
 }
+
+const cancelledNode = (node: RunNode, segment: number): RunNode => ({
+  ...node,
+  status: 'cancelled',
+  settled_segment: segment,
+  ended_at: new Date().toISOString(),
+})

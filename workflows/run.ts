@@ -116,9 +116,11 @@ function failure(then: Happened, error: unknown): Happened {
  */
 function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
-    startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '10 seconds' },
-    localRetryThreshold: '20 seconds',
+    // Longer than the statement timeout of the database, so that its error arrives.
+    startToCloseTimeout: '75 seconds',
+    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '20 seconds' },
+    // Longer pauses are timers: they are visible in the history, and hold no workflow task.
+    localRetryThreshold: '2 seconds',
     summary: summaryOf(summary),
   })
   return advance(input)

@@ -47,8 +47,10 @@ export async function up(knex: Knex): Promise<void> {
       temporal_run_id text,
       cancel_requested_at timestamptz(3),
       cancel_sent_at timestamptz(3),
-      -- why it makes no progress, as the sweep found
+      -- why it makes no progress
       stuck_reason text,
+      -- attempts of its next segment that failed unexpectedly; at the limit the run fails
+      failures integer not null default 0,
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
       updated_at timestamptz(3) not null default now(),

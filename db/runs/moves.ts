@@ -64,7 +64,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
-         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
+         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, failures = 0, updated_at = now(),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end,
          node = case when cast(:status as text) = 'running' then node else node - 'sealed' end

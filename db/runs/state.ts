@@ -87,3 +87,30 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
     .update({ ...open, status: 'running' })
   await reopened().update({ settled_segment: null })
 }
+
+/**
+ * Records that a segment failed. From the third attempt on, the reason is on the row until a segment succeeds.
+ * @returns the number of unexpected failures in a row; undefined if the run has ended or has another owner.
+ */
+export async function recordFailure(
+  tx: Tenant,
+  runId: string,
+  failure: { temporalRunId: string; attempt: number; reason: string; unexpected: boolean },
+): Promise<number | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: { failures: number }[] }>(
+    `update runs set failures = failures + :counted, updated_at = now(),
+       stuck_reason = case when greatest(:attempt, failures + :counted) >= 3 then :reason else stuck_reason end
+     where organization_id = :organizationId and id = :runId and status in ('queued', 'running')
+       and (temporal_run_id is null or temporal_run_id = :temporalRunId)
+     returning failures`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      temporalRunId: failure.temporalRunId,
+      attempt: failure.attempt,
+      reason: failure.reason,
+      counted: failure.unexpected ? 1 : 0,
+    },
+  )
+  return rows[0]?.failures
+}
