@@ -126,17 +126,17 @@ function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   return advance(input)
 }
 
-/** Temporal attempts in addition to those of the node: an attempt lost with a dying worker does not count. */
-const SPARE_ATTEMPTS = 5
+/** An attempt whose result cannot be recorded yet, because the database is unavailable, keeps it for so long. */
+const RECORDING_MS = 24 * 60 * 60 * 1_000
 
 function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
   const { retry } = command
   const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
-    // The activity enforces the node's timeout itself; this one ends an activity that hangs.
-    startToCloseTimeout: command.timeout_ms + 10_000,
-    heartbeatTimeout: '10 seconds',
+    // The activity enforces the node's timeout itself; the heartbeat finds an activity that hangs.
+    startToCloseTimeout: command.timeout_ms + RECORDING_MS,
+    heartbeatTimeout: '20 seconds',
     retry: {
-      maximumAttempts: Math.max(1, retry.max_attempts) + SPARE_ATTEMPTS,
+      // Without a maximum: the row knows which attempt is the last. One lost with a dying worker does not count.
       initialInterval: Math.max(1, retry.initial_interval_ms),
       backoffCoefficient: Math.max(1, retry.backoff),
       maximumInterval: Math.max(1, retry.initial_interval_ms, retry.max_interval_ms),

@@ -91,6 +91,8 @@ export async function up(knex: Knex): Promise<void> {
         ('running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
       -- from 1
       attempt integer not null default 1,
+      -- of an external node: names the attempt that has begun and may write the row; null: none has
+      attempt_token uuid,
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,

@@ -31,18 +31,41 @@ export async function lockRun(
   return rows[0]
 }
 
-/** Updates the row of an external node outside of any loop. @returns false if the run has ended the node. */
+/**
+ * Makes an attempt the owner of the row of an external node outside of any loop: an earlier attempt, whose worker died
+ * or lost its connection to Temporal, can write it no more.
+ */
+export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, token: string): Promise<void> {
+  await tx
+    .trx('run_nodes')
+    .where({
+      organization_id: tx.organizationId,
+      run_id: runId,
+      path: '',
+      node_id: nodeId,
+      status: 'running',
+    })
+    .update({ attempt_token: token })
+}
+
+/**
+ * Updates the row of an external node outside of any loop, by the attempt that owns it. `next` is the number of the next
+ * attempt, if there is one. @returns false if the run has ended the node, or another attempt owns it.
+ */
 export async function updateNode(
   tx: Tenant,
   runId: string,
   nodeId: string,
-  change: Partial<
-    Pick<RunNode, 'status' | 'attempt' | 'input' | 'output' | 'handle' | 'error' | 'started_at' | 'ended_at'>
-  >,
+  token: string,
+  change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
+    next?: number
+  },
 ): Promise<boolean> {
+  const { next, ...values } = change
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   const columns = {
-    ...change,
+    ...values,
+    ...(next === undefined ? {} : { attempt: next, attempt_token: null }),
     input: json(change.input),
     output: json(change.output),
     error: change.error === null ? null : json(change.error),
@@ -55,6 +78,7 @@ export async function updateNode(
       path: '',
       node_id: nodeId,
       status: 'running',
+      attempt_token: token,
     })
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0

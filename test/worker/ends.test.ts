@@ -93,7 +93,7 @@ describe('ends of runs', () => {
     await assert.rejects(suite.worker.client.workflow.getHandle(`run:${second}`).describe(), /NotFound/)
   })
 
-  it('run nothing if they are cancelled before their first segment', async () => {
+  it('runs nothing of a run that is cancelled before its first segment', async () => {
     const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
     const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
     // A relay claimed it once, and its start failed.

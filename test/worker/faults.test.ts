@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../db/postgres/connect.ts'
+import type { NodeSpec } from '../../workflows/definition/types.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createOutage, type Outage } from '../support/outage.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
@@ -85,6 +87,63 @@ describe('runs while something is broken', () => {
     } finally {
       await db.asOwner((owner) => owner.query('drop trigger slow on contacts'))
     }
+  })
+
+  const call = (retry?: NodeSpec['retry']): NodeSpec => ({
+    ...{ id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } },
+    ...(retry && { retry }),
+  })
+
+  it('make one call although the database is away before and after it', async function () {
+    this.timeout(40_000)
+    answer = async () => {
+      await outage.begin()
+      setTimeout(() => outage.end(), 4_000)
+      return ok
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }, call({ max_attempts: 1 })],
+      edges: [{ from: 'pause', handle: 'success', to: 'call' }],
+    })
+    const run = await untilRun(db, id, undefined, 30_000)
+    assert.deepEqual([run.status, run.error, calls], ['completed', null, 1])
+    const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
+    assert.equal(row.attempt, 1)
+  })
+
+  it('count only the attempts of a call that failed', async () => {
+    answer = async (attempt) => {
+      if (attempt === 3) return ok
+      throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+    }
+    const retry = { max_attempts: 3, initial_interval: '10ms' }
+    const id = await queueRun(db, organizationId, { nodes: [call(retry)] })
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
+    assert.deepEqual([row.attempt, calls], [3, 3])
+  })
+
+  it('ignore an attempt that comes back after another has taken over', async function () {
+    this.timeout(40_000)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    answer = async (attempt) => {
+      if (attempt === 1) await held
+      return { ...ok, body: `call ${attempt}` as unknown as null }
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [call()],
+      outputs: { body: '{{ nodes.call.output.body }}' },
+    })
+    const key = { run_id: id, node_id: 'call' }
+    for (const until = Date.now() + 10_000; calls === 0; await pause(20)) assert.ok(Date.now() < until)
+    const taken = '019a0000-0000-7000-8000-000000000009'
+    await db.system('run_nodes').where(key).update({ attempt_token: taken })
+    release()
+    const run = await untilRun(db, id, undefined, 20_000)
+    assert.deepEqual([run.outputs, calls], [{ body: 'call 2' }, 2])
   })
 
   it('wait for a database that is away, and say so in Temporal without an address', async function () {
