@@ -6,7 +6,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { recordSegment, reopenRun } from '../db/runs/moves.ts'
+import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
@@ -102,13 +102,14 @@ async function oneSegment(
   input: SegmentInput,
   temporalRunId: string,
 ): Promise<SegmentAnswer> {
-  const state = await load(tx, input, temporalRunId)
-  if ('commands' in state) return state
+  const loaded = await load(tx, input, temporalRunId)
+  if ('commands' in loaded) return loaded
+  const { state, reissue } = loaded
   const { run } = state
   const happened = cancelledBefore(state, input) ? [{ type: 'cancelled' } as const] : input.happened
   const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is generated first, so that it sorts before the events of the nodes.
-  const starts = input.segment === 0 && happened.length === 0
+  const starts = input.segment === 0 && !happened.some(({ type }) => type === 'cancelled')
   const started = starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
@@ -119,6 +120,7 @@ async function oneSegment(
     { ...input, happened },
     {
       clock: Date.now,
+      reissue,
       limits: LIMITS,
       async runNode(node, scope) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
@@ -144,30 +146,47 @@ async function oneSegment(
 }
 
 /** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
-const cancelledBefore = ({ run }: RunState, { segment }: SegmentInput) =>
-  segment === 0 && run.cancel_requested_at !== null
+const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =>
+  (segment === 0 || resume !== undefined) && run.cancel_requested_at !== null
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
 
+interface Loaded {
+  state: RunState
+  /**
+   * The workflow starts in the middle of the run, or the database has no answer of its segment before: the database was
+   * restored to an earlier moment.
+   */
+  reissue: boolean
+}
+
 /** The state of the run, or an answer if there is nothing to do. */
 async function load(
   tx: Tenant,
-  { run_id, segment }: SegmentInput,
+  { run_id, segment, happened, resume }: SegmentInput,
   temporalRunId: string,
-): Promise<RunState | SegmentAnswer> {
+): Promise<Loaded | SegmentAnswer> {
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return endedAs('lost', 'The run no longer exists.')
+  if (!state)
+    return endedAs(
+      'terminated',
+      '**terminated**: the database does not know this run. It was restored or purged.',
+    )
   if (state.answer) return state.answer
+  const refresh = happened.some(({ type }) => type === 'refresh')
+  const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
   const { status, temporal_run_id: owner } = state.run
-  if (owner !== null && owner !== temporalRunId) {
-    if (!(await reopenRun(tx, run_id, temporalRunId, segment)))
-      return endedAs('terminated', 'Another Temporal execution has taken over this run.')
-    const again = await lockRun(tx, run_id, undefined)
-    return again ?? endedAs('lost', 'The run no longer exists.')
+  if (owner === null || owner === temporalRunId) {
+    if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
+    return { state, reissue }
   }
-  if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run has already ended.')
-  return state
+  const mine =
+    (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
+    (await reopenRun(tx, run_id, temporalRunId, segment))
+  if (!mine) return endedAs('terminated', 'Another Temporal execution has taken over this run.')
+  const again = await lockRun(tx, run_id, undefined)
+  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.')
 }
 
 const endedAs = (status: EndStatus, details: string) =>
@@ -180,8 +199,9 @@ async function endReduced(
   temporalRunId: string,
   error: RunError,
 ): Promise<SegmentAnswer> {
-  const state = await load(tx, input, temporalRunId)
-  if ('commands' in state) return state
+  const loaded = await load(tx, input, temporalRunId)
+  if ('commands' in loaded) return loaded
+  const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`)
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {

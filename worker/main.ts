@@ -98,7 +98,7 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: allQueues({ taskQueue, log }) })
+      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log }) })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

@@ -19,6 +19,18 @@ export interface RunInput {
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
+  /** Of a run whose workflow Temporal had lost: where the new workflow starts. */
+  resume?: Resume
+}
+
+/** The signal that adds `refresh`. */
+export const REFRESH = 'refresh'
+
+export interface Resume {
+  /** The segment to start with. */
+  segment: number
+  /** How often the run was resumed: tells the start of the newest resume from an older one. */
+  count: number
 }
 
 /** Something that the run waited for. */
@@ -30,6 +42,8 @@ export type Happened =
   /** The activity failed for good; `code` and `message` count if it could not write its row. */
   | { type: 'failed'; node: string; code: string; message: string }
   | { type: 'cancelled' }
+  /** The sweep found that the rows wait for something that the workflow does not: see `reissue`. */
+  | { type: 'refresh' }
   /** The run has exceeded the timeout of its workflow. */
   | { type: 'timeout' }
 
@@ -39,6 +53,8 @@ export interface SegmentInput {
   /** From 0. */
   segment: number
   happened: Happened[]
+  /** In the first segment of a workflow that resumes a run. */
+  resume?: Resume
 }
 
 export type Command =
@@ -61,7 +77,7 @@ export interface SegmentAnswer {
   nodes: string[]
   /** For setCurrentDetails. */
   details: string
-  /** The timeout of the run; only in the first answer, and only if the workflow has one. */
+  /** The time that the run has left; in the first answer, and where commands are issued again, if there is a timeout. */
   timeout_ms?: number
 }
 

@@ -4,13 +4,23 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  defineSignal,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
+  setHandler,
   sleep,
 } from '@temporalio/workflow'
 import type { EndStatus } from './interpret/statuses.ts'
-import type { Command, Happened, NodeInput, RunInput, SegmentAnswer, SegmentInput } from './protocol.ts'
+import {
+  type Command,
+  type Happened,
+  type NodeInput,
+  REFRESH,
+  type RunInput,
+  type SegmentAnswer,
+  type SegmentInput,
+} from './protocol.ts'
 import { summaryOf } from './summary.ts'
 
 /**
@@ -22,6 +32,9 @@ export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
   const root = CancellationScope.current()
   root.cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+  setHandler(defineSignal(REFRESH), () => {
+    if (!inbox.some(({ type }) => type === 'refresh')) inbox.push({ type: 'refresh' })
+  })
   return CancellationScope.nonCancellable(() => loop(input, inbox, root))
 }
 
@@ -35,15 +48,22 @@ async function loop(
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, string>()
+  let timeLimit = false
   let ready = input.starts_with
 
-  for (let segment = 0; ; segment++) {
+  const { resume } = input
+  const first = resume?.segment ?? 0
+  for (let segment = first; ; segment++) {
     const happened = inbox.splice(0)
-    const answer = await advance(ready, { organization_id, run_id, segment, happened })
+    const answer = await advance(ready, {
+      ...{ organization_id, run_id, segment, happened },
+      ...(resume && segment === first && { resume }),
+    })
     setCurrentDetails(answer.details)
     for (const one of happened) if ('node' in one) open.delete(one.node)
 
-    if (answer.timeout_ms !== undefined) {
+    if (answer.timeout_ms !== undefined && !timeLimit) {
+      timeLimit = true
       const timeout = { type: 'timer', title: 'Time limit of the workflow', ms: answer.timeout_ms } as const
       launch(branches(), inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
     }
@@ -54,7 +74,8 @@ async function loop(
         return end(input, command.status, root)
       }
       if (command.type === 'continue') more = true
-      else {
+      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
+      else if (!open.has(command.node)) {
         open.set(command.node, command.title)
         if (command.type === 'timer')
           launch(branches(), inbox, { type: 'timer', node: command.node }, () =>

@@ -49,6 +49,8 @@ export async function up(knex: Knex): Promise<void> {
       cancel_sent_at timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
+      -- how often it was queued again because Temporal had lost its workflow
+      resumes integer not null default 0,
       -- attempts of its next segment that failed unexpectedly; at the limit the run fails
       failures integer not null default 0,
       created_at timestamptz(3) not null default now(),

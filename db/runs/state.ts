@@ -17,7 +17,10 @@ export async function lockRun(
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
-          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer
+          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
+       exists (select from run_segments s
+        where s.organization_id = r.organization_id and s.run_id = r.id
+          and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows
      from runs r join organizations o on o.id = r.organization_id
      where r.organization_id = :organizationId and r.id = :id
      for update of r`,

@@ -31,6 +31,9 @@ describe('ends of runs', () => {
     record_id: null,
     starts_with: 'First',
     organization_name: 'Test',
+    temporal_run_id: null,
+    resumes: 0,
+    segment: null,
     ...over,
   })
 
@@ -118,7 +121,7 @@ describe('ends of runs', () => {
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
     const client = new Client({ connection: suite.worker.connection, namespace })
-    const queue = runsQueue({ taskQueue: 'nobody', log: testLog })
+    const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog })
     const row = rowOf(randomUUID())
     // A new namespace is available after a moment.
     for (const until = Date.now() + 30_000; ; ) {
@@ -148,7 +151,7 @@ describe('ends of runs', () => {
       .where({ id: other })
       .update({ limits: JSON.stringify({ max_running: 0 }) })
     const id = await queueRun(suite.db, other, { nodes: [set('a')] })
-    const queue = runsQueue({ taskQueue: 'q'.repeat(2_000), log: testLog })
+    const queue = runsQueue({ db: suite.db, taskQueue: 'q'.repeat(2_000), log: testLog })
     const row = rowOf(id, { organization_id: other })
     const reason = await queue.start(suite.worker.client, row).then(
       () => undefined,

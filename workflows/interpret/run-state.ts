@@ -14,10 +14,13 @@ export interface RunState extends RunFacts {
   run: RunFacts['run'] & RunControl
   nodes: RunNode[]
   answer: SegmentAnswer | null
+  /** Whether the segment before this one is recorded, by the same Temporal run. */
+  follows: boolean
 }
 
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
+  resumes: number
   cancel_requested_at: string | null
 }
 
