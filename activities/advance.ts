@@ -10,6 +10,7 @@ import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
+import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
@@ -152,6 +153,12 @@ const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
 
+const UNKNOWN_RUN = {
+  code: 'terminated',
+  message:
+    'The database does not know this run: it was restored to an earlier moment, or the run was purged.',
+}
+
 interface Loaded {
   state: RunState
   /**
@@ -168,11 +175,7 @@ async function load(
   temporalRunId: string,
 ): Promise<Loaded | SegmentAnswer> {
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state)
-    return endedAs(
-      'terminated',
-      '**terminated**: the database does not know this run. It was restored or purged.',
-    )
+  if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
   if (state.answer) return state.answer
   const refresh = happened.some(({ type }) => type === 'refresh')
   const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
@@ -186,11 +189,14 @@ async function load(
     (await reopenRun(tx, run_id, temporalRunId, segment))
   if (!mine) return endedAs('terminated', 'Another Temporal execution has taken over this run.')
   const again = await lockRun(tx, run_id, undefined)
-  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.')
+  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
 }
 
-const endedAs = (status: EndStatus, details: string) =>
-  ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
+const endedAs = (status: EndStatus, details: string, error: RunError | null = null): SegmentAnswer => ({
+  commands: [endCommand(status, error)],
+  nodes: [],
+  details,
+})
 
 /** Ends the run as failed, without anything that the segment did. */
 async function endReduced(
@@ -202,7 +208,7 @@ async function endReduced(
   const loaded = await load(tx, input, temporalRunId)
   if ('commands' in loaded) return loaded
   const { state } = loaded
-  const answer = endedAs('failed', `**failed**: ${error.message}`)
+  const answer = endedAs('failed', `**failed**: ${error.message}`, error)
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,

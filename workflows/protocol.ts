@@ -69,7 +69,8 @@ export type Command =
     }
   /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
-  | { type: 'end'; status: EndStatus }
+  /** `error` is the one of the run, for Temporal. */
+  | { type: 'end'; status: EndStatus; error?: { code: string; message: string } }
 
 export interface SegmentAnswer {
   commands: Command[]

@@ -25,8 +25,8 @@ import { summaryOf } from './summary.ts'
 
 /**
  * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`,
- * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only a
- * cancelled run throws, after its end is recorded.
+ * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only the
+ * end throws, of a run that was cancelled or has failed, after it is recorded.
  */
 export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
@@ -71,7 +71,7 @@ async function loop(
     for (const command of answer.commands) {
       if (command.type === 'end') {
         scope?.cancel()
-        return end(input, command.status, root)
+        return end(input, command, root)
       }
       if (command.type === 'continue') more = true
       // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
@@ -96,9 +96,14 @@ async function loop(
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */
 async function end(
   { engine }: RunInput,
-  status: EndStatus,
+  { status, error }: Command & { type: 'end' },
   root: CancellationScope,
 ): Promise<{ status: EndStatus }> {
+  // Failed in Temporal too, for its filters and alerts; benign: it is the author's error, and no fault of the worker.
+  if (engine >= 2 && error)
+    throw ApplicationFailure.create({
+      ...{ type: error.code, message: error.message, nonRetryable: true, category: 'BENIGN' },
+    })
   if (status !== 'cancelled') return { status }
   // Cancelled before its first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
   if (engine >= 2 && !root.consideredCancelled)

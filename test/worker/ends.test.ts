@@ -47,6 +47,10 @@ describe('ends of runs', () => {
     assert.deepEqual(await events(id), ['workflow.started', 'workflow.failed'])
     const node = await suite.db.system('run_nodes').where({ run_id: id }).first()
     assert.equal(node.status, 'cancelled')
+    const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
+    const { cause } = await workflow.result().then(assert.fail, (error) => error)
+    assert.deepEqual([cause.type, cause.message, cause.category], ['timeout', run.error?.message, 'BENIGN'])
+    assert.equal((await workflow.describe()).status.name, 'FAILED')
   })
 
   it('records a reduced end if the database refuses the full one', async () => {
@@ -59,7 +63,7 @@ describe('ends of runs', () => {
       const run = await untilRun(suite.db, id)
       assert.deepEqual([run.status, run.error?.code], ['failed', 'not_recordable'])
       assert.deepEqual(await events(id), ['workflow.failed'])
-      await suite.worker.client.workflow.getHandle(`run:${id}`).result()
+      await assert.rejects(suite.worker.client.workflow.getHandle(`run:${id}`).result())
     } finally {
       await owner.query('alter table run_nodes drop constraint refused')
       await owner.end()

@@ -85,7 +85,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       edges: [edge('before', 'call'), edge('call', 'next')],
     })
     assert.equal((await untilRun(db, id)).status, 'failed')
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     broken = false
     const newest = await reset(id, 0)
     await until(async () => (await run(id)).status === 'completed')
@@ -101,7 +101,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       edges: [edge('call', 'next')],
     })
     await untilRun(db, id)
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     const newest = await reset(id, 1)
     await until(async () => (await run(id)).temporal_run_id === newest)
     const row = await untilRun(db, id)
@@ -132,7 +132,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     })
     assert.equal((await untilRun(db, id)).status, 'failed')
     assert.equal((await nodes(id)).pause, 'cancelled')
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     broken = false
     await reset(id, 0)
     await until(async () => (await run(id)).status === 'completed')

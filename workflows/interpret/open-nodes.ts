@@ -1,6 +1,7 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
 import type { Command, Happened } from '../protocol.ts'
-import type { RunFacts, RunNode } from './run-state.ts'
+import type { RunError, RunFacts, RunNode } from './run-state.ts'
+import type { EndStatus } from './statuses.ts'
 
 /** The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds. */
 export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {
@@ -11,6 +12,12 @@ export function commandOf(node: ProgramNode, row: RunNode, now: number): Command
   if (row.status !== 'running' || node.effect !== 'external') return undefined
   const { id, type, title, timeout_ms, retry } = node
   return { type: 'external', node: id, node_type: type, title, timeout_ms, retry }
+}
+
+/** Histories store it, so the message is cut; errors of runs hold no secrets. A cancelled run has no error in Temporal. */
+export function endCommand(status: EndStatus, error: RunError | null): Command & { type: 'end' } {
+  if (status === 'completed' || status === 'cancelled' || !error) return { type: 'end', status }
+  return { type: 'end', status, error: { code: error.code, message: error.message.slice(0, 1_000) } }
 }
 
 export interface Reissued {

@@ -4,7 +4,7 @@ import { NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
-import { commandOf, reissue } from './open-nodes.ts'
+import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import type { RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
@@ -92,7 +92,7 @@ class Segment {
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
-      commands: end ? [{ type: 'end', status: end.status }] : this.commands,
+      commands: end ? [endCommand(end.status, end.error)] : this.commands,
       nodes: this.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
