@@ -9,6 +9,7 @@ import { runEvent } from '../db/runs/events.ts'
 import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
+import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
@@ -17,7 +18,7 @@ import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { describeFault, isTransient, toFailure } from './faults.ts'
+import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
 import type { Programs } from './programs.ts'
 
@@ -179,7 +180,8 @@ async function load(
   if (state.answer) return state.answer
   const refresh = happened.some(({ type }) => type === 'refresh')
   const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
-  const { status, temporal_run_id: owner } = state.run
+  const { status, temporal_run_id: owner, engine } = state.run
+  if (engine > ENGINE) throw new NeedsNewerWorker()
   if (owner === null || owner === temporalRunId) {
     if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
     return { state, reissue }

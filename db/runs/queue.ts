@@ -1,3 +1,4 @@
+import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
@@ -35,7 +36,7 @@ export interface ClaimedRun {
  * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
-  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })
+  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING, engine: ENGINE })
 
 const CLAIM = `
   with recursive lanes as (
@@ -68,6 +69,8 @@ const CLAIM = `
       from runs r
       where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
         and (r.lease_until is null or r.lease_until < now())
+        -- others are left to newer workers
+        and r.engine <= :engine
       order by r.id limit :limit) q
     where q.concurrency is null or b.running + q.place <= q.concurrency
   ), chosen as materialized (

@@ -89,6 +89,27 @@ describe('runs while something is broken', () => {
     }
   })
 
+  it('wait for a newer worker, and say so, if they need one', async function () {
+    this.timeout(40_000)
+    const paused = { nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }] }
+    const other = await createOrganization(db, { limits: { max_running: 0 } })
+    const queued = await queueRun(db, other, paused)
+    await db.system('runs').where({ id: queued }).update({ engine: 1_000 })
+    await db.system('organizations').where({ id: other }).update({ limits: '{}' })
+    const id = await queueRun(db, organizationId, paused)
+    await untilRun(db, id, ['running'])
+    await db.system('runs').where({ id }).update({ engine: 1_000 })
+    const reason = async () => (await db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
+    for (const until = Date.now() + 20_000; (await reason()) === null; await pause(20))
+      assert.ok(Date.now() < until)
+    assert.equal(await reason(), 'The run needs a newer version of the worker.')
+    const row = await db.system('runs').where({ id: queued }).first('status', 'start_attempts')
+    assert.deepEqual(row, { status: 'queued', start_attempts: 0 })
+    await db.system('runs').whereIn('id', [id, queued]).update({ engine: 1 })
+    for (const one of [id, queued])
+      assert.equal((await untilRun(db, one, undefined, 20_000)).status, 'completed')
+  })
+
   const call = (retry?: NodeSpec['retry']): NodeSpec => ({
     ...{ id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } },
     ...(retry && { retry }),

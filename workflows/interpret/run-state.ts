@@ -20,6 +20,7 @@ export interface RunState extends RunFacts {
 
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
+  engine: number
   resumes: number
   cancel_requested_at: string | null
 }
