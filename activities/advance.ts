@@ -12,7 +12,7 @@ import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
-import type { RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
@@ -40,7 +40,10 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
-      const answer = await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
+      const one = (newest: boolean) =>
+        transact((tx) => oneSegment(tx, { ...deps, log }, input, { id: temporalRunId, newest }))
+      const answer = (await one(false)) ?? (await requireNewest(temporalRunId)) ?? (await one(true))
+      if (!answer) throw new Error('the owner of a run is undecided')
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
       return answer
     } catch (error) {
@@ -102,10 +105,10 @@ async function oneSegment(
   tx: Tenant,
   { programs, effects, log }: AdvanceDeps,
   input: SegmentInput,
-  temporalRunId: string,
-): Promise<SegmentAnswer> {
-  const loaded = await load(tx, input, temporalRunId)
-  if ('commands' in loaded) return loaded
+  temporalRun: TemporalRun,
+): Promise<SegmentAnswer | undefined> {
+  const loaded = await load(tx, input, temporalRun)
+  if (!loaded || 'commands' in loaded) return loaded
   const { state, reissue } = loaded
   const { run } = state
   const happened = cancelledBefore(state, input) ? [{ type: 'cancelled' } as const] : input.happened
@@ -115,6 +118,7 @@ async function oneSegment(
   const started = starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
+  const objects: CreatedObject[] = []
   const turn = createTurns()
   const { answer, nodes, end } = await runSegment(
     program,
@@ -127,9 +131,10 @@ async function oneSegment(
       async runNode(node, scope) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()
-        const attempt = { node, state, scope, now, signal: NEVER }
-        const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
+        const attempt = { node, state, scope, now, signal: NEVER, created: state.created }
+        const { outcome, raised, created } = await runLightNode({ effects, log }, tx, attempt)
         events.push(...raised)
+        objects.push(...created)
         return outcome
       },
     },
@@ -137,11 +142,12 @@ async function oneSegment(
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   tx.last()
   await recordSegment(tx, run.id, {
-    temporal_run_id: temporalRunId,
+    temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes,
     events: [...started, ...events, ...ended],
+    created: objects,
     ...(end ? { end } : {}),
   })
   return answer
@@ -153,6 +159,22 @@ const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
+
+/** The Temporal run that this segment belongs to. `newest`: Temporal has said that it is the newest of its workflow. */
+interface TemporalRun {
+  id: string
+  newest: boolean
+}
+
+/**
+ * After a reset, a segment of an older Temporal run may still be on its way: it must not take the row back. Asked outside
+ * of the transaction. @returns the end of an older one.
+ */
+async function requireNewest(temporalRunId: string): Promise<SegmentAnswer | undefined> {
+  const { client, info } = Context.current()
+  const { runId } = await client.workflow.getHandle(info.workflowExecution?.workflowId ?? '').describe()
+  return runId === temporalRunId ? undefined : SUPERSEDED
+}
 
 const UNKNOWN_RUN = {
   code: 'terminated',
@@ -169,12 +191,12 @@ interface Loaded {
   reissue: boolean
 }
 
-/** The state of the run, or an answer if there is nothing to do. */
+/** The state of the run, or an answer if there is nothing to do; undefined if only the newest Temporal run may go on. */
 async function load(
   tx: Tenant,
   { run_id, segment, happened, resume }: SegmentInput,
-  temporalRunId: string,
-): Promise<Loaded | SegmentAnswer> {
+  { id: temporalRunId, newest }: TemporalRun,
+): Promise<Loaded | SegmentAnswer | undefined> {
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
   if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
   if (state.answer) return state.answer
@@ -186,10 +208,11 @@ async function load(
     if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
     return { state, reissue }
   }
+  if (!newest) return undefined
   const mine =
     (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
     (await reopenRun(tx, run_id, temporalRunId, segment))
-  if (!mine) return endedAs('terminated', 'Another Temporal execution has taken over this run.')
+  if (!mine) return SUPERSEDED
   const again = await lockRun(tx, run_id, undefined)
   return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
 }
@@ -207,7 +230,9 @@ async function endReduced(
   temporalRunId: string,
   error: RunError,
 ): Promise<SegmentAnswer> {
-  const loaded = await load(tx, input, temporalRunId)
+  // Another owner's run is not ended here.
+  const loaded = await load(tx, input, { id: temporalRunId, newest: false })
+  if (!loaded) throw new Error('a segment of a run that has another owner failed')
   if ('commands' in loaded) return loaded
   const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
@@ -229,3 +254,5 @@ const cancelledNode = (node: RunNode, segment: number): RunNode => ({
   settled_segment: segment,
   ended_at: new Date().toISOString(),
 })
+
+const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

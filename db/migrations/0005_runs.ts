@@ -49,6 +49,8 @@ export async function up(knex: Knex): Promise<void> {
       cancel_sent_at timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
+      -- whether a reset in Temporal has taken it over: only then are run_effects read
+      reopened boolean not null default false,
       -- how often it was queued again because Temporal had lost its workflow
       resumes integer not null default 0,
       -- attempts of its next segment that failed unexpectedly; at the limit the run fails
@@ -125,6 +127,20 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, run_id) references runs on delete cascade
     );
 
+    -- What the nodes of a run created, the nth of each node: a node that runs again after a reset finds it.
+    create table run_effects (
+      organization_id uuid not null,
+      run_id uuid not null,
+      path text not null,
+      node_id text not null,
+      n integer not null,
+      -- the kind of the record, or 'event'
+      object text not null,
+      object_id uuid not null,
+      primary key (organization_id, run_id, path, node_id, n),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+
     -- What a run waits for. Whoever answers updates the row; the relay then signals the workflow, without payload, and
     -- its next segment reads the answer. An open wait has no answered_at.
     create table run_waits (
@@ -190,6 +206,6 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index run_signals_open on run_signals (organization_id, run_id, name, id) where consumed_at is null;
   `)
-  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_waits', 'run_signals'])
+  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals'])
     await protect(knex, table)
 }

@@ -1,4 +1,4 @@
-import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
 import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
@@ -55,14 +55,26 @@ export interface SegmentRecord {
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
   /** The events that the segment raised. */
   events: NewEvent[]
+  /** What its nodes created. */
+  created?: CreatedObject[]
 }
 
 const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
   output jsonb, handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
   started_at timestamptz, ended_at timestamptz`
 
+const CREATED = `, created as (
+       insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+       select run.organization_id, run.id, c.*
+       from run, jsonb_to_recordset(cast(:created as jsonb)) as c(path text, node_id text, n integer, object text,
+         object_id uuid)
+       on conflict (organization_id, run_id, path, node_id, n) do update
+         set object = excluded.object, object_id = excluded.object_id
+     )`
+
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
+  const { created = [] } = record
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
@@ -90,7 +102,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
-     )
+     )${created.length > 0 ? CREATED : ''}
      select cast(:status as text) <> 'running' and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and (other.lease_until is null or other.lease_until < now())) as others_wait
@@ -103,6 +115,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
       answer: JSON.stringify(record.answer),
+      ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
       status: record.end?.status ?? 'running',
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
@@ -210,7 +223,7 @@ export async function reopenRun(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
-       cancel_requested_at = null, cancel_sent_at = null
+       cancel_requested_at = null, cancel_sent_at = null, reopened = true
      where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id

@@ -18,6 +18,9 @@ export async function lockRun(
        (select s.answer from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
+       case when r.reopened then (
+        select jsonb_agg(to_jsonb(e) - 'organization_id' - 'run_id') from run_effects e
+        where e.organization_id = r.organization_id and e.run_id = r.id) end as created,
        exists (select from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows

@@ -56,14 +56,16 @@ describe('runs that an operator resets in the Temporal UI', () => {
   async function reset(id: string, task: number): Promise<string> {
     const workflowId = `run:${id}`
     const events = await historyOf(worker.client, workflowId)
-    const tasks = events.filter((event) => event.workflowTaskCompletedEventAttributes)
+    const tasks = events.filter((event) =>
+      task < 0 ? event.workflowTaskStartedEventAttributes : event.workflowTaskCompletedEventAttributes,
+    )
     const { runId } = await worker.client.workflow.getHandle(workflowId).describe()
     const answer = await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId, runId },
       reason: 'test',
       requestId: randomUUID(),
-      workflowTaskFinishEventId: tasks[task]!.eventId!,
+      workflowTaskFinishEventId: tasks.at(task)!.eventId!,
     })
     return answer.runId
   }
@@ -107,6 +109,61 @@ describe('runs that an operator resets in the Temporal UI', () => {
     const row = await untilRun(db, id)
     assert.deepEqual([row.status, row.error?.code], ['failed', 'connection_refused'])
     assert.deepEqual(await nodes(id), { call: 'failed' })
+  })
+
+  it('find what they created, instead of creating it again', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        {
+          id: 'save',
+          type: 'crm_manager',
+          config: { operation: 'create', entity: 'contacts', fields: { email: '{{ run.id }}@example.com' } },
+        },
+        { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { run: '{{ run.id }}' } } },
+      ],
+      edges: [edge('save', 'paid')],
+      outputs: { contact: '{{ nodes.save.output.id }}', event: '{{ nodes.paid.output }}' },
+    })
+    const first = await untilRun(db, id)
+    assert.equal(first.status, 'completed')
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    const newest = await reset(id, 0)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    const again = await untilRun(db, id)
+    assert.deepEqual([again.status, again.outputs], ['completed', first.outputs])
+    assert.equal((await db.system('contacts').where({ email: `${id}@example.com` })).length, 1)
+    const raised = await db
+      .system('events')
+      .where({ cause: id })
+      .whereIn('name', ['contact.created', 'invoice.paid'])
+    assert.equal(raised.length, 2)
+  })
+
+  it('are not taken back by an older reset whose first segment was blocked', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1h')],
+      edges: [edge('first', 'pause')],
+    })
+    await until(async () => (await nodes(id)).pause === 'waiting')
+    let release = () => {}
+    let late: Promise<unknown> | undefined
+    around = (advance) => async (input) => {
+      if (late) return advance(input)
+      const blocked = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      late = blocked.then(() => advance(input))
+      return late as ReturnType<Advance>
+    }
+    await reset(id, 0)
+    await until(async () => late !== undefined)
+    const newest = await reset(id, -1)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    release()
+    const answer = (await late) as Awaited<ReturnType<Advance>>
+    assert.deepEqual(answer.commands, [{ type: 'end', status: 'terminated' }])
+    assert.equal((await run(id)).temporal_run_id, newest)
+    await worker.client.workflow.getHandle(`run:${id}`).terminate()
   })
 
   it('run again although they were cancelled before', async () => {
