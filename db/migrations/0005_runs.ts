@@ -205,6 +205,15 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, run_id) references runs on delete cascade
     );
     create index run_signals_open on run_signals (organization_id, run_id, name, id) where consumed_at is null;
+
+    -- The Temporal namespace that this database belongs to, as workers found it. One row.
+    create table temporal_server (
+      only_row boolean primary key default true check (only_row),
+      cluster_id text not null,
+      namespace_id text not null,
+      namespace text not null
+    );
+    grant select, insert, update on temporal_server to agx_system;
   `)
   for (const table of ['runs', 'run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals'])
     await protect(knex, table)
