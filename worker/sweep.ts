@@ -88,7 +88,8 @@ export class Sweep {
       if (!end) {
         const reason = stuckReason(description)
         if (reason) return { reason }
-        const calls = description.raw.pendingActivities?.length ?? 0
+        const { raw } = description
+        const calls = raw.pendingActivities?.length ?? 0
         return { stale: row.kind === 'run' && (row.overdue || row.calls > calls) }
       }
       return { end, reason: `The workflow was ${description.status.name.toLowerCase()} in Temporal.` }

@@ -3,11 +3,12 @@ import { connect, type Database } from '../../db/postgres/connect.ts'
 import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
 import { createOutage, type Outage } from '../support/outage.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
-const ok = { status: 200, headers: {}, body: null, duration_ms: 1 }
+const ok = httpResponse()
 
 describe('runs while something is broken', () => {
   let db: TestDatabase
@@ -152,7 +153,7 @@ describe('runs while something is broken', () => {
     })
     answer = async (attempt) => {
       if (attempt === 1) await held
-      return { ...ok, body: `call ${attempt}` as unknown as null }
+      return httpResponse({ body: `call ${attempt}` })
     }
     const id = await queueRun(db, organizationId, {
       nodes: [call()],

@@ -6,7 +6,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 type Advance = ReturnType<typeof createActivities>['advance']
 
@@ -53,19 +53,22 @@ describe('runs that an operator resets in the Temporal UI', () => {
   })
 
   /** Resets to completed workflow task number `task`, from 0. @returns the new Temporal run's id. */
-  async function reset(id: string, task: number): Promise<string> {
-    const workflowId = `run:${id}`
-    const events = await historyOf(worker.client, workflowId)
-    const tasks = events.filter((event) =>
-      task < 0 ? event.workflowTaskStartedEventAttributes : event.workflowTaskCompletedEventAttributes,
-    )
-    const { runId } = await worker.client.workflow.getHandle(workflowId).describe()
+  async function reset(id: string, task: number, base?: string): Promise<string> {
+    const handle = worker.client.workflow.getHandle(`run:${id}`, base)
+    const completed = async () => {
+      const events = (await handle.fetchHistory()).events ?? []
+      return events.filter((event) => event.workflowTaskCompletedEventAttributes)
+    }
+    // The row may show a segment before its task has completed.
+    await until(async () => (await completed()).length > task)
+    const tasks = await completed()
+    const { runId } = await handle.describe()
     const answer = await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
-      workflowExecution: { workflowId, runId },
+      workflowExecution: { workflowId: handle.workflowId, runId },
       reason: 'test',
       requestId: randomUUID(),
-      workflowTaskFinishEventId: tasks.at(task)!.eventId!,
+      workflowTaskFinishEventId: tasks[task]!.eventId!,
     })
     return answer.runId
   }
@@ -155,9 +158,10 @@ describe('runs that an operator resets in the Temporal UI', () => {
       late = blocked.then(() => advance(input))
       return late as ReturnType<Advance>
     }
+    const first = (await run(id)).temporal_run_id
     await reset(id, 0)
     await until(async () => late !== undefined)
-    const newest = await reset(id, -1)
+    const newest = await reset(id, 0, first)
     await until(async () => (await run(id)).temporal_run_id === newest)
     release()
     const answer = (await late) as Awaited<ReturnType<Advance>>

@@ -3,6 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
 import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
@@ -30,7 +31,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
       http: async () => {
         calls += 1
         await held
-        return { status: 200, headers: {}, body: null, duration_ms: 1 }
+        return httpResponse()
       },
     })
   })
