@@ -1,4 +1,4 @@
-import { activityInfo } from '@temporalio/activity'
+import { activityInfo, Context } from '@temporalio/activity'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
@@ -6,15 +6,19 @@ import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { recordSegment, reopenRun } from '../db/runs/moves.ts'
-import { lockRun } from '../db/runs/state.ts'
+import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
+import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
+import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
-import type { RunState } from '../workflows/interpret/run-state.ts'
+import { endCommand } from '../workflows/interpret/open-nodes.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import { isOpen } from '../workflows/interpret/step.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
+import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
 import type { Programs } from './programs.ts'
 
@@ -36,95 +40,219 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
-      return await transact((tx) => oneSegment(tx, { ...deps, log }, input, temporalRunId))
+      const one = (newest: boolean) =>
+        transact((tx) => oneSegment(tx, { ...deps, log }, input, { id: temporalRunId, newest }))
+      const answer = (await one(false)) ?? (await requireNewest(temporalRunId)) ?? (await one(true))
+      if (!answer) throw new Error('the owner of a run is undecided')
+      if (isCancelledByRow(answer, input)) await requestCancellation(log)
+      return answer
     } catch (error) {
-      // PostgreSQL would refuse the same data again: end the run with a reduced record.
-      if (!isRefusal(error)) throw error
-      log.error({ err: error }, 'a segment could not be recorded')
-      return await transact((tx) => endReduced(tx, input, temporalRunId))
+      log.error({ err: error }, 'a segment failed')
+      try {
+        // PostgreSQL would refuse the same data again.
+        if (isRefusal(error)) return await transact((tx) => endReduced(tx, input, temporalRunId, REFUSED))
+        const failures = await transact((tx) => noteFailure(tx, input, temporalRunId, error))
+        if (failures < MAX_FAILURES) throw retryLater(error, failures)
+        return await transact((tx) => endReduced(tx, input, temporalRunId, UNEXPECTED))
+      } catch (second) {
+        throw toFailure(second, { last: false })
+      }
     }
   }
+}
+
+/** Unexpected failures of one segment in a row, after which the run fails. */
+const MAX_FAILURES = 5
+/** Milliseconds before each of their retries. */
+const PAUSES = [200, 1_000, 2_000, 5_000]
+
+/** How a run fails that can never succeed. Its error holds nothing of the cause, which the log has. */
+const REFUSED = { code: 'not_recordable', message: 'The database refused the results of the run.' }
+const UNEXPECTED = { code: 'internal_error', message: 'The run failed unexpectedly.' }
+
+/** Without a database there is nowhere to note it. @returns the unexpected failures so far. */
+async function noteFailure(
+  tx: Tenant,
+  { run_id }: SegmentInput,
+  temporalRunId: string,
+  error: unknown,
+): Promise<number> {
+  const { attempt } = activityInfo()
+  const unexpected = !isTransient(error)
+  const reason = describeFault(error)
+  return (await recordFailure(tx, run_id, { temporalRunId, attempt, reason, unexpected })) ?? 0
+}
+
+/** Transient errors are retried without limit, with the backoff of the retry policy. */
+function retryLater(error: unknown, failures: number): Error {
+  const delay = isTransient(error) ? undefined : PAUSES[failures - 1]
+  return toFailure(error, { last: false, ...(delay === undefined ? {} : { delay }) })
+}
+
+/** Whether a segment ended the run as cancelled although Temporal has not requested it. */
+const isCancelledByRow = ({ commands }: SegmentAnswer, { happened }: SegmentInput) =>
+  commands.some((command) => command.type === 'end' && command.status === 'cancelled') &&
+  !happened.some(({ type }) => type === 'cancelled')
+
+/** Temporal ends a workflow as Canceled only after a request. */
+async function requestCancellation(log: Logger): Promise<void> {
+  const { client, info } = Context.current()
+  const workflow = client.workflow.getHandle(info.workflowExecution?.workflowId ?? '')
+  await workflow.cancel().catch((err) => log.warn({ err }, 'the workflow could not be cancelled in Temporal'))
 }
 
 async function oneSegment(
   tx: Tenant,
   { programs, effects, log }: AdvanceDeps,
   input: SegmentInput,
-  temporalRunId: string,
-): Promise<SegmentAnswer> {
-  const state = await load(tx, input, temporalRunId)
-  if ('commands' in state) return state
+  temporalRun: TemporalRun,
+): Promise<SegmentAnswer | undefined> {
+  const loaded = await load(tx, input, temporalRun)
+  if (!loaded || 'commands' in loaded) return loaded
+  const { state, reissue } = loaded
   const { run } = state
+  const happened = cancelledBefore(state, input) ? [{ type: 'cancelled' } as const] : input.happened
   const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is generated first, so that it sorts before the events of the nodes.
-  const started = input.segment === 0 ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
+  const starts = input.segment === 0 && !happened.some(({ type }) => type === 'cancelled')
+  const started = starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
   const events: NewEvent[] = []
+  const objects: CreatedObject[] = []
   const turn = createTurns()
-  const { answer, nodes, end } = await runSegment(program, state, input, {
-    clock: Date.now,
-    limits: LIMITS,
-    async runNode(node, scope) {
-      // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
-      await turn()
-      const attempt = { node, state, scope, now, signal: NEVER }
-      const { outcome, raised } = await runLightNode({ effects, log }, tx, attempt)
-      events.push(...raised)
-      return outcome
+  const { answer, nodes, end } = await runSegment(
+    program,
+    state,
+    { ...input, happened },
+    {
+      clock: Date.now,
+      reissue,
+      limits: LIMITS,
+      async runNode(node, scope) {
+        // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+        await turn()
+        const attempt = { node, state, scope, now, signal: NEVER, created: state.created }
+        const { outcome, raised, created } = await runLightNode({ effects, log }, tx, attempt)
+        events.push(...raised)
+        objects.push(...created)
+        return outcome
+      },
     },
-  })
+  )
   const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   tx.last()
   await recordSegment(tx, run.id, {
-    temporal_run_id: temporalRunId,
+    temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes,
     events: [...started, ...events, ...ended],
+    created: objects,
     ...(end ? { end } : {}),
   })
   return answer
 }
 
+/** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
+const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =>
+  (segment === 0 || resume !== undefined) && run.cancel_requested_at !== null
+
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
 
-/** The state of the run, or an answer if there is nothing to do. */
-async function load(
-  tx: Tenant,
-  { run_id, segment }: SegmentInput,
-  temporalRunId: string,
-): Promise<RunState | SegmentAnswer> {
-  const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return endedAs('lost', 'The run no longer exists.')
-  if (state.answer) return state.answer
-  const { status, temporal_run_id: owner } = state.run
-  if (owner !== null && owner !== temporalRunId) {
-    if (!(await reopenRun(tx, run_id, temporalRunId, segment)))
-      return endedAs('terminated', 'Another Temporal execution has taken over this run.')
-    const again = await lockRun(tx, run_id, undefined)
-    return again ?? endedAs('lost', 'The run no longer exists.')
-  }
-  if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run has already ended.')
-  return state
+/** The Temporal run that this segment belongs to. `newest`: Temporal has said that it is the newest of its workflow. */
+interface TemporalRun {
+  id: string
+  newest: boolean
 }
 
-const endedAs = (status: EndStatus, details: string) =>
-  ({ commands: [{ type: 'end', status }], nodes: [], details }) satisfies SegmentAnswer
+/**
+ * After a reset, a segment of an older Temporal run may still be on its way: it must not take the row back. Asked outside
+ * of the transaction. @returns the end of an older one.
+ */
+async function requireNewest(temporalRunId: string): Promise<SegmentAnswer | undefined> {
+  const { client, info } = Context.current()
+  const { runId } = await client.workflow.getHandle(info.workflowExecution?.workflowId ?? '').describe()
+  return runId === temporalRunId ? undefined : SUPERSEDED
+}
 
-async function endReduced(tx: Tenant, input: SegmentInput, temporalRunId: string): Promise<SegmentAnswer> {
-  const state = await load(tx, input, temporalRunId)
-  if ('commands' in state) return state
-  const answer = endedAs('failed', 'The run failed: its results could not be recorded.')
-  const error = { code: 'not_recordable', message: 'The database refused the results of the run.' }
+const UNKNOWN_RUN = {
+  code: 'terminated',
+  message:
+    'The database does not know this run: it was restored to an earlier moment, or the run was purged.',
+}
+
+interface Loaded {
+  state: RunState
+  /**
+   * The workflow starts in the middle of the run, or the database has no answer of its segment before: the database was
+   * restored to an earlier moment.
+   */
+  reissue: boolean
+}
+
+/** The state of the run, or an answer if there is nothing to do; undefined if only the newest Temporal run may go on. */
+async function load(
+  tx: Tenant,
+  { run_id, segment, happened, resume }: SegmentInput,
+  { id: temporalRunId, newest }: TemporalRun,
+): Promise<Loaded | SegmentAnswer | undefined> {
+  const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
+  if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
+  if (state.answer) return state.answer
+  const refresh = happened.some(({ type }) => type === 'refresh')
+  const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
+  const { status, temporal_run_id: owner, engine } = state.run
+  if (engine > ENGINE) throw new NeedsNewerWorker()
+  if (owner === null || owner === temporalRunId) {
+    if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
+    return { state, reissue }
+  }
+  if (!newest) return undefined
+  const mine =
+    (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
+    (await reopenRun(tx, run_id, temporalRunId, segment))
+  if (!mine) return SUPERSEDED
+  const again = await lockRun(tx, run_id, undefined)
+  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
+}
+
+const endedAs = (status: EndStatus, details: string, error: RunError | null = null): SegmentAnswer => ({
+  commands: [endCommand(status, error)],
+  nodes: [],
+  details,
+})
+
+/** Ends the run as failed, without anything that the segment did. */
+async function endReduced(
+  tx: Tenant,
+  input: SegmentInput,
+  temporalRunId: string,
+  error: RunError,
+): Promise<SegmentAnswer> {
+  // Another owner's run is not ended here.
+  const loaded = await load(tx, input, { id: temporalRunId, newest: false })
+  if (!loaded) throw new Error('a segment of a run that has another owner failed')
+  if ('commands' in loaded) return loaded
+  const { state } = loaded
+  const answer = endedAs('failed', `**failed**: ${error.message}`, error)
   const end = { status: 'failed', outputs: undefined, error } as const
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,
-    nodes: [],
+    nodes: state.nodes.filter(isOpen).map((node) => cancelledNode(node, input.segment)),
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
   return answer
 }
+
+const cancelledNode = (node: RunNode, segment: number): RunNode => ({
+  ...node,
+  status: 'cancelled',
+  settled_segment: segment,
+  ended_at: new Date().toISOString(),
+})
+
+const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

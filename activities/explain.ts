@@ -1,6 +1,6 @@
 import { AppError } from '../db/errors.ts'
 import type { Logger } from '../db/log.ts'
-import { isRefusal, sqlState } from '../db/postgres/sql-state.ts'
+import { isRefusal, isStatementTimeout, sqlState } from '../db/postgres/sql-state.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import type { RunError } from '../workflows/interpret/run-state.ts'
 
@@ -15,9 +15,14 @@ export const REFUSED: Failure = {
   retryable: false,
 }
 
+export const TIMED_OUT: Failure = {
+  error: { code: 'timeout', message: 'A query of the node exceeded the time limit of the database.' },
+  retryable: true,
+}
+
 /**
- * The failure of a node that did not throw a NodeError. Rethrows transient errors of PostgreSQL (deadlock, lost
- * connection), because the transaction must be repeated. Logs unexpected errors, unless `signal` is aborted: a cancelled
+ * The failure of a node that did not throw a NodeError. Rethrows other errors of PostgreSQL (deadlock, lost connection),
+ * because the transaction must be repeated. Logs unexpected errors, unless `signal` is aborted: a cancelled
  * call may throw any error of its library.
  */
 export function explainError(
@@ -26,6 +31,7 @@ export function explainError(
 ): Failure {
   if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
   if (isRefusal(error)) return REFUSED
+  if (isStatementTimeout(error)) return TIMED_OUT
   if (sqlState(error)) throw error
   if (!signal.aborted) log.error({ ...where, ...causeOf(error) }, 'a node failed unexpectedly')
   return UNEXPECTED

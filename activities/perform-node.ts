@@ -7,13 +7,13 @@ import type { Scope } from '../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
-import type { RunFacts } from '../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunFacts } from '../workflows/interpret/run-state.ts'
 import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
-import type { EffectFactories, EffectHost } from './effects/define.ts'
+import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
 
-export interface Attempt extends Omit<EffectHost, 'raise'> {
+export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** From 1. */
   attempt: number
@@ -21,6 +21,8 @@ export interface Attempt extends Omit<EffectHost, 'raise'> {
   scope: Scope
   /** The time of the segment. */
   now: Date
+  /** What nodes of the run created before a reset. */
+  created?: CreatedObject[] | null
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
 }
@@ -29,17 +31,24 @@ export interface Performed {
   outcome: Outcome
   /** The events to write with the node's row; none if it failed. */
   raised: NewEvent[]
+  /** What the node created; nothing if it failed. */
+  created: CreatedObject[]
 }
 
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, attempt, state, scope, now, report, ...host }: Attempt,
+  { node, attempt, state, scope, now, report, created: earlier, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
+  const created: CreatedObject[] = []
   const type = findNodeType(node.type)
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
-    const effect = effects[name]({ ...host, raise: (event) => raised.push(event) })
+    const effect = effects[name]({
+      ...host,
+      raise: (event) => raised.push(event),
+      once: onceIn(node.id, created, earlier ?? []),
+    })
     return report ? narrated(ports[name], effect, report) : effect
   })
   const context = contextOf({
@@ -53,11 +62,24 @@ export async function performNode(
     explain: (error) =>
       explainError(error, { log, signal: host.signal, run_id: state.run.id, node: node.id }),
   })
-  return { outcome, raised: outcome.status === 'failed' ? [] : raised }
+  return outcome.status === 'failed' ? { outcome, raised: [], created: [] } : { outcome, raised, created }
 }
+
+/** Counts what a node creates in `created`, and looks for each in what it created before. */
+const onceIn =
+  (node_id: string, created: CreatedObject[], earlier: CreatedObject[]): Once =>
+  async (object, find, create, idOf) => {
+    const key = { path: '', node_id, n: created.length }
+    const before = earlier.find((one) => one.path === '' && one.node_id === node_id && one.n === key.n)
+    const found = before?.object === object ? await find(before.object_id) : undefined
+    const result = found ?? (await create())
+    created.push({ ...key, object, object_id: idOf(result) })
+    return result
+  }
 
 /** An attempt that failed outside of the node. */
 export const failed = (failure: Failure, input: unknown = null): Performed => ({
   outcome: { status: 'failed', input, ...failure },
   raised: [],
+  created: [],
 })

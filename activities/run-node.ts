@@ -1,19 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
+import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
+import type { Failure } from '../workflows/interpret/execute.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { UNEXPECTED } from './explain.ts'
+import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
 import type { Programs } from './programs.ts'
 
-const HEARTBEAT_MS = 3_000
+const HEARTBEAT_MS = 2_000
 
 export interface RunNodeDeps {
   db: Database
@@ -22,48 +26,53 @@ export interface RunNodeDeps {
   effects: EffectFactories
 }
 
+/** Temporal attempts after which an unexpected error, which no attempt of the node has caused, is final. */
+const MAX_FAILURES = 5
+
 /**
- * Renders, runs and records one attempt of an external node; the workflow only learns that it settled. An attempt lost
- * with a dying worker is repeated with the same idempotency key and does not count.
+ * Renders, runs and records one attempt of an external node; the workflow only learns that it settled. The row of the
+ * node counts the attempts and names the one that owns it: an attempt lost with a dying worker is repeated with the same
+ * number and idempotency key. While the database is unavailable the attempt waits in this process, so that an outage
+ * uses up no attempt, and a call that was made is not repeated.
  */
 export function createRunNode(deps: RunNodeDeps) {
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
-    const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
-      deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
-
-    const begun = await transact((tx) => begin(tx, deps.programs, input))
-    if (begun === 'settled') return { status: 'completed' }
-    const { state, node, attempt } = begun
-    const { outcome, raised } = await withHeartbeat((signal) =>
-      attemptNode(deps, state, node, attempt, signal),
-    )
-    const ended_at = new Date().toISOString()
-    if (outcome.status === 'failed') {
-      const last = !outcome.retryable || attempt >= node.retry.max_attempts
-      await transact((tx) =>
-        updateNode(tx, input.run_id, input.node, {
-          attempt: last ? attempt : attempt + 1,
-          input: outcome.input,
-          error: outcome.error,
-          ...(last ? { status: 'failed', ended_at } : {}),
-        }),
-      )
-      throw failure(outcome.error, last)
+    try {
+      await withHeartbeat((signal) => oneAttempt(deps, input, signal))
+      return { status: 'completed' }
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure || error instanceof CancelledFailure))
+        deps.log.error({ err: error, run_id: input.run_id, node: input.node }, 'an external node failed')
+      throw toFailure(error, { last: Context.current().info.attempt >= MAX_FAILURES })
     }
-    const handle = 'handle' in outcome ? outcome.handle : null
-    await transact(async (tx) => {
-      const recorded = await updateNode(tx, input.run_id, input.node, {
-        status: 'completed',
-        input: outcome.input,
-        output: outcome.output,
-        handle,
-        error: null,
-        ended_at,
-      })
-      if (recorded) await insertEvents(tx, raised)
-    })
-    return { status: 'completed' }
   }
+}
+
+async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSignal): Promise<void> {
+  const log = deps.log.child({ run_id: input.run_id, node: input.node })
+  const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
+    whenAvailable({ log, signal }, () =>
+      deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work),
+    )
+  const token = randomUUID()
+  const begun = await transact((tx) => begin(tx, deps.programs, input, token))
+  if (begun === 'settled') return
+  const { state, node, attempt } = begun
+  const performed = await attemptNode(deps, state, node, attempt, signal)
+  const result = { input, token, node, attempt }
+  await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
+    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
+    log.error({ err: error }, 'the result of a node could not be recorded')
+    await transact((tx) => record(tx, { ...result, performed: failed(NOT_RECORDABLE) }))
+  })
+  const { outcome } = performed
+  if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
+}
+
+/** The call was made: it is not repeated. */
+const NOT_RECORDABLE: Failure = {
+  error: { code: 'not_recordable', message: 'The database refused the result of the node.' },
+  retryable: false,
 }
 
 interface Begun {
@@ -72,7 +81,13 @@ interface Begun {
   attempt: number
 }
 
-async function begin(tx: Tenant, programs: Programs, input: NodeInput): Promise<Begun | 'settled'> {
+/** Makes this attempt the owner of the row before the call. */
+async function begin(
+  tx: Tenant,
+  programs: Programs,
+  input: NodeInput,
+  token: string,
+): Promise<Begun | 'settled'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
@@ -85,7 +100,58 @@ async function begin(tx: Tenant, programs: Programs, input: NodeInput): Promise<
   if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  tx.last()
+  await beginAttempt(tx, input.run_id, input.node, token)
   return { state, node, attempt: row.attempt }
+}
+
+const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
+  !retryable || attempt >= node.retry.max_attempts
+
+/** Throws a retryable failure if another attempt owns the row, or this one has recorded it without learning of it. */
+async function record(
+  tx: Tenant,
+  {
+    input,
+    token,
+    node,
+    attempt,
+    performed: { outcome, raised },
+  }: { input: NodeInput; token: string; node: ProgramNode; attempt: number; performed: Performed },
+): Promise<void> {
+  const ended_at = new Date().toISOString()
+  const update = (change: Parameters<typeof updateNode>[4]) =>
+    updateNode(tx, input.run_id, input.node, token, { input: outcome.input, ...change })
+  if (outcome.status === 'failed') {
+    const last = isLast(outcome, node, attempt)
+    const change = last ? ({ status: 'failed', ended_at } as const) : { next: attempt + 1 }
+    if (!(await update({ ...change, error: outcome.error }))) throw SUPERSEDED()
+    return
+  }
+  const handle = 'handle' in outcome ? outcome.handle : null
+  const change = { status: 'completed', output: outcome.output, handle, error: null, ended_at } as const
+  if (!(await update(change))) throw SUPERSEDED()
+  await insertEvents(tx, raised)
+}
+
+/** The next Temporal attempt, if there is one, finds what became of the row. */
+const SUPERSEDED = () => failure({ code: 'superseded', message: 'Another attempt has taken over.' }, false)
+
+/** Repeats a transaction while the database is unavailable, until it succeeds, or the activity is cancelled. */
+async function whenAvailable<T>(
+  { log, signal }: { log: Logger; signal: AbortSignal },
+  work: () => Promise<T>,
+): Promise<T> {
+  for (let pause = 100; ; pause = Math.min(pause * 2, 5_000)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof ApplicationFailure || !isTransient(error)) throw error
+      log.warn({ reason: describeFault(error), pause }, 'an external node waits for the database')
+      await setTimeout(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+      if (signal.aborted) throw new CancelledFailure('the run has ended')
+    }
+  }
 }
 
 async function attemptNode(
@@ -129,10 +195,20 @@ async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
 
+/** The failure of the node's own attempt, which the row holds: the next one comes as its retry policy says. */
+function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): ApplicationFailure {
+  const { initial_interval_ms, backoff, max_interval_ms } = node.retry
+  const delay = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  return failure(outcome.error, isLast(outcome, node, attempt), delay)
+}
+
 /** The history stores the message: errors of nodes hold no secrets. */
-const failure = (error: RunError, last: boolean) =>
-  ApplicationFailure.create({
-    type: error.code,
-    message: error.message.slice(0, 1_000),
-    nonRetryable: last,
-  })
+const failure = (error: RunError, last: boolean, delay?: number) =>
+  withoutStack(
+    ApplicationFailure.create({
+      type: error.code,
+      message: error.message.slice(0, 1_000),
+      nonRetryable: last,
+      ...(delay === undefined ? {} : { nextRetryDelay: delay }),
+    }),
+  )

@@ -68,6 +68,8 @@ export const apiSettings = z.object({
 export const workerSettings = z.object({
   /** The port of the worker's /healthz and /readyz. */
   WORKER_PORT: port().default(8081),
+  /** Makes the database belong to the Temporal server that the worker reaches, if it belongs to another one. */
+  TEMPORAL_ADOPT: flag.default(false),
   TEMPORAL_TASK_QUEUE: z
     .string()
     .max(200, 'must have at most 200 characters')

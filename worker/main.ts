@@ -14,6 +14,7 @@ import { createMetrics } from '../db/metrics.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { freePort } from '../db/postgres/embedded/server.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
+import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
@@ -21,6 +22,7 @@ import { countActivities } from './metrics.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
+import { describeTemporalServer } from './temporal-server.ts'
 import { createWorkers } from './workers.ts'
 
 /** Of the retries of a connection to Temporal. */
@@ -85,6 +87,8 @@ async function main(): Promise<void> {
     try {
       await requireKnownSchema(db.system)
       const connection = await NativeConnection.connect(connectionOptions)
+      const server = await describeTemporalServer(connection, namespace)
+      await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
       const workers = await createWorkers({
         connection,
         namespace,
@@ -98,7 +102,7 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: allQueues({ taskQueue, log }) })
+      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log }) })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

@@ -22,7 +22,7 @@ export interface Queue<Row> {
    */
   claim(system: System, limit: number): Promise<Row[]>
   /** Starts the row's workflow. "Already started" counts as success. Throws Temporal's errors. */
-  start(client: Client, row: Row): Promise<void>
+  start(client: Client, row: Row): Promise<unknown>
   /** Records that these rows were started: `queued` becomes `running`. */
   started(system: System, rows: Row[]): Promise<unknown>
   /** Records that Temporal rejected this row permanently: it fails with the reason. */

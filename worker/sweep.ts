@@ -11,9 +11,10 @@ import type { Database } from '../db/postgres/connect.ts'
 import { runAlone } from '../db/postgres/queue-lock.ts'
 import { SYSTEM, type System } from '../db/postgres/tenancy.ts'
 import { purgeRecords } from '../db/records/purge.ts'
-import { endUnrecordedRun } from '../db/runs/moves.ts'
+import { endUnrecordedRun, resumeRun } from '../db/runs/moves.ts'
 import { type IdleRun, listIdleRuns, markRunChecked } from '../db/runs/queue.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import { REFRESH } from '../workflows/protocol.ts'
 import { workflowIdOf } from './queues/runs.ts'
 import { sweepDeliveries } from './sweep-deliveries.ts'
 import { sweepFiles } from './sweep-files.ts'
@@ -73,18 +74,23 @@ export class Sweep {
   private async reconcile(idle: string): Promise<void> {
     for (const run of await listIdleRuns(this.db.system, idle, BATCH)) {
       const found = await this.inspect(run)
+      if (found.end === 'lost' && (await this.resume(run))) continue
+      if (found.stale) await this.refresh(run)
       if (found.end) await this.end(run, found.end, found.reason)
       else await markRunChecked(this.db.system, run, found.reason ?? null)
     }
   }
 
-  private async inspect(row: IdleRun): Promise<{ end?: UnrecordedEnd; reason?: string }> {
+  private async inspect(row: IdleRun): Promise<{ end?: UnrecordedEnd; reason?: string; stale?: boolean }> {
     try {
       const description = await this.client.workflow.getHandle(workflowIdOf(row)).describe()
       const end = ENDS[description.status.name]
       if (!end) {
         const reason = stuckReason(description)
-        return reason ? { reason } : {}
+        if (reason) return { reason }
+        const { raw } = description
+        const calls = raw.pendingActivities?.length ?? 0
+        return { stale: row.kind === 'run' && (row.overdue || row.calls > calls) }
       }
       return { end, reason: `The workflow was ${description.status.name.toLowerCase()} in Temporal.` }
     } catch (error) {
@@ -92,6 +98,24 @@ export class Sweep {
         return { end: 'lost', reason: "Temporal no longer has the run's workflow." }
       throw error
     }
+  }
+
+  /** The database was restored to an earlier moment: the workflow waits for something else, and must hear of it. */
+  private async refresh(run: IdleRun): Promise<void> {
+    await this.client.workflow
+      .getHandle(workflowIdOf(run))
+      .signal(REFRESH)
+      .catch((err) => this.log.warn({ err, run_id: run.id }, 'a run could not be refreshed'))
+  }
+
+  /**
+   * Temporal does not know the workflow, or the workflow has completed without a record, because the database was
+   * restored to an earlier moment: the run continues from its rows.
+   */
+  private async resume({ organization_id, id, temporal_run_id }: IdleRun): Promise<boolean> {
+    const resumed = await this.db.tenant(organization_id, SYSTEM, (tx) => resumeRun(tx, id, temporal_run_id))
+    if (resumed) this.log.warn({ organization_id, run_id: id }, 'resumed a run that Temporal had lost')
+    return resumed
   }
 
   private async end(run: IdleRun, status: UnrecordedEnd, reason = ''): Promise<void> {

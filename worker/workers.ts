@@ -48,6 +48,9 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
+    maxHeartbeatThrottleInterval: '2 seconds',
+    defaultHeartbeatThrottleInterval: '2 seconds',
   } satisfies Partial<WorkerOptions>
   return Promise.all([
     Worker.create({

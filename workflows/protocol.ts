@@ -6,13 +6,31 @@ import type { EndStatus } from './interpret/statuses.ts'
  * keep their meaning. They hold no values of nodes, which stay in the database.
  */
 
-/** The input of a run, from the relay. `engine` is the version of this protocol. */
+/**
+ * The version of the run workflow that new runs start with. Version 1 completes a failed run in Temporal, and fails a run
+ * that was cancelled before its first segment; both are kept for the histories that have it.
+ */
+export const RUN_WORKFLOW_VERSION = 2
+
+/** The input of a run, from the relay. `engine` is the version of the run workflow. */
 export interface RunInput {
-  engine: 1
+  engine: 1 | typeof RUN_WORKFLOW_VERSION
   organization_id: string
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
+  /** Of a run whose workflow Temporal had lost: where the new workflow starts. */
+  resume?: Resume
+}
+
+/** The signal that adds `refresh`. */
+export const REFRESH = 'refresh'
+
+export interface Resume {
+  /** The segment to start with. */
+  segment: number
+  /** How often the run was resumed: tells the start of the newest resume from an older one. */
+  count: number
 }
 
 /** Something that the run waited for. */
@@ -24,6 +42,8 @@ export type Happened =
   /** The activity failed for good; `code` and `message` count if it could not write its row. */
   | { type: 'failed'; node: string; code: string; message: string }
   | { type: 'cancelled' }
+  /** The sweep found that the rows wait for something that the workflow does not: see `reissue`. */
+  | { type: 'refresh' }
   /** The run has exceeded the timeout of its workflow. */
   | { type: 'timeout' }
 
@@ -33,6 +53,8 @@ export interface SegmentInput {
   /** From 0. */
   segment: number
   happened: Happened[]
+  /** In the first segment of a workflow that resumes a run. */
+  resume?: Resume
 }
 
 export type Command =
@@ -47,7 +69,8 @@ export type Command =
     }
   /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
-  | { type: 'end'; status: EndStatus }
+  /** `error` is the one of the run, for Temporal. */
+  | { type: 'end'; status: EndStatus; error?: { code: string; message: string } }
 
 export interface SegmentAnswer {
   commands: Command[]
@@ -55,7 +78,7 @@ export interface SegmentAnswer {
   nodes: string[]
   /** For setCurrentDetails. */
   details: string
-  /** The timeout of the run; only in the first answer, and only if the workflow has one. */
+  /** The time that the run has left; in the first answer, and where commands are issued again, if there is a timeout. */
   timeout_ms?: number
 }
 

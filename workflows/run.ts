@@ -4,41 +4,66 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  defineSignal,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
+  setHandler,
   sleep,
 } from '@temporalio/workflow'
 import type { EndStatus } from './interpret/statuses.ts'
-import type { Command, Happened, NodeInput, RunInput, SegmentAnswer, SegmentInput } from './protocol.ts'
+import {
+  type Command,
+  type Happened,
+  type NodeInput,
+  REFRESH,
+  type RunInput,
+  type SegmentAnswer,
+  type SegmentInput,
+} from './protocol.ts'
 import { summaryOf } from './summary.ts'
 
 /**
  * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`,
- * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only a
- * cancelled run throws, after its end is recorded.
+ * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only the
+ * end throws, of a run that was cancelled or has failed, after it is recorded.
  */
 export function run(input: RunInput): Promise<{ status: EndStatus }> {
   const inbox: Happened[] = []
-  CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
-  return CancellationScope.nonCancellable(() => loop(input, inbox))
+  const root = CancellationScope.current()
+  root.cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+  setHandler(defineSignal(REFRESH), () => {
+    if (!inbox.some(({ type }) => type === 'refresh')) inbox.push({ type: 'refresh' })
+  })
+  return CancellationScope.nonCancellable(() => loop(input, inbox, root))
 }
 
-async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndStatus }> {
+async function loop(
+  input: RunInput,
+  inbox: Happened[],
+  root: CancellationScope,
+): Promise<{ status: EndStatus }> {
   const { organization_id, run_id } = input
   // Created on first use: each scope creates promises, whose stacks the SDK records.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, string>()
+  let timeLimit = false
   let ready = input.starts_with
 
-  for (let segment = 0; ; segment++) {
+  const { resume } = input
+  const first = resume?.segment ?? 0
+  for (let segment = first; ; segment++) {
     const happened = inbox.splice(0)
-    const answer = await advance(ready, { organization_id, run_id, segment, happened })
+    const answer = await advance(ready, {
+      ...{ organization_id, run_id, segment, happened },
+      ...(resume && segment === first && { resume }),
+    })
     setCurrentDetails(answer.details)
     for (const one of happened) if ('node' in one) open.delete(one.node)
 
-    if (answer.timeout_ms !== undefined) {
+    if (answer.timeout_ms !== undefined && !timeLimit) {
+      timeLimit = true
       const timeout = { type: 'timer', title: 'Time limit of the workflow', ms: answer.timeout_ms } as const
       launch(branches(), inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
     }
@@ -46,11 +71,11 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndSt
     for (const command of answer.commands) {
       if (command.type === 'end') {
         scope?.cancel()
-        if (command.status === 'cancelled') throw new CancelledFailure('the run was cancelled')
-        return { status: command.status }
+        return end(input, command, root)
       }
       if (command.type === 'continue') more = true
-      else {
+      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
+      else if (!open.has(command.node)) {
         open.set(command.node, command.title)
         if (command.type === 'timer')
           launch(branches(), inbox, { type: 'timer', node: command.node }, () =>
@@ -67,6 +92,26 @@ async function loop(input: RunInput, inbox: Happened[]): Promise<{ status: EndSt
     ready = settled.join(', ') || 'the next nodes'
   }
 }
+
+/** From the end that `advance` has recorded to the status of the workflow in Temporal. */
+async function end(
+  { engine }: RunInput,
+  { status, error }: Command & { type: 'end' },
+  root: CancellationScope,
+): Promise<{ status: EndStatus }> {
+  // Failed in Temporal too, for its filters and alerts; benign: it is the author's error, and no fault of the worker.
+  if (engine >= 2 && error)
+    throw ApplicationFailure.create({
+      ...{ type: error.code, message: error.message, nonRetryable: true, category: 'BENIGN' },
+    })
+  if (status !== 'cancelled') return { status }
+  // Cancelled before its first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
+  if (engine >= 2 && !root.consideredCancelled)
+    await condition(() => root.consideredCancelled, CANCELLATION_ARRIVES)
+  throw new CancelledFailure('the run was cancelled')
+}
+
+const CANCELLATION_ARRIVES = '1 minute'
 
 /** Waits in parallel to the loop, then puts the outcome into the inbox, unless the run has ended. */
 function launch(
@@ -97,25 +142,27 @@ function failure(then: Happened, error: unknown): Happened {
  */
 function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
-    startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '10 seconds' },
-    localRetryThreshold: '20 seconds',
+    // Longer than the statement timeout of the database, so that its error arrives.
+    startToCloseTimeout: '75 seconds',
+    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '20 seconds' },
+    // Longer pauses are timers: they are visible in the history, and hold no workflow task.
+    localRetryThreshold: '2 seconds',
     summary: summaryOf(summary),
   })
   return advance(input)
 }
 
-/** Temporal attempts in addition to those of the node: an attempt lost with a dying worker does not count. */
-const SPARE_ATTEMPTS = 5
+/** An attempt whose result cannot be recorded yet, because the database is unavailable, keeps it for so long. */
+const RECORDING_MS = 24 * 60 * 60 * 1_000
 
 function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
   const { retry } = command
   const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
-    // The activity enforces the node's timeout itself; this one ends an activity that hangs.
-    startToCloseTimeout: command.timeout_ms + 10_000,
-    heartbeatTimeout: '10 seconds',
+    // The activity enforces the node's timeout itself; the heartbeat finds an activity that hangs.
+    startToCloseTimeout: command.timeout_ms + RECORDING_MS,
+    heartbeatTimeout: '20 seconds',
     retry: {
-      maximumAttempts: Math.max(1, retry.max_attempts) + SPARE_ATTEMPTS,
+      // Without a maximum: the row knows which attempt is the last. One lost with a dying worker does not count.
       initialInterval: Math.max(1, retry.initial_interval_ms),
       backoffCoefficient: Math.max(1, retry.backoff),
       maximumInterval: Math.max(1, retry.initial_interval_ms, retry.max_interval_ms),

@@ -11,7 +11,20 @@ export interface EffectHost {
   timeoutMs: number
   /** Buffers an event of the node until the transaction that records the node as completed. */
   raise(event: NewEvent): void
+  /** Creates an object once for each run: see `once`. */
+  once: Once
 }
+
+/**
+ * Creates an object, unless the same node of the run created it before a reset: then it returns that one.
+ * @param find reads an earlier object by its id; undefined if it no longer exists, so that it is created again.
+ */
+export type Once = <T>(
+  object: string,
+  find: (id: string) => Promise<T | undefined>,
+  create: () => Promise<T>,
+  idOf: (created: T) => string,
+) => Promise<T>
 
 /** The implementation of each effect. */
 export type EffectFactories = { [Name in EffectName]: (host: EffectHost) => Effects[Name] }

@@ -3,10 +3,17 @@ import type { Events } from '../../workflows/effects/events.ts'
 import type { EffectHost } from './define.ts'
 
 /** Buffers events until the node has succeeded: a failed node raises none. */
-export const eventsOf = ({ raise }: EffectHost): Events => ({
-  async emit(name, data) {
-    const id = uuidv7()
-    raise({ id, name, data })
-    return id
-  },
+export const eventsOf = ({ raise, once }: EffectHost): Events => ({
+  emit: (name, data) =>
+    once(
+      'event',
+      // It is in the outbox.
+      async (id) => id,
+      async () => {
+        const id = uuidv7()
+        raise({ id, name, data })
+        return id
+      },
+      (id) => id,
+    ),
 })

@@ -12,7 +12,7 @@ export interface EffectDeps {
 
 /** Every effect of `workflows/effects/`, implemented. */
 export const createEffects = ({ http }: EffectDeps): EffectFactories => ({
-  records: (host) => recordsIn(transactionOf(host)),
+  records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
   events: eventsOf,
 })

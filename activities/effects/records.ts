@@ -15,20 +15,26 @@ import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
 import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
-import { getRecord } from '../../db/records/read.ts'
+import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import type { Once } from './define.ts'
 
 const DEFAULT_LIMIT = 50
 
 /** The organization's records for nodes: the same schemas, store and events as the API, with the run as actor. */
-export function recordsIn(tx: Tenant): Records {
+export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => create()): Records {
   return {
     async create(name, fields) {
       const entity = entityOf(name)
-      return createRecord(tx, entity, parse(createSchema(entity), fields))
+      return once(
+        entity,
+        (id) => findRecord(tx, entity, id),
+        () => createRecord(tx, entity, parse(createSchema(entity), fields)),
+        ({ id }) => id,
+      )
     },
     get: async (name, id) => getRecord(tx, entityOf(name), id),
     async search(name, query) {

@@ -47,8 +47,14 @@ export async function up(knex: Knex): Promise<void> {
       temporal_run_id text,
       cancel_requested_at timestamptz(3),
       cancel_sent_at timestamptz(3),
-      -- why it makes no progress, as the sweep found
+      -- why it makes no progress
       stuck_reason text,
+      -- whether a reset in Temporal has taken it over: only then are run_effects read
+      reopened boolean not null default false,
+      -- how often it was queued again because Temporal had lost its workflow
+      resumes integer not null default 0,
+      -- attempts of its next segment that failed unexpectedly; at the limit the run fails
+      failures integer not null default 0,
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
       updated_at timestamptz(3) not null default now(),
@@ -89,6 +95,8 @@ export async function up(knex: Knex): Promise<void> {
         ('running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
       -- from 1
       attempt integer not null default 1,
+      -- of an external node: names the attempt that has begun and may write the row; null: none has
+      attempt_token uuid,
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,
@@ -116,6 +124,20 @@ export async function up(knex: Knex): Promise<void> {
       answer jsonb not null,
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, run_id, temporal_run_id, segment),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+
+    -- What the nodes of a run created, the nth of each node: a node that runs again after a reset finds it.
+    create table run_effects (
+      organization_id uuid not null,
+      run_id uuid not null,
+      path text not null,
+      node_id text not null,
+      n integer not null,
+      -- the kind of the record, or 'event'
+      object text not null,
+      object_id uuid not null,
+      primary key (organization_id, run_id, path, node_id, n),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
 
@@ -183,7 +205,16 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, run_id) references runs on delete cascade
     );
     create index run_signals_open on run_signals (organization_id, run_id, name, id) where consumed_at is null;
+
+    -- The Temporal namespace that this database belongs to, as workers found it. One row.
+    create table temporal_server (
+      only_row boolean primary key default true check (only_row),
+      cluster_id text not null,
+      namespace_id text not null,
+      namespace text not null
+    );
+    grant select, insert, update on temporal_server to agx_system;
   `)
-  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_waits', 'run_signals'])
+  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals'])
     await protect(knex, table)
 }

@@ -13,7 +13,8 @@ export const isRefusal = (error: unknown): boolean => /^(22|23|54|P0)/.test(sqlS
 /** Lost connection (08), deadlock or serialization failure (40), out of resources (53), server shutdown (57P). */
 const TRANSIENT = /^(08|40|53|57P)/
 
-const SOCKET_ERROR = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
+const SOCKET_ERROR =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/
 /** Messages of pg for a connection that ends during a statement or is not made in time; they have no code. */
 const CONNECTION_LOST = /Connection terminated|is not queryable|^timeout expired$/
 
@@ -28,6 +29,9 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     error.name === 'KnexTimeoutError'
   )
 }
+
+/** Whether the transaction conflicted with another: deadlock, serialization failure (40), lock timeout (55P03). */
+export const isConflict = (error: unknown): boolean => /^(40|55P03)/.test(sqlState(error) ?? '')
 
 /** Whether `statement_timeout` ended the statement. */
 export const isStatementTimeout = (error: unknown): boolean => sqlState(error) === '57014'

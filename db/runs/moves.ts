@@ -1,6 +1,6 @@
-import type { RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
-import type { SegmentAnswer } from '../../workflows/protocol.ts'
+import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
 import { EVENT_COLUMNS, eventRows, insertEvents, type NewEvent, selectEvents } from '../events/outbox.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
@@ -19,7 +19,9 @@ import { rewind } from './state.ts'
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
- * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on |
+ * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the request of a cancellation |
+ * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
+ * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | |
  *
  * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
@@ -32,7 +34,7 @@ export async function markRunsStarted(
 ): Promise<number> {
   // A locked row is skipped: its first segment writes the same.
   const { rowCount } = await system.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', started_at = now(), updated_at = now(), lease_until = null
+    `update runs r set status = 'running', started_at = coalesce(started_at, now()), updated_at = now(), lease_until = null
      from (
        select r.organization_id, r.id
        from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
@@ -53,18 +55,30 @@ export interface SegmentRecord {
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
   /** The events that the segment raised. */
   events: NewEvent[]
+  /** What its nodes created. */
+  created?: CreatedObject[]
 }
 
 const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
   output jsonb, handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
   started_at timestamptz, ended_at timestamptz`
 
+const CREATED = `, created as (
+       insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+       select run.organization_id, run.id, c.*
+       from run, jsonb_to_recordset(cast(:created as jsonb)) as c(path text, node_id text, n integer, object text,
+         object_id uuid)
+       on conflict (organization_id, run_id, path, node_id, n) do update
+         set object = excluded.object, object_id = excluded.object_id
+     )`
+
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
+  const { created = [] } = record
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
-         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, updated_at = now(),
+         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, failures = 0, updated_at = now(),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end,
          node = case when cast(:status as text) = 'running' then node else node - 'sealed' end
@@ -88,7 +102,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
-     )
+     )${created.length > 0 ? CREATED : ''}
      select cast(:status as text) <> 'running' and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and (other.lease_until is null or other.lease_until < now())) as others_wait
@@ -101,6 +115,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
       answer: JSON.stringify(record.answer),
+      ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
       status: record.end?.status ?? 'running',
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
@@ -207,7 +222,8 @@ export async function reopenRun(
   segment: number,
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
+       cancel_requested_at = null, cancel_sent_at = null, reopened = true
      where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
@@ -217,4 +233,45 @@ export async function reopenRun(
   if (rowCount === 0) return false
   await rewind(tx, id, segment)
   return true
+}
+
+/** A run that Temporal loses more often than this is lost. */
+const MAX_RESUMES = 10
+
+/**
+ * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
+ * `temporalRunId` is the Temporal run that was looked up. @returns false if it cannot be resumed.
+ */
+export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs set status = 'queued', resumes = resumes + 1, lease_until = null, cancel_sent_at = null,
+       stuck_reason = null, updated_at = now()
+     where organization_id = :organizationId and id = :id and kind = 'run' and status in ('queued', 'running')
+       and temporal_run_id is not distinct from :temporalRunId and resumes < ${MAX_RESUMES}`,
+    { organizationId: tx.organizationId, id, temporalRunId },
+  )
+  if (rowCount === 0) return false
+  tx.wake('agx_runs')
+  return true
+}
+
+/**
+ * Transfers a resumed run to the Temporal run that was started for it. Its rows stay as they are.
+ * @returns false if the row is already further, or was resumed again.
+ */
+export async function takeOver(
+  tx: Tenant,
+  id: string,
+  temporalRunId: string,
+  resume: Resume,
+): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, lease_until = null, updated_at = now()
+     where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
+       and r.temporal_run_id <> :temporalRunId and r.resumes = :count
+       and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+         and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)`,
+    { organizationId: tx.organizationId, id, temporalRunId, count: resume.count, segment: resume.segment },
+  )
+  return rowCount > 0
 }

@@ -1,3 +1,4 @@
+import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
@@ -23,6 +24,11 @@ export interface ClaimedRun {
   record_id: string | null
   starts_with: string | null
   organization_name: string
+  /** The Temporal run that owned it, if it was resumed. */
+  temporal_run_id: string | null
+  /** How often it was resumed, and the segment to continue with; null if none is recorded. */
+  resumes: number
+  segment: number | null
 }
 
 /**
@@ -30,7 +36,7 @@ export interface ClaimedRun {
  * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
-  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING })
+  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING, engine: ENGINE })
 
 const CLAIM = `
   with recursive lanes as (
@@ -63,6 +69,8 @@ const CLAIM = `
       from runs r
       where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
         and (r.lease_until is null or r.lease_until < now())
+        -- others are left to newer workers
+        and r.engine <= :engine
       order by r.id limit :limit) q
     where q.concurrency is null or b.running + q.place <= q.concurrency
   ), chosen as materialized (
@@ -75,7 +83,10 @@ const CLAIM = `
     -- an expression, so that the planner uses the primary key instead of a full scan of the queue's index per row
     and r.status || '' = 'queued'
   returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
-    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name`
+    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name, r.resumes, r.temporal_run_id,
+    case when r.resumes > 0 then (select max(s.segment) + 1 from run_segments s
+      where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = r.temporal_run_id
+    ) end as segment`
 
 /** A run whose cancellation was requested. */
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
@@ -102,6 +113,8 @@ export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Pr
       ['organization_id', 'id'],
       runs.map((run) => [run.organization_id, run.id]),
     )
+    // A reset clears the request.
+    .whereNotNull('cancel_requested_at')
     .update({ cancel_sent_at: system.fn.now(), lease_until: null })
 }
 
@@ -112,13 +125,24 @@ export interface IdleRun {
   kind: 'run' | 'node_test'
   /** The Temporal run that owns it. */
   temporal_run_id: string | null
+  /** External nodes that are running. */
+  calls: number
+  /** Whether it waits for a time that has passed, or for nothing at all. */
+  overdue: boolean
 }
 
 /** Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), the longest idle first. */
 export async function listIdleRuns(system: System, idle: string, limit: number): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
-    `select organization_id, id, kind, temporal_run_id from runs
-     where status = 'running' and updated_at < now() - cast(? as interval) order by updated_at limit ?`,
+    `select r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue
+     from (select * from runs where status = 'running' and updated_at < now() - cast(? as interval)
+           order by updated_at limit ?) r
+     cross join lateral (
+       select count(*) filter (where n.status = 'running') as calls,
+         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - interval '10 seconds'), true) as overdue
+       from run_nodes n
+       where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open
+     order by r.updated_at`,
     [idle, limit],
   )
   return rows
@@ -127,7 +151,7 @@ export async function listIdleRuns(system: System, idle: string, limit: number):
 /** Records that the sweep checked a run, and why it is stuck, if it is. The next sweep checks other runs first. */
 export async function markRunChecked(
   system: System,
-  { organization_id, id }: IdleRun,
+  { organization_id, id }: Pick<IdleRun, 'organization_id' | 'id'>,
   stuckReason: string | null,
 ): Promise<void> {
   await system('runs')

@@ -17,7 +17,13 @@ export async function lockRun(
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
-          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer
+          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
+       case when r.reopened then (
+        select jsonb_agg(to_jsonb(e) - 'organization_id' - 'run_id') from run_effects e
+        where e.organization_id = r.organization_id and e.run_id = r.id) end as created,
+       exists (select from run_segments s
+        where s.organization_id = r.organization_id and s.run_id = r.id
+          and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows
      from runs r join organizations o on o.id = r.organization_id
      where r.organization_id = :organizationId and r.id = :id
      for update of r`,
@@ -31,18 +37,41 @@ export async function lockRun(
   return rows[0]
 }
 
-/** Updates the row of an external node outside of any loop. @returns false if the run has ended the node. */
+/**
+ * Makes an attempt the owner of the row of an external node outside of any loop: an earlier attempt, whose worker died
+ * or lost its connection to Temporal, can write it no more.
+ */
+export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, token: string): Promise<void> {
+  await tx
+    .trx('run_nodes')
+    .where({
+      organization_id: tx.organizationId,
+      run_id: runId,
+      path: '',
+      node_id: nodeId,
+      status: 'running',
+    })
+    .update({ attempt_token: token })
+}
+
+/**
+ * Updates the row of an external node outside of any loop, by the attempt that owns it. `next` is the number of the next
+ * attempt, if there is one. @returns false if the run has ended the node, or another attempt owns it.
+ */
 export async function updateNode(
   tx: Tenant,
   runId: string,
   nodeId: string,
-  change: Partial<
-    Pick<RunNode, 'status' | 'attempt' | 'input' | 'output' | 'handle' | 'error' | 'started_at' | 'ended_at'>
-  >,
+  token: string,
+  change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
+    next?: number
+  },
 ): Promise<boolean> {
+  const { next, ...values } = change
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   const columns = {
-    ...change,
+    ...values,
+    ...(next === undefined ? {} : { attempt: next, attempt_token: null }),
     input: json(change.input),
     output: json(change.output),
     error: change.error === null ? null : json(change.error),
@@ -55,6 +84,7 @@ export async function updateNode(
       path: '',
       node_id: nodeId,
       status: 'running',
+      attempt_token: token,
     })
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0
@@ -86,4 +116,31 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
     .where({ status: 'cancelled' })
     .update({ ...open, status: 'running' })
   await reopened().update({ settled_segment: null })
+}
+
+/**
+ * Records that a segment failed. From the third attempt on, the reason is on the row until a segment succeeds.
+ * @returns the number of unexpected failures in a row; undefined if the run has ended or has another owner.
+ */
+export async function recordFailure(
+  tx: Tenant,
+  runId: string,
+  failure: { temporalRunId: string; attempt: number; reason: string; unexpected: boolean },
+): Promise<number | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: { failures: number }[] }>(
+    `update runs set failures = failures + :counted, updated_at = now(),
+       stuck_reason = case when greatest(:attempt, failures + :counted) >= 3 then :reason else stuck_reason end
+     where organization_id = :organizationId and id = :runId and status in ('queued', 'running')
+       and (temporal_run_id is null or temporal_run_id = :temporalRunId)
+     returning failures`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      temporalRunId: failure.temporalRunId,
+      attempt: failure.attempt,
+      reason: failure.reason,
+      counted: failure.unexpected ? 1 : 0,
+    },
+  )
+  return rows[0]?.failures
 }

@@ -3,10 +3,10 @@ import { pino } from 'pino'
 import { createEffects } from '../../activities/effects/index.ts'
 import { performNode } from '../../activities/perform-node.ts'
 import type { Records } from '../../workflows/effects/records.ts'
-import type { RunState } from '../../workflows/interpret/run-state.ts'
+import type { RunFacts } from '../../workflows/interpret/run-state.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 
-const state: RunState = {
+const state: RunFacts = {
   run: {
     id: '019a0000-0000-7000-8000-000000000001',
     kind: 'run',
@@ -22,8 +22,6 @@ const state: RunState = {
     started_at: null,
   },
   organization: { id: 'o', name: 'Test', currency: 'USD', timezone: 'UTC' },
-  nodes: [],
-  answer: null,
 }
 
 describe('one attempt of a node', () => {

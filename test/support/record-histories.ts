@@ -5,8 +5,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
+import { REFRESH } from '../../workflows/protocol.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'
 import { httpResponse } from './http-response.ts'
@@ -35,6 +36,14 @@ const cases: Record<string, Case> = {
     nodes: [set('start'), wait('20ms'), set('end')],
     edges: [edge('start', 'wait'), edge('wait', 'end')],
   },
+  'failed-of-version-2': { nodes: [{ ...call, retry: { max_attempts: 1 } }] },
+  'cancelled-before-the-first-segment': { nodes: [set('start')] },
+  'resumed-with-open-nodes': {
+    nodes: [set('start'), wait('1500ms'), call, set('join')],
+    edges: [edge('start', 'wait'), edge('start', 'call'), edge('wait', 'join'), edge('call', 'join')],
+    settings: { timeout: '1h' },
+  },
+  refreshed: { nodes: [set('start'), wait('1s')], edges: [edge('start', 'wait')] },
 }
 
 const db = await createTestDatabase()
@@ -47,13 +56,34 @@ mkdirSync(folder, { recursive: true })
 for (const [name, definition] of Object.entries(cases)) {
   const file = new URL(`${name}.binpb`, folder)
   if (existsSync(file)) continue
-  status = name === 'external-that-fails' ? 500 : 200
+  status = /fail/.test(name) ? 500 : 200
+  const limit = (limits: object) =>
+    db
+      .system('organizations')
+      .where({ id: organizationId })
+      .update({ limits: JSON.stringify(limits) })
+  if (name === 'cancelled-before-the-first-segment') await limit({ max_running: 0 })
   const id = await queueRun(db, organizationId, definition)
   const handle = worker.client.workflow.getHandle(`run:${id}`)
   if (name === 'cancelled') {
     await untilRun(db, id, ['running'])
     await new Promise((resolve) => setTimeout(resolve, 300))
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+  }
+  if (name === 'cancelled-before-the-first-segment') {
+    await db.system('runs').where({ id }).update({ cancel_requested_at: new Date(), start_attempts: 1 })
+    await limit({})
+  }
+  if (name === 'resumed-with-open-nodes' || name === 'refreshed') {
+    await untilRun(db, id, ['running'])
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+  if (name === 'refreshed') await handle.signal(REFRESH)
+  if (name === 'resumed-with-open-nodes') {
+    // As if Temporal had lost the workflow.
+    await handle.terminate()
+    const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')
+    await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))
   }
   await untilRun(db, id)
   await handle.result().catch(() => {})

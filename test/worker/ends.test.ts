@@ -31,6 +31,9 @@ describe('ends of runs', () => {
     record_id: null,
     starts_with: 'First',
     organization_name: 'Test',
+    temporal_run_id: null,
+    resumes: 0,
+    segment: null,
     ...over,
   })
 
@@ -44,6 +47,10 @@ describe('ends of runs', () => {
     assert.deepEqual(await events(id), ['workflow.started', 'workflow.failed'])
     const node = await suite.db.system('run_nodes').where({ run_id: id }).first()
     assert.equal(node.status, 'cancelled')
+    const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
+    const { cause } = await workflow.result().then(assert.fail, (error) => error)
+    assert.deepEqual([cause.type, cause.message, cause.category], ['timeout', run.error?.message, 'BENIGN'])
+    assert.equal((await workflow.describe()).status.name, 'FAILED')
   })
 
   it('records a reduced end if the database refuses the full one', async () => {
@@ -56,7 +63,7 @@ describe('ends of runs', () => {
       const run = await untilRun(suite.db, id)
       assert.deepEqual([run.status, run.error?.code], ['failed', 'not_recordable'])
       assert.deepEqual(await events(id), ['workflow.failed'])
-      await suite.worker.client.workflow.getHandle(`run:${id}`).result()
+      await assert.rejects(suite.worker.client.workflow.getHandle(`run:${id}`).result())
     } finally {
       await owner.query('alter table run_nodes drop constraint refused')
       await owner.end()
@@ -93,6 +100,23 @@ describe('ends of runs', () => {
     await assert.rejects(suite.worker.client.workflow.getHandle(`run:${second}`).describe(), /NotFound/)
   })
 
+  it('runs nothing of a run that is cancelled before its first segment', async () => {
+    const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
+    const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
+    // A relay claimed it once, and its start failed.
+    await suite.db.system('runs').where({ id }).update({ start_attempts: 1 })
+    const status = await suite.db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal(status, 'queued')
+    await suite.db.system('organizations').where({ id: organizationId }).update({ limits: '{}' })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.error?.code], ['cancelled', 'cancelled'])
+    assert.deepEqual(await suite.db.system('run_nodes').where({ run_id: id }), [])
+    assert.deepEqual(await events(id), [])
+    const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
+    await assert.rejects(workflow.result())
+    assert.equal((await workflow.describe()).status.name, 'CANCELLED')
+  })
+
   it('starts runs in a namespace that lacks our search attributes, without them', async function () {
     this.timeout(60_000)
     const namespace = `bare-${randomUUID()}`
@@ -101,7 +125,7 @@ describe('ends of runs', () => {
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
     const client = new Client({ connection: suite.worker.connection, namespace })
-    const queue = runsQueue({ taskQueue: 'nobody', log: testLog })
+    const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog })
     const row = rowOf(randomUUID())
     // A new namespace is available after a moment.
     for (const until = Date.now() + 30_000; ; ) {
@@ -131,7 +155,7 @@ describe('ends of runs', () => {
       .where({ id: other })
       .update({ limits: JSON.stringify({ max_running: 0 }) })
     const id = await queueRun(suite.db, other, { nodes: [set('a')] })
-    const queue = runsQueue({ taskQueue: 'q'.repeat(2_000), log: testLog })
+    const queue = runsQueue({ db: suite.db, taskQueue: 'q'.repeat(2_000), log: testLog })
     const row = rowOf(id, { organization_id: other })
     const reason = await queue.start(suite.worker.client, row).then(
       () => undefined,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { createActivities } from '../../activities/index.ts'
+import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 type Advance = ReturnType<typeof createActivities>['advance']
 
@@ -52,14 +53,19 @@ describe('runs that an operator resets in the Temporal UI', () => {
   })
 
   /** Resets to completed workflow task number `task`, from 0. @returns the new Temporal run's id. */
-  async function reset(id: string, task: number): Promise<string> {
-    const workflowId = `run:${id}`
-    const events = await historyOf(worker.client, workflowId)
-    const tasks = events.filter((event) => event.workflowTaskCompletedEventAttributes)
-    const { runId } = await worker.client.workflow.getHandle(workflowId).describe()
+  async function reset(id: string, task: number, base?: string): Promise<string> {
+    const handle = worker.client.workflow.getHandle(`run:${id}`, base)
+    const completed = async () => {
+      const events = (await handle.fetchHistory()).events ?? []
+      return events.filter((event) => event.workflowTaskCompletedEventAttributes)
+    }
+    // The row may show a segment before its task has completed.
+    await until(async () => (await completed()).length > task)
+    const tasks = await completed()
+    const { runId } = await handle.describe()
     const answer = await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
-      workflowExecution: { workflowId, runId },
+      workflowExecution: { workflowId: handle.workflowId, runId },
       reason: 'test',
       requestId: randomUUID(),
       workflowTaskFinishEventId: tasks[task]!.eventId!,
@@ -84,7 +90,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       edges: [edge('before', 'call'), edge('call', 'next')],
     })
     assert.equal((await untilRun(db, id)).status, 'failed')
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     broken = false
     const newest = await reset(id, 0)
     await until(async () => (await run(id)).status === 'completed')
@@ -100,12 +106,84 @@ describe('runs that an operator resets in the Temporal UI', () => {
       edges: [edge('call', 'next')],
     })
     await untilRun(db, id)
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     const newest = await reset(id, 1)
     await until(async () => (await run(id)).temporal_run_id === newest)
     const row = await untilRun(db, id)
     assert.deepEqual([row.status, row.error?.code], ['failed', 'connection_refused'])
     assert.deepEqual(await nodes(id), { call: 'failed' })
+  })
+
+  it('find what they created, instead of creating it again', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        {
+          id: 'save',
+          type: 'crm_manager',
+          config: { operation: 'create', entity: 'contacts', fields: { email: '{{ run.id }}@example.com' } },
+        },
+        { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { run: '{{ run.id }}' } } },
+      ],
+      edges: [edge('save', 'paid')],
+      outputs: { contact: '{{ nodes.save.output.id }}', event: '{{ nodes.paid.output }}' },
+    })
+    const first = await untilRun(db, id)
+    assert.equal(first.status, 'completed')
+    await worker.client.workflow.getHandle(`run:${id}`).result()
+    const newest = await reset(id, 0)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    const again = await untilRun(db, id)
+    assert.deepEqual([again.status, again.outputs], ['completed', first.outputs])
+    assert.equal((await db.system('contacts').where({ email: `${id}@example.com` })).length, 1)
+    const raised = await db
+      .system('events')
+      .where({ cause: id })
+      .whereIn('name', ['contact.created', 'invoice.paid'])
+    assert.equal(raised.length, 2)
+  })
+
+  it('are not taken back by an older reset whose first segment was blocked', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1h')],
+      edges: [edge('first', 'pause')],
+    })
+    await until(async () => (await nodes(id)).pause === 'waiting')
+    let release = () => {}
+    let late: Promise<unknown> | undefined
+    around = (advance) => async (input) => {
+      if (late) return advance(input)
+      const blocked = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      late = blocked.then(() => advance(input))
+      return late as ReturnType<Advance>
+    }
+    const first = (await run(id)).temporal_run_id
+    await reset(id, 0)
+    await until(async () => late !== undefined)
+    const newest = await reset(id, 0, first)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    release()
+    const answer = (await late) as Awaited<ReturnType<Advance>>
+    assert.deepEqual(answer.commands, [{ type: 'end', status: 'terminated' }])
+    assert.equal((await run(id)).temporal_run_id, newest)
+    await worker.client.workflow.getHandle(`run:${id}`).terminate()
+  })
+
+  it('run again although they were cancelled before', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1500ms')],
+      edges: [edge('first', 'pause')],
+    })
+    await until(async () => (await nodes(id)).pause === 'waiting')
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
+    const newest = await reset(id, 0)
+    await until(async () => (await run(id)).temporal_run_id === newest)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    const row = await run(id)
+    assert.deepEqual([row.cancel_requested_at, row.cancel_sent_at], [null, null])
   })
 
   it('wait again for a delay that the end had cancelled, and continue after it', async () => {
@@ -115,7 +193,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     })
     assert.equal((await untilRun(db, id)).status, 'failed')
     assert.equal((await nodes(id)).pause, 'cancelled')
-    await worker.client.workflow.getHandle(`run:${id}`).result()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
     broken = false
     await reset(id, 0)
     await until(async () => (await run(id)).status === 'completed')

@@ -86,6 +86,8 @@ async function start(stack: Stack): Promise<string> {
     DATA_DIR: config.DATA_DIR,
     DATABASE_URL: url,
     TEMPORAL_ADDRESS: address,
+    // Both are embedded, hence of one DATA_DIR: if Temporal's database was deleted, its runs resume in the new one.
+    ...(!config.DATABASE_URL && !config.TEMPORAL_ADDRESS && { TEMPORAL_ADOPT: 'true' }),
     PUBLIC_URL: apiUrl,
     ...(temporalUiUrl && { TEMPORAL_UI_URL: temporalUiUrl }),
     TZ: 'UTC',

@@ -31,7 +31,7 @@ export function deliveriesQueue({
   }
 }
 
-function startDelivery(startWorkflow: StartWorkflow, client: Client, row: ClaimedDelivery): Promise<void> {
+function startDelivery(startWorkflow: StartWorkflow, client: Client, row: ClaimedDelivery): Promise<unknown> {
   const { organization_id, id, event_id } = row
   const summary = summaryOf(`${row.event_name} to ${row.webhook_name}`)
   return startWorkflow<typeof deliver>(client, {

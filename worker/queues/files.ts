@@ -51,7 +51,7 @@ function startFile(
   client: Client,
   sort: FileSort,
   row: ClaimedFile,
-): Promise<void> {
+): Promise<unknown> {
   const { organization_id, id, starts } = row
   const summary = summaryOf(`${sort.noun} of ${row.entity}`)
   return startWorkflow<(input: FileInput) => Promise<unknown>>(client, {

@@ -1,4 +1,5 @@
 import type { Logger } from '../../db/log.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
@@ -9,9 +10,17 @@ import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
-export function allQueues({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<unknown>[] {
+export function allQueues({
+  db,
+  taskQueue,
+  log,
+}: {
+  db: Database
+  taskQueue: string
+  log: Logger
+}): Queue<unknown>[] {
   return [
-    runsQueue({ taskQueue, log }),
+    runsQueue({ db, taskQueue, log }),
     cancelsQueue,
     eventsQueue,
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),

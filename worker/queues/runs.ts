@@ -1,9 +1,11 @@
 import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import { failRunStart, markRunsStarted } from '../../db/runs/moves.ts'
+import { failRunStart, markRunsStarted, resumeRun } from '../../db/runs/moves.ts'
 import { type ClaimedRun, claimRuns } from '../../db/runs/queue.ts'
 import type { run, testNode } from '../../workflows/index.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
@@ -13,25 +15,44 @@ export const workflowIdOf = (row: { id: string; kind: string }) =>
   row.kind === 'run' ? `run:${row.id}` : `node-test:${row.id}`
 
 /** Runs of workflows and tests of nodes. */
-export function runsQueue({ taskQueue, log }: { taskQueue: string; log: Logger }): Queue<ClaimedRun> {
+export function runsQueue({
+  db,
+  taskQueue,
+  log,
+}: {
+  db: Database
+  taskQueue: string
+  log: Logger
+}): Queue<ClaimedRun> {
   const startWorkflow = workflowStarter(taskQueue, log)
   return {
     name: 'runs',
     channel: 'agx_runs',
     claim: claimRuns,
-    start: (client, row) => startRun(startWorkflow, client, row),
+    async start(client, row) {
+      if (await startRun(startWorkflow, client, row)) return
+      const { status } = await client.workflow.getHandle(workflowIdOf(row)).describe()
+      if (status.name === 'RUNNING' || row.kind !== 'run') return
+      // The workflow has closed, and the row is still queued: the database was restored to an earlier moment.
+      const resumed = await db.tenant(row.organization_id, SYSTEM, (tx) =>
+        resumeRun(tx, row.id, row.temporal_run_id),
+      )
+      if (resumed) throw new Error('the workflow of a queued run had closed; the run is started again')
+    },
     started: markRunsStarted,
     refused: (db, row, reason) =>
       db.tenant(row.organization_id, SYSTEM, (tx) => failRunStart(tx, row.id, reason)),
   }
 }
 
-function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun): Promise<void> {
+function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun): Promise<boolean> {
   const { organization_id, id, workflow_id, record_id } = row
   const shared = {
     workflowId: workflowIdOf(row),
     organizationId: organization_id,
     summary: summaryOf(`${row.workflow_name} (${row.organization_name})`),
+    // Temporal does not know the workflow of a resumed run; if it does after all, the row decides who owns it.
+    again: row.resumes > 0,
     memo: { run_id: id, workflow_id, workflow_version: row.workflow_version },
     attributes: [
       { key: searchAttributes.trigger, value: row.trigger_type },
@@ -48,6 +69,14 @@ function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun)
   return startWorkflow<typeof run>(client, {
     ...shared,
     workflow: 'run',
-    args: [{ engine: 1, organization_id, run_id: id, starts_with: row.starts_with ?? 'Start' }],
+    args: [
+      {
+        engine: RUN_WORKFLOW_VERSION,
+        organization_id,
+        run_id: id,
+        starts_with: row.starts_with ?? 'Start',
+        ...(row.segment !== null && { resume: { segment: row.segment, count: row.resumes } }),
+      },
+    ],
   })
 }

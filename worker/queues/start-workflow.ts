@@ -17,10 +17,13 @@ export interface Start<T extends Workflow> {
   memo: Record<string, unknown>
   attributes?: SearchAttributePair[]
   taskTimeout?: Duration
+  /** Starts it although a closed workflow has this id. */
+  again?: boolean
   args: Parameters<T>
 }
 
-export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>) => Promise<void>
+/** @returns false if a workflow of this id existed. */
+export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>) => Promise<boolean>
 
 /**
  * Starts the workflows of a queue: eagerly if this process has a free slot, fairly among organizations; "already
@@ -29,7 +32,7 @@ export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>
 export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
   let omitAttributes = false
 
-  async function start<T extends Workflow>(client: Client, options: Start<T>): Promise<void> {
+  async function start<T extends Workflow>(client: Client, options: Start<T>): Promise<boolean> {
     const {
       workflow,
       workflowId,
@@ -38,6 +41,7 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
       memo,
       attributes = [],
       taskTimeout,
+      again = false,
       args,
     } = options
     try {
@@ -47,7 +51,7 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
         args,
         memo: { organization_id: organizationId, ...memo },
         requestEagerStart: true,
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
         workflowIdConflictPolicy: 'FAIL',
         staticSummary: summary,
         priority: { fairnessKey: organizationId },
@@ -59,15 +63,16 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
           ],
         }),
       })
+      return true
     } catch (error) {
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return false
       if (omitAttributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
       log.warn(
         { reason: refusal(error) },
         'the namespace lacks search attributes (AgxOrganization, …): workflows start without them',
       )
       omitAttributes = true
-      await start(client, options)
+      return start(client, options)
     }
   }
   return start

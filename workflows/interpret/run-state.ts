@@ -11,8 +11,29 @@ export interface RunTrigger {
 
 /** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
+  run: RunFacts['run'] & RunControl
   nodes: RunNode[]
   answer: SegmentAnswer | null
+  /** What its nodes created before a reset; null if there was none. */
+  created: CreatedObject[] | null
+  /** Whether the segment before this one is recorded, by the same Temporal run. */
+  follows: boolean
+}
+
+/** Something that a node of a run created, the nth from 0. `object` is the kind of the record, or `event`. */
+export interface CreatedObject {
+  path: string
+  node_id: string
+  n: number
+  object: string
+  object_id: string
+}
+
+/** The columns of a run that the engine itself reads. */
+export interface RunControl {
+  engine: number
+  resumes: number
+  cancel_requested_at: string | null
 }
 
 /** The facts that are the same for all segments of a run. */

@@ -4,14 +4,17 @@ import { NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
+import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
-import type { RunError, RunNode, RunState } from './run-state.ts'
+import type { RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
 
 /** The dependencies of a segment. */
 export interface SegmentHost {
+  /** Issues the commands of all open nodes again: the workflow may wait for other nodes than the rows say. */
+  reissue?: boolean
   /** Runs one pure, read or write node. */
   runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
   /** The time, in milliseconds since the epoch. */
@@ -27,7 +30,7 @@ export interface SegmentResult {
   end: End | undefined
 }
 
-type RunSoFar = Pick<RunState, 'run' | 'organization' | 'nodes'>
+type RunSoFar = RunFacts & Pick<RunState, 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
@@ -51,6 +54,7 @@ class Segment {
   private readonly commands: Command[] = []
   private readonly ran: string[] = []
   private end: End | undefined
+  private timeLeft: number | undefined
   private readonly program: Program
   private readonly state: RunSoFar
   private readonly input: SegmentInput
@@ -67,6 +71,7 @@ class Segment {
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
     const { clock, limits } = this.host
+    if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end; count++) {
       const { ready, skipped } = step(this.program, this.states())
@@ -85,14 +90,21 @@ class Segment {
   result(): SegmentResult {
     const { end } = this
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
-    const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : undefined
+    const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
-      commands: end ? [{ type: 'end', status: end.status }] : this.commands,
+      commands: end ? [endCommand(end.status, end.error)] : this.commands,
       nodes: this.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
     return { answer, nodes: [...this.changed], end }
+  }
+
+  private reissue(): void {
+    const again = reissue(this.program, this.state.run, this.open(), this.host.clock())
+    this.commands.push(...again.commands)
+    this.timeLeft = again.timeout_ms
+    for (const one of again.happened) this.apply(one)
   }
 
   /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
@@ -109,6 +121,7 @@ class Segment {
   private apply(one: Happened): void {
     if (one.type === 'cancelled')
       this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
+    else if (one.type === 'refresh') return
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
@@ -138,9 +151,8 @@ class Segment {
       if (typeof when === 'object') return this.fail(row, node, when)
     }
     if (node.effect === 'external') {
-      const { id, type, title, timeout_ms, retry } = node
-      this.commands.push({ type: 'external', node: id, node_type: type, title, timeout_ms, retry })
-      this.ran.push(`${id}: started`)
+      this.wait(row, node)
+      this.ran.push(`${node.id}: started`)
       return
     }
     this.applyOutcome(row, node, await this.host.runNode(node, scope))
@@ -155,10 +167,14 @@ class Segment {
     else {
       row.status = 'waiting'
       row.wait_until = outcome.wait_until.toISOString()
-      const ms = Math.max(1, outcome.wait_until.getTime() - this.host.clock())
-      this.commands.push({ type: 'timer', node: node.id, title: node.title, ms })
+      this.wait(row, node)
       this.ran.push(`${node.id}: waiting`)
     }
+  }
+
+  private wait(row: RunNode, node: ProgramNode): void {
+    const command = commandOf(node, row, this.host.clock())
+    if (command) this.commands.push(command)
   }
 
   private stop(row: RunNode, end: { status: 'completed' | 'failed'; message?: string }): void {

@@ -11,6 +11,7 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
   agx_migrations:
     'the applied migrations, which a process compares with those it knows; agx_app only reads it',
   agx_migrations_lock: "Knex's own; no role of ours may read it",
+  temporal_server: 'one row, the Temporal namespace of the whole database; only agx_system may read it',
 }
 
 /** SQLSTATE of a refused privilege, and of a row that violates a policy. */
@@ -101,6 +102,7 @@ describe('row-level security', () => {
       'delete from users',
       'delete from agx_migrations',
       'select * from agx_migrations_lock',
+      'select * from temporal_server',
     ])
       await assert.rejects(
         asApp(mine, (client) => client.query(statement)),

@@ -6,6 +6,8 @@ import {
   markRunsStarted,
   recordSegment,
   reopenRun,
+  resumeRun,
+  takeOver,
 } from '../../../db/runs/moves.ts'
 import { type EndStatus, RUN_STATUSES } from '../../../workflows/interpret/statuses.ts'
 import {
@@ -82,6 +84,10 @@ describe('the moves of runs', function () {
   }
   const endUnrecorded = (run: RunFixture, to: string, owner: string) =>
     tenant(run, (tx) => endUnrecordedRun(tx, run.id, owner, to as Exclude<EndStatus, 'completed'>, error))
+  const ownerOf = async ({ id }: RunFixture) =>
+    (await db.system('runs').where({ id }).first('temporal_run_id')).temporal_run_id
+  const takeOverAs = (run: RunFixture, temporalRunId: string) =>
+    tenant(run, (tx) => takeOver(tx, run.id, temporalRunId, { segment: 3, count: 2 }))
   const reopen = (run: RunFixture, temporalRunId: string) =>
     tenant(run, (tx) => reopenRun(tx, run.id, temporalRunId, 0))
 
@@ -133,6 +139,35 @@ describe('the moves of runs', function () {
         act: (run, to) => endUnrecorded(run, to, OWNER),
         unmet: {
           'a run that another Temporal run owns': (run, to) => endUnrecorded(run, to, 'the one before'),
+        },
+      },
+      resumeRun: {
+        act: (run) => tenant(run, async (tx) => resumeRun(tx, run.id, await ownerOf(run))),
+        unmet: {
+          'a run that another Temporal run owns': (run) =>
+            tenant(run, (tx) => resumeRun(tx, run.id, 'the one before')),
+          'a run that was resumed ten times': async (run) => {
+            await run.set({ resumes: 10 })
+            return tenant(run, async (tx) => resumeRun(tx, run.id, await ownerOf(run)))
+          },
+        },
+      },
+      takeOver: {
+        arrange: (run) => run.set({ resumes: 2, temporal_run_id: OWNER }),
+        act: (run) => takeOverAs(run, `resumed ${randomUUID()}`),
+        unmet: {
+          'a run that was resumed again': async (run) => {
+            await run.set({ resumes: 3, temporal_run_id: OWNER })
+            return takeOverAs(run, 'late')
+          },
+          'a run that went on': async (run) => {
+            await run.set({ resumes: 2, temporal_run_id: OWNER })
+            await db.system('run_segments').insert({
+              ...{ organization_id: run.organizationId, run_id: run.id, segment: 5, answer: {} },
+              temporal_run_id: OWNER,
+            })
+            return takeOverAs(run, 'late')
+          },
         },
       },
       reopenRun: {

@@ -228,7 +228,8 @@ describe('a segment', () => {
         edges: [edge('start', 'wait'), edge('start', 'stop'), edge('wait', 'never')],
       })
       const { answer, end } = await run.next()
-      assert.deepEqual(answer.commands, [{ type: 'end', status }])
+      const error = status === 'failed' ? { error: { code, message: 'Enough.' } } : {}
+      assert.deepEqual(answer.commands, [{ type: 'end', status, ...error }])
       assert.deepEqual([end?.status, end?.error?.code], [status, code])
       assert.deepEqual(run.statuses(), { start: 'completed', wait: 'cancelled', stop: 'completed' })
     })

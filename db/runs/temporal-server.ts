@@ -1,0 +1,40 @@
+import { ConfigError } from '../config.ts'
+import type { System } from '../postgres/tenancy.ts'
+
+/** A namespace of a Temporal server, as both name themselves. */
+export interface TemporalServer {
+  cluster_id: string
+  namespace_id: string
+  namespace: string
+}
+
+/**
+ * Checks that this database belongs to this Temporal namespace, which it does from the first worker on: in another one,
+ * every running run would look lost. `adopt` makes it belong to this one; the sweep then resumes what this one lacks.
+ * Throws ConfigError.
+ */
+export async function requireTemporalServer(
+  system: System,
+  found: TemporalServer,
+  adopt: boolean,
+): Promise<void> {
+  const change = adopt
+    ? 'update set cluster_id = :cluster_id, namespace_id = :namespace_id, namespace = :namespace'
+    : 'nothing'
+  await system.raw(
+    `insert into temporal_server (cluster_id, namespace_id, namespace)
+     values (:cluster_id, :namespace_id, :namespace) on conflict (only_row) do ${change}`,
+    { ...found },
+  )
+  const known = await system('temporal_server').first<TemporalServer>(
+    'cluster_id',
+    'namespace_id',
+    'namespace',
+  )
+  if (known.cluster_id === found.cluster_id && known.namespace_id === found.namespace_id) return
+  throw new ConfigError(
+    `the database belongs to another Temporal server: namespace ${known.namespace} (${known.namespace_id}) of cluster ` +
+      `${known.cluster_id}, not ${found.namespace} (${found.namespace_id}) of cluster ${found.cluster_id}; correct ` +
+      'TEMPORAL_ADDRESS or TEMPORAL_NAMESPACE, or, if the other one is gone for good, start once with TEMPORAL_ADOPT=true',
+  )
+}

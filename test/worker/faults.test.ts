@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import type { NodeSpec } from '../../workflows/definition/types.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { createOutage, type Outage } from '../support/outage.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
+const ok = httpResponse()
+
+describe('runs while something is broken', () => {
+  let db: TestDatabase
+  let throughOutage: Database
+  let outage: Outage
+  let worker: TestWorker
+  let organizationId: string
+  let answer: (attempt: number) => Promise<typeof ok>
+  let calls = 0
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    outage = await createOutage(db.url)
+    throughOutage = connect({ url: outage.url, poolSize: 8 })
+    worker = await startWorker(throughOutage, {
+      http: async () => {
+        calls += 1
+        return answer(calls)
+      },
+    })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await outage?.end()
+    await worker?.stop()
+    await throughOutage?.close()
+    await outage?.begin()
+    await db?.drop()
+  })
+  beforeEach(() => {
+    calls = 0
+    answer = async () => ok
+  })
+
+  const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+  it('fail with a reduced record after five attempts that no retry can help', async function () {
+    this.timeout(40_000)
+    const other = await createOrganization(db, { limits: { max_running: 0 } })
+    const id = await queueRun(db, other, { nodes: [set('a')] })
+    await db.system('workflow_versions').where({ organization_id: other }).update({ plan: '{"engine": 1}' })
+    await db.system('organizations').where({ id: other }).update({ limits: '{}' })
+    let reason: string | null = null
+    for (const until = Date.now() + 20_000; !reason && Date.now() < until; await pause(20)) {
+      const row = await db.system('runs').where({ id }).first('stuck_reason')
+      reason = row.stuck_reason
+    }
+    assert.match(reason ?? '', /^An unexpected error occurred \(TypeError\)/)
+    const run = await untilRun(db, id, undefined, 20_000)
+    const error = { code: 'internal_error', message: 'The run failed unexpectedly.' }
+    assert.deepEqual([run.status, run.error], ['failed', error])
+    const row = await db.system('runs').where({ id }).first('stuck_reason', 'failures')
+    assert.deepEqual(row, { stuck_reason: null, failures: 0 })
+    const [event] = await db.system('events').where({ subject_id: id })
+    assert.deepEqual([event.name, event.data.error], ['workflow.failed', error])
+  })
+
+  it('take the timeout of a statement as the error of the node', async () => {
+    await db.asOwner(async (owner) => {
+      await owner.query(`create function time_out() returns trigger language plpgsql as
+        $$ begin raise exception 'canceling statement' using errcode = '57014'; end $$`)
+      await owner.query(
+        'create trigger slow before insert on contacts for each row execute function time_out()',
+      )
+    })
+    try {
+      const config = { operation: 'create', entity: 'contacts', fields: { email: 'slow@example.com' } }
+      const id = await queueRun(db, organizationId, {
+        nodes: [{ id: 'save', type: 'crm_manager', config }, set('why', '{{ nodes.save.error.code }}')],
+        edges: [{ from: 'save', handle: 'error', to: 'why' }],
+        outputs: { why: '{{ nodes.why.output.value }}' },
+      })
+      const run = await untilRun(db, id)
+      assert.deepEqual([run.status, run.outputs], ['completed', { why: 'timeout' }])
+    } finally {
+      await db.asOwner((owner) => owner.query('drop trigger slow on contacts'))
+    }
+  })
+
+  it('wait for a newer worker, and say so, if they need one', async function () {
+    this.timeout(40_000)
+    const paused = { nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }] }
+    const other = await createOrganization(db, { limits: { max_running: 0 } })
+    const queued = await queueRun(db, other, paused)
+    await db.system('runs').where({ id: queued }).update({ engine: 1_000 })
+    await db.system('organizations').where({ id: other }).update({ limits: '{}' })
+    const id = await queueRun(db, organizationId, paused)
+    await untilRun(db, id, ['running'])
+    await db.system('runs').where({ id }).update({ engine: 1_000 })
+    const reason = async () => (await db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
+    for (const until = Date.now() + 20_000; (await reason()) === null; await pause(20))
+      assert.ok(Date.now() < until)
+    assert.equal(await reason(), 'The run needs a newer version of the worker.')
+    const row = await db.system('runs').where({ id: queued }).first('status', 'start_attempts')
+    assert.deepEqual(row, { status: 'queued', start_attempts: 0 })
+    await db.system('runs').whereIn('id', [id, queued]).update({ engine: 1 })
+    for (const one of [id, queued])
+      assert.equal((await untilRun(db, one, undefined, 20_000)).status, 'completed')
+  })
+
+  const call = (retry?: NodeSpec['retry']): NodeSpec => ({
+    ...{ id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } },
+    ...(retry && { retry }),
+  })
+
+  it('make one call although the database is away before and after it', async function () {
+    this.timeout(40_000)
+    answer = async () => {
+      await outage.begin()
+      setTimeout(() => outage.end(), 4_000)
+      return ok
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }, call({ max_attempts: 1 })],
+      edges: [{ from: 'pause', handle: 'success', to: 'call' }],
+    })
+    const run = await untilRun(db, id, undefined, 30_000)
+    assert.deepEqual([run.status, run.error, calls], ['completed', null, 1])
+    const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
+    assert.equal(row.attempt, 1)
+  })
+
+  it('count only the attempts of a call that failed', async () => {
+    answer = async (attempt) => {
+      if (attempt === 3) return ok
+      throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+    }
+    const retry = { max_attempts: 3, initial_interval: '10ms' }
+    const id = await queueRun(db, organizationId, { nodes: [call(retry)] })
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
+    assert.deepEqual([row.attempt, calls], [3, 3])
+  })
+
+  it('ignore an attempt that comes back after another has taken over', async function () {
+    this.timeout(40_000)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    answer = async (attempt) => {
+      if (attempt === 1) await held
+      return httpResponse({ body: `call ${attempt}` })
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [call()],
+      outputs: { body: '{{ nodes.call.output.body }}' },
+    })
+    const key = { run_id: id, node_id: 'call' }
+    for (const until = Date.now() + 10_000; calls === 0; await pause(20)) assert.ok(Date.now() < until)
+    const taken = '019a0000-0000-7000-8000-000000000009'
+    await db.system('run_nodes').where(key).update({ attempt_token: taken })
+    release()
+    const run = await untilRun(db, id, undefined, 20_000)
+    assert.deepEqual([run.outputs, calls], [{ body: 'call 2' }, 2])
+  })
+
+  it('wait for a database that is away, and say so in Temporal without an address', async function () {
+    this.timeout(40_000)
+    const id = await queueRun(db, organizationId, {
+      nodes: [{ id: 'pause', type: 'delay', config: { for: '500ms' } }, set('after')],
+      edges: [{ from: 'pause', handle: 'success', to: 'after' }],
+    })
+    await untilRun(db, id, ['running'])
+    await outage.begin()
+    await pause(6_000)
+    await outage.end()
+    assert.equal((await untilRun(db, id, undefined, 30_000)).status, 'completed')
+    const history = JSON.stringify(await historyOf(worker.client, `run:${id}`))
+    const failures = [...history.matchAll(/"message":"([^"]*)"/g)].map(([, message]) => message)
+    assert.ok(failures.includes('The database is unavailable.'), failures.join(', '))
+    assert.doesNotMatch(history, /ECONNREFUSED|127\.0\.0\.1|\.ts:\d/)
+  })
+})

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { NativeConnection } from '@temporalio/worker'
+import { requireTemporalServer } from '../../db/runs/temporal-server.ts'
+import { describeTemporalServer } from '../../worker/temporal-server.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+describe('the Temporal server that a database belongs to', () => {
+  let db: TestDatabase
+  let connection: NativeConnection
+  before(async () => {
+    db = await createTestDatabase()
+    connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
+  })
+  after(async () => {
+    await connection?.close()
+    await db?.drop()
+  })
+
+  it('is the first one; another is refused with what to do, or adopted', async () => {
+    const own = await describeTemporalServer(connection, 'default')
+    assert.match(own.namespace_id, /^[0-9a-f-]{36}$/)
+    assert.notEqual(own.cluster_id, '')
+    await requireTemporalServer(db.system, own, false)
+    await requireTemporalServer(db.system, own, false)
+
+    const namespace = `other-${randomUUID()}`
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
+    })
+    const other = await describeTemporalServer(connection, namespace)
+    const require = (adopt: boolean) => requireTemporalServer(db.system, other, adopt)
+    await assert.rejects(require(false), {
+      name: 'ConfigError',
+      message: /belongs to another Temporal server: namespace default .*TEMPORAL_ADOPT=true$/,
+    })
+    await require(true)
+    await require(false)
+    await assert.rejects(requireTemporalServer(db.system, own, false), /another Temporal server/)
+  })
+})

@@ -1,0 +1,56 @@
+import type { Program, ProgramNode } from '../definition/types.ts'
+import type { Command, Happened } from '../protocol.ts'
+import type { RunError, RunFacts, RunNode } from './run-state.ts'
+import type { EndStatus } from './statuses.ts'
+
+/** The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds. */
+export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {
+  if (row.status === 'waiting' && row.wait_until !== null) {
+    const ms = Math.max(1, Date.parse(row.wait_until) - now)
+    return { type: 'timer', node: node.id, title: node.title, ms }
+  }
+  if (row.status !== 'running' || node.effect !== 'external') return undefined
+  const { id, type, title, timeout_ms, retry } = node
+  return { type: 'external', node: id, node_type: type, title, timeout_ms, retry }
+}
+
+/** Histories store it, so the message is cut; errors of runs hold no secrets. A cancelled run has no error in Temporal. */
+export function endCommand(status: EndStatus, error: RunError | null): Command & { type: 'end' } {
+  if (status === 'completed' || status === 'cancelled' || !error) return { type: 'end', status }
+  return { type: 'end', status, error: { code: error.code, message: error.message.slice(0, 1_000) } }
+}
+
+export interface Reissued {
+  /** What happened while no workflow waited for it. */
+  happened: Happened[]
+  commands: Command[]
+  /** The remainder of the run's timeout, if it has one. */
+  timeout_ms: number | undefined
+}
+
+/**
+ * All that a workflow must wait for, from the rows alone: for one that starts in the middle of a run, or that is ahead of
+ * a restored database.
+ */
+export function reissue(
+  program: Program,
+  run: Pick<RunFacts['run'], 'started_at'>,
+  rows: Iterable<RunNode>,
+  now: number,
+): Reissued {
+  const happened: Happened[] = []
+  const commands: Command[] = []
+  for (const row of rows) {
+    const node = program.nodes[row.node_id]
+    if (!node || row.settled_segment !== null) continue
+    const command = commandOf(node, row, now)
+    if (command) commands.push(command)
+    // An external node that ended, but whose end was never reported.
+    else happened.push({ type: 'settled', node: node.id })
+  }
+  const { timeout_ms } = program.settings
+  if (timeout_ms === undefined) return { happened, commands, timeout_ms }
+  const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at)
+  if (elapsed >= timeout_ms) happened.push({ type: 'timeout' })
+  return { happened, commands, timeout_ms: Math.max(1, timeout_ms - elapsed) }
+}
