@@ -114,23 +114,65 @@ export interface IdleRun {
   temporal_run_id: string | null
 }
 
-/** Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), the longest idle first. */
-export async function listIdleRuns(system: System, idle: string, limit: number): Promise<IdleRun[]> {
+/**
+ * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), nor since `before`, the longest idle
+ * first.
+ */
+export async function listIdleRuns(
+  system: System,
+  idle: string,
+  before: Date,
+  limit: number,
+): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
     `select organization_id, id, kind, temporal_run_id from runs
-     where status = 'running' and updated_at < now() - cast(? as interval) order by updated_at limit ?`,
-    [idle, limit],
+     where status = 'running' and updated_at < least(now() - cast(? as interval), cast(? as timestamptz))
+     order by updated_at limit ?`,
+    [idle, before, limit],
   )
   return rows
 }
 
-/** Records that the sweep checked a run, and why it is stuck, if it is. The next sweep checks other runs first. */
-export async function markRunChecked(
+/** Those of `runs` that are running. */
+export async function listOpenRuns(
   system: System,
-  { organization_id, id }: IdleRun,
-  stuckReason: string | null,
-): Promise<void> {
-  await system('runs')
-    .where({ organization_id, id, status: 'running' })
-    .update({ stuck_reason: stuckReason, updated_at: system.fn.now() })
+  runs: { organization_id: string; id: string }[],
+): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select r.organization_id, r.id, r.kind, r.temporal_run_id
+     from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+     join runs r on r.organization_id = s.organization_id and r.id = s.id
+     where r.status = 'running'`,
+    [JSON.stringify(runs)],
+  )
+  return rows
+}
+
+/** A run that the sweep has checked. */
+export interface CheckedRun extends Pick<IdleRun, 'organization_id' | 'id'> {
+  /** Why it makes no progress, null if it does; undefined if that is unknown: it keeps the last reason. */
+  stuck_reason: string | null | undefined
+}
+
+/**
+ * Records that the sweep checked runs, so that the next one checks others first. A locked row is skipped: what holds
+ * the lock is progress.
+ */
+export async function markRunsChecked(system: System, runs: CheckedRun[]): Promise<void> {
+  const rows = runs.map(({ stuck_reason, ...run }) => ({
+    ...run,
+    stuck_reason,
+    known: stuck_reason !== undefined,
+  }))
+  await system.raw(
+    `update runs r set updated_at = now(),
+       stuck_reason = case when s.known then s.stuck_reason else r.stuck_reason end
+     from (
+       select r.organization_id, r.id, s.stuck_reason, s.known
+       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, stuck_reason text, known boolean)
+       join runs r on r.organization_id = s.organization_id and r.id = s.id
+       where r.status = 'running' for no key update of r skip locked) s
+     where r.organization_id = s.organization_id and r.id = s.id`,
+    [JSON.stringify(rows)],
+  )
 }
