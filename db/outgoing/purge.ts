@@ -20,7 +20,8 @@ export const outgoingPurges = [
     rows: 1_000,
     table: 'events',
     retention: retentionOf('log_retention_days'),
-    ended: `t.matched_at < :before and not exists (
-      select from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id)`,
+    // With a limit, because "not exists" may be planned as one scan of all deliveries.
+    ended: `t.matched_at < :before and (
+      select d.id from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id limit 1) is null`,
   }),
 ]

@@ -100,11 +100,12 @@ export async function claimIdleDeliveries(
   limit: number,
 ): Promise<Release[]> {
   const { rows } = await system.raw<{ rows: Release[] }>(
-    `update deliveries set checked_at = now() where (organization_id, id) in (
-       select organization_id, id from deliveries
+    // By ctid, because a semi-join on the key may be planned as a scan of the whole table.
+    `update deliveries set checked_at = now() where ctid = any(array(
+       select ctid from deliveries
        where status = 'delivering' and coalesce(checked_at, started_at) <
          least(now() - cast(? as interval), cast(? as timestamptz))
-       order by coalesce(checked_at, started_at) limit ? for update skip locked)
+       order by coalesce(checked_at, started_at) limit ? for update skip locked))
      returning organization_id, id, releases`,
     [idle, before, limit],
   )
