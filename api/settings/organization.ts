@@ -21,7 +21,12 @@ const values = {
     .int()
     .min(1)
     .max(3_650)
-    .describe('The retention of webhook logs, events and deliveries.'),
+    .describe('The retention of webhook logs, events and deliveries. Default: 30.'),
+  run_retention_days: z
+    .int()
+    .min(1)
+    .max(3_650)
+    .describe('The retention of ended runs, counted from their end. Default: 90.'),
   strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
 }
 

@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import { AppError } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -77,14 +76,6 @@ export async function renewLease(tx: Tenant, request: IdempotentRequest): Promis
     .where(identity(tx, request))
     .whereNotNull('locked_until')
     .update({ locked_until: leaseEnd(tx) })
-}
-
-/** Deletes keys older than 24 hours. */
-export async function purgeIdempotencyKeys(system: Knex): Promise<void> {
-  await system.raw(
-    `delete from idempotency_keys where ctid in (
-       select ctid from idempotency_keys where created_at < now() - interval '24 hours' limit 10000)`,
-  )
 }
 
 /** Short, for a retry waits so long after the process that held its key has died; renewed every second. */

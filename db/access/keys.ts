@@ -83,7 +83,7 @@ export async function createKey(
 /** Newest first, revoked ones included. */
 export async function listKeys(tx: Tenant, page: IdPage): Promise<Page<Key>> {
   const rows = tx.trx('api_keys').where({ organization_id: tx.organizationId }).select(COLUMNS)
-  const found = await pageById<Parameters<typeof toKey>[0]>(rows, page, { of: 'keys' })
+  const found = await pageById<Parameters<typeof toKey>[0]>(tx, rows, page, { of: 'keys' })
   return { ...found, data: found.data.map(toKey) }
 }
 

@@ -43,12 +43,12 @@ export async function takeFromWindow(
   amount = 1,
   now = Date.now(),
 ): Promise<{ granted: number; used: number }> {
-  const { start } = windowAt(rule.period, now)
+  const { start, end } = windowAt(rule.period, now)
   const { rows } = await db.raw<{ rows: { used: number }[] }>(
-    `insert into limit_windows as w (organization_id, subject, window_start, used) values (?, ?, ?, ?)
+    `insert into limit_windows as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, ?)
      on conflict (organization_id, subject, window_start) do update set used = w.used + excluded.used
      returning used`,
-    [rule.organizationId, rule.subject, new Date(start), amount],
+    [rule.organizationId, rule.subject, new Date(start), new Date(end), amount],
   )
   // The counter may exceed the limit: refused amounts are counted too, which is harmless until the window ends.
   const used = rows[0]!.used
@@ -66,17 +66,6 @@ export async function usedOfWindow(
     .where({ organization_id: rule.organizationId, subject: rule.subject, window_start: new Date(start) })
     .first('used')
   return row?.used ?? 0
-}
-
-/** Deletes expired windows, a bounded number per call. */
-export async function purgeLimitWindows(system: Knex): Promise<void> {
-  await system.raw(
-    `delete from limit_windows where ctid in (
-       select ctid from limit_windows
-       where window_start < now() - interval '1 hour' and window_start <> date_trunc('month', window_start, 'UTC')
-          or window_start < now() - interval '62 days'
-       limit 10000)`,
-  )
 }
 
 interface Lease {

@@ -22,7 +22,7 @@ export function listMembers(tx: Tenant, page: IdPage): Promise<Page<Member>> {
         .as('members'),
     )
     .select('id', 'name', 'role')
-  return pageById(rows, page, { of: ['users'], order: 'asc' })
+  return pageById(tx, rows, page, { of: ['users'], order: 'asc' })
 }
 
 /** The users among `userIds` that are members of the organization. */

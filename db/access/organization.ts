@@ -9,6 +9,8 @@ export interface OrganizationSettings {
   timezone: string
   /** How long logs of webhooks, events and deliveries are kept. */
   log_retention_days: number
+  /** How long ended runs are kept. */
+  run_retention_days: number
   /** Whether a custom field without a definition is refused. */
   strict_custom_fields: boolean
 }
@@ -24,12 +26,13 @@ export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   currency: 'USD',
   timezone: 'UTC',
   log_retention_days: 30,
+  run_retention_days: 90,
   strict_custom_fields: false,
 }
 
-/** SQL interval: the log retention of the organization `o`. */
-export const LOG_RETENTION = `make_interval(days =>
-  coalesce((o.settings ->> 'log_retention_days')::integer, ${ORGANIZATION_DEFAULTS.log_retention_days}))`
+/** SQL interval: a retention of the organization `o`. */
+export const retentionOf = (setting: 'log_retention_days' | 'run_retention_days'): string =>
+  `make_interval(days => coalesce((o.settings ->> '${setting}')::integer, ${ORGANIZATION_DEFAULTS[setting]}))`
 
 export async function getOrganization(tx: Tenant): Promise<Organization> {
   const { settings, ...organization } = await tx

@@ -96,11 +96,6 @@ export async function signOut(system: Knex, organizationId: string, sessionId: s
   await system('sessions').where({ organization_id: organizationId, id: sessionId }).delete()
 }
 
-/** Deletes expired sessions. */
-export async function purgeSessions(system: Knex): Promise<void> {
-  await system('sessions').where('expires_at', '<', system.fn.now()).delete()
-}
-
 /** @returns `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)

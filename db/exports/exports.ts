@@ -108,7 +108,7 @@ export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): P
     .where('organization_id', tx.organizationId)
     .whereIn('entity', entities)
     .select(EXPORT_COLUMNS)
-  return pageById(rows, page, { of: ['exports', entities] })
+  return pageById(tx, rows, page, { of: ['exports', entities] })
 }
 
 /** The file, piece by piece, each read in a separate transaction. */

@@ -50,3 +50,19 @@ export async function listIdleFiles(
   )
   return rows
 }
+
+/** Those of `starts` that are running. */
+export async function listOpenFiles(
+  system: System,
+  table: FileTable,
+  starts: FileStart[],
+): Promise<FileStart[]> {
+  const { rows } = await system.raw<{ rows: FileStart[] }>(
+    `select f.organization_id, f.id, f.starts
+     from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, starts integer)
+     join ${table} f on f.organization_id = s.organization_id and f.id = s.id and f.starts = s.starts
+     where f.status = 'running'`,
+    [JSON.stringify(starts)],
+  )
+  return rows
+}

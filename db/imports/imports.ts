@@ -133,5 +133,5 @@ export function listImports(tx: Tenant, entities: EntityName[], page: IdPage): P
     .where('organization_id', tx.organizationId)
     .whereIn('entity', entities)
     .select(IMPORT_COLUMNS)
-  return pageById(rows, page, { of: ['imports', entities] })
+  return pageById(tx, rows, page, { of: ['imports', entities] })
 }

@@ -91,7 +91,7 @@ export function listLogs(
   page: IdPage,
 ): Promise<Page<LogEntry>> {
   const rows = filtered(tx, webhookId, filters).select(LISTED)
-  return pageById(rows, page, { of: ['incoming logs', webhookId, filters] })
+  return pageById(tx, rows, page, { of: ['incoming logs', webhookId, filters] })
 }
 
 /** Throws not_found. */

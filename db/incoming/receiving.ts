@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { LOG_RETENTION } from '../access/organization.ts'
 import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -104,25 +103,4 @@ export async function storeDelivery(
     .trx('incoming_deliveries')
     .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint })
     .update({ answer: JSON.stringify(answer) })
-}
-
-/**
- * Deletes deliveries older than 24 hours, addresses without a violation for a day, and logs past the organization's
- * retention; a bounded number per call.
- */
-export async function purgeIncoming(system: Knex): Promise<void> {
-  await system.raw(
-    `delete from incoming_deliveries where ctid in (
-       select ctid from incoming_deliveries where created_at < now() - interval '24 hours' limit 10000)`,
-  )
-  await system.raw(
-    `delete from incoming_sources where greatest(failures_since, breaches_since, blocked_until)
-       < now() - interval '1 day'`,
-  )
-  await system.raw(
-    `delete from incoming_logs where ctid in (
-       select l.ctid from incoming_logs l join organizations o on o.id = l.organization_id
-       where l.created_at < now() - ${LOG_RETENTION}
-       limit 10000)`,
-  )
 }

@@ -57,7 +57,7 @@ export async function createIncomingWebhook(
 /** Newest first. */
 export function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Page<IncomingWebhook>> {
   const rows = tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
-  return pageById(rows, page, { of: 'incoming webhooks' })
+  return pageById(tx, rows, page, { of: 'incoming webhooks' })
 }
 
 /** Throws not_found. */

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
 import type { Page } from './page.ts'
+import { type Count, totalOfRows } from './total.ts'
 
 /** The requested page. */
 export interface IdPage {
@@ -15,8 +17,8 @@ export interface IdList {
   of: unknown
   /** By id, which is in order of creation. Default: newest first. */
   order?: 'asc' | 'desc'
-  /** Default: an exact count. `null`: no count. */
-  count?: (() => Promise<{ total: number; is_estimate: boolean }>) | null
+  /** Default: estimated, which is exact up to 10,000. */
+  count?: Count
 }
 
 /**
@@ -25,9 +27,10 @@ export interface IdList {
  * Throws `invalid_request` for a cursor of another list.
  */
 export async function pageById<T extends { id: string }>(
+  tx: Tenant,
   rows: Knex.QueryBuilder,
   { limit, offset, cursor }: IdPage,
-  { of, order = 'desc', count = () => exactly(rows) }: IdList,
+  { of, order = 'desc', count = 'estimated' }: IdList,
 ): Promise<Page<T>> {
   const hash = queryHash([of, order])
   const query = rows
@@ -38,22 +41,20 @@ export async function pageById<T extends { id: string }>(
   if (cursor !== undefined)
     query.where('id', order === 'asc' ? '>' : '<', decodeCursor(hash, cursor, () => false).id)
   const found: T[] = await query
-  const counted = await count?.()
   const data = found.slice(0, limit)
   const last = data.at(-1)
   const has_more = found.length > limit
+  const isLastPage = cursor === undefined && !has_more && (offset === 0 || last !== undefined)
+  const total =
+    isLastPage && count !== 'none'
+      ? { total: offset + data.length, total_is_estimate: false }
+      : await totalOfRows(tx.trx, rows, count)
   return {
     data,
     limit,
     offset,
     has_more,
     next_cursor: has_more && last ? encodeCursor(hash, { value: null, id: last.id }) : null,
-    total: counted?.total ?? null,
-    total_is_estimate: counted?.is_estimate ?? false,
+    ...total,
   }
-}
-
-async function exactly(rows: Knex.QueryBuilder): Promise<{ total: number; is_estimate: boolean }> {
-  const [row] = await rows.clone().clearSelect().count({ total: '*' })
-  return { total: Number(row.total), is_estimate: false }
 }

@@ -27,7 +27,7 @@ export async function up(knex: Knex): Promise<void> {
       id uuid primary key,
       name text not null,
       plan text not null check (plan in ('free', 'professional', 'enterprise')),
-      -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days
+      -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days, run_retention_days
       settings jsonb not null default '{}',
       -- overrides of the plan's limits: requests_per_minute, requests_per_minute_per_key, max_running, ...
       limits jsonb not null default '{}',
@@ -64,6 +64,7 @@ export async function up(knex: Knex): Promise<void> {
       expires_at timestamptz(3) not null
     );
     create index sessions_user on sessions (organization_id, user_id);
+    create index sessions_age on sessions (expires_at);
 
     create table api_keys (
       organization_id uuid not null references organizations on delete cascade,
@@ -95,8 +96,10 @@ export async function up(knex: Knex): Promise<void> {
       subject text not null,
       window_start timestamptz not null,
       used integer not null,
+      ends_at timestamptz not null,
       primary key (organization_id, subject, window_start)
     );
+    create index limit_windows_age on limit_windows (ends_at);
 
     create table idempotency_keys (
       organization_id uuid not null references organizations on delete cascade,

@@ -80,6 +80,7 @@ export async function up(knex: Knex): Promise<void> {
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);
     create index runs_status on runs (organization_id, status, id desc);
+    create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
 
     create table run_nodes (

@@ -62,7 +62,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, webhook_id, id),
       foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
     );
-    create index incoming_logs_age on incoming_logs (organization_id, created_at);
+    -- for retention: the key begins with the webhook
+    create index incoming_logs_age on incoming_logs (organization_id, id);
 
     -- Accepted deliveries that carry an id: a sender's retry gets the stored answer and has no effect.
     create table incoming_deliveries (
@@ -91,6 +92,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, webhook_id, source_ip),
       foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
     );
+    create index incoming_sources_age on incoming_sources
+      ((greatest(failures_since, breaches_since, blocked_until)));
   `)
   for (const table of ['incoming_webhooks', 'incoming_logs', 'incoming_deliveries', 'incoming_sources'])
     await protect(knex, table)

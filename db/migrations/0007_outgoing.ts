@@ -74,7 +74,8 @@ export async function up(knex: Knex): Promise<void> {
     -- what the relay is starting at this moment: counting it must not read the whole queue
     create index deliveries_leased on deliveries (organization_id, webhook_id, lease_until)
       where status = 'queued' and lease_until is not null;
-    create index deliveries_held on deliveries (organization_id, webhook_id, id) where status = 'held';
+    create index deliveries_held on deliveries (organization_id, webhook_id, held_for, id) where status = 'held';
+    create index deliveries_idle on deliveries ((coalesce(checked_at, started_at))) where status = 'delivering';
     create index deliveries_changed on deliveries (id) where changes > changes_told;
     create index deliveries_webhook on deliveries (organization_id, webhook_id, id desc);
 

@@ -50,6 +50,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, id)
     );
     create index imports_queue on imports (organization_id, id) where status = 'queued';
+    create index imports_files on imports (updated_at) where upload_id is not null;
+    create index imports_upload on imports (organization_id, upload_id) where upload_id is not null;
     create index imports_busy on imports (organization_id, updated_at) where status = 'running';
 
     -- Files in UTF-8, in pieces of one size.
@@ -61,7 +63,8 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, upload_id, piece)
     );
-    create index import_pieces_age on import_pieces (created_at);
+    -- finds uploads by their age: each has one first piece
+    create index import_pieces_age on import_pieces (created_at) where piece = 0;
 
     -- Rows that were not imported.
     create table import_errors (
@@ -119,6 +122,7 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, id)
     );
     create index exports_queue on exports (organization_id, id) where status = 'queued';
+    create index exports_files on exports (ended_at) where pieces > 0;
     create index exports_busy on exports (organization_id, updated_at) where status = 'running';
 
     create table export_pieces (

@@ -7,6 +7,7 @@ import * as runs from './0005_runs.ts'
 import * as incoming from './0006_incoming.ts'
 import * as outgoing from './0007_outgoing.ts'
 import * as files from './0008_files.ts'
+import * as sweep from './0009_sweep.ts'
 
 /**
  * In order. A migration that has landed in a release is never edited: the next one changes what it did. None can be
@@ -28,4 +29,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0006_incoming', incoming],
   ['0007_outgoing', outgoing],
   ['0008_files', files],
+  ['0009_sweep', sweep],
 ]

@@ -92,7 +92,7 @@ export function listDeliveries(
   if (filter.event) found.where('e.name', filter.event)
   // A derived table, so that `id` is unambiguous.
   const rows = tx.trx.from(found.as('shown')).select('*')
-  return pageById(rows, page, { of: ['deliveries', webhookId, filter] })
+  return pageById(tx, rows, page, { of: ['deliveries', webhookId, filter] })
 }
 
 /** Throws not_found. */

@@ -1,26 +1,27 @@
-import type { Knex } from 'knex'
-import { LOG_RETENTION } from '../access/organization.ts'
+import { retentionOf } from '../access/organization.ts'
+import { byRange } from '../retention/purge.ts'
 
-const BATCH = 10_000
-
-/**
- * Deletes ended deliveries past the organization's retention (default 30 days), then events without a delivery. A
- * bounded number per call.
- */
-export async function purgeOutgoing(system: Knex): Promise<void> {
-  await system.raw(
-    `delete from deliveries where (organization_id, id) in (
-       select d.organization_id, d.id from deliveries d join organizations o on o.id = d.organization_id
-       where d.ended_at < now() - ${LOG_RETENTION}
-       limit ?)`,
-    [BATCH],
-  )
-  await system.raw(
-    `delete from events where (organization_id, id) in (
-       select e.organization_id, e.id from events e join organizations o on o.id = e.organization_id
-       where e.matched_at < now() - ${LOG_RETENTION}
-         and not exists (select from deliveries d where d.organization_id = e.organization_id and d.event_id = e.id)
-       limit ?)`,
-    [BATCH],
-  )
-}
+export const outgoingPurges = [
+  byRange({
+    name: 'deliveries',
+    tables: ['deliveries', 'delivery_attempts'],
+    keeps: 'log_retention_days after their end; held ones stay',
+    index: 'deliveries_pkey',
+    rows: 500,
+    table: 'deliveries',
+    retention: retentionOf('log_retention_days'),
+    ended: 't.ended_at < :before',
+  }),
+  byRange({
+    name: 'events',
+    tables: ['events'],
+    keeps: 'log_retention_days, and as long as their deliveries',
+    index: 'events_pkey',
+    rows: 1_000,
+    table: 'events',
+    retention: retentionOf('log_retention_days'),
+    // With a limit, because "not exists" may be planned as one scan of all deliveries.
+    ended: `t.matched_at < :before and (
+      select d.id from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id limit 1) is null`,
+  }),
+]

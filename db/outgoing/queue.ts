@@ -1,5 +1,6 @@
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
+import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
 import { DUE, HELD } from './slots.ts'
 
@@ -89,17 +90,36 @@ export async function markChangesSignalled(system: System, deliveries: ClaimedCh
 }
 
 /**
- * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), the longest
- * unchecked first, and marks them as checked.
+ * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), nor since
+ * `before`, the longest unchecked first, and marks them as checked.
  */
-export async function claimIdleDeliveries(system: System, idle: string, limit: number): Promise<Release[]> {
+export async function claimIdleDeliveries(
+  system: System,
+  idle: string,
+  before: Date,
+  limit: number,
+): Promise<Release[]> {
   const { rows } = await system.raw<{ rows: Release[] }>(
-    `update deliveries set checked_at = now() where (organization_id, id) in (
-       select organization_id, id from deliveries
-       where status = 'delivering' and coalesce(checked_at, started_at) < now() - cast(? as interval)
-       order by coalesce(checked_at, started_at) limit ?)
+    // By ctid, because a semi-join on the key may be planned as a scan of the whole table.
+    `update deliveries set checked_at = now() where ctid = any(array(
+       select ctid from deliveries
+       where status = 'delivering' and coalesce(checked_at, started_at) <
+         least(now() - cast(? as interval), cast(? as timestamptz))
+       order by coalesce(checked_at, started_at) limit ? for update skip locked))
      returning organization_id, id, releases`,
-    [idle, limit],
+    [idle, before, limit],
+  )
+  return rows
+}
+
+/** Those of `releases` that are being delivered. */
+export async function listOpenDeliveries(system: System, releases: Release[]): Promise<Release[]> {
+  const { rows } = await system.raw<{ rows: Release[] }>(
+    `select d.organization_id, d.id, d.releases
+     from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, releases integer)
+     join deliveries d on d.organization_id = s.organization_id and d.id = s.id and d.releases = s.releases
+     where d.status = 'delivering'`,
+    [JSON.stringify(releases)],
   )
   return rows
 }
@@ -112,8 +132,7 @@ export async function listStrandedEndpoints(
 ): Promise<{ organization_id: string; id: string }[]> {
   const { rows } = await system.raw<{ rows: { organization_id: string; id: string }[] }>(
     `select w.organization_id, w.id from outgoing_webhooks w
-     where w.status = 'Active' and exists (select from deliveries d where d.organization_id = w.organization_id
-       and d.webhook_id = w.id and d.status = 'held' and d.held_for = 'endpoint')`,
+     where w.status = 'Active' and ${holdsFor('endpoint')}`,
   )
   return rows
 }

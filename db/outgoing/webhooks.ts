@@ -56,7 +56,7 @@ export async function createOutgoingWebhook(
 /** Newest first. */
 export function listOutgoingWebhooks(tx: Tenant, page: IdPage): Promise<Page<OutgoingWebhook>> {
   const rows = tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
-  return pageById(rows, page, { of: 'outgoing webhooks' })
+  return pageById(tx, rows, page, { of: 'outgoing webhooks' })
 }
 
 async function countOutgoingWebhooks(tx: Tenant): Promise<number> {

@@ -29,22 +29,6 @@ export function claimAlone<Row>(
   })
 }
 
-/**
- * Runs `work` in a transaction, unless another process runs work of this name. The transaction holds an advisory lock,
- * which ends with the work or the process. @returns whether it ran.
- */
-export function runAlone(
-  system: System,
-  name: string,
-  work: (system: System) => Promise<void>,
-): Promise<boolean> {
-  return system.transaction(async (trx) => {
-    const isLocked = await tryLock(trx, name)
-    if (isLocked) await work(trx)
-    return isLocked
-  })
-}
-
 async function tryLock(trx: Knex, key: string): Promise<boolean> {
   const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as locked', [key])
   return rows[0].locked

@@ -1,8 +1,8 @@
+import { EXACT_UP_TO } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment } from './filter-sql.ts'
 import { gatherPage, type Listing, type Row, scanPage, searchView, selectPage } from './pages.ts'
 import { sortedPage } from './sorted.ts'
-import { EXACT_UP_TO } from './total.ts'
 
 /** Records scanned first for each row of the page: enough for words that one record in a hundred contains. */
 const FIRST_SCAN_PER_ROW = 100

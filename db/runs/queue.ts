@@ -131,30 +131,76 @@ export interface IdleRun {
   overdue: boolean
 }
 
-/** Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), the longest idle first. */
-export async function listIdleRuns(system: System, idle: string, limit: number): Promise<IdleRun[]> {
-  const { rows } = await system.raw<{ rows: IdleRun[] }>(
-    `select r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue
-     from (select * from runs where status = 'running' and updated_at < now() - cast(? as interval)
-           order by updated_at limit ?) r
-     cross join lateral (
-       select count(*) filter (where n.status = 'running') as calls,
+const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue'
+const OPEN_NODES = `cross join lateral (
+       select cast(count(*) filter (where n.status = 'running') as integer) as calls,
          coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - interval '10 seconds'), true) as overdue
        from run_nodes n
-       where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open
+       where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
+
+/**
+ * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), nor since `before`, the longest idle
+ * first.
+ */
+export async function listIdleRuns(
+  system: System,
+  idle: string,
+  before: Date,
+  limit: number,
+): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select ${IDLE_RUN}
+     from (select * from runs
+           where status = 'running' and updated_at < least(now() - cast(? as interval), cast(? as timestamptz))
+           order by updated_at limit ?) r
+     ${OPEN_NODES}
      order by r.updated_at`,
-    [idle, limit],
+    [idle, before, limit],
   )
   return rows
 }
 
-/** Records that the sweep checked a run, and why it is stuck, if it is. The next sweep checks other runs first. */
-export async function markRunChecked(
+/** Those of `runs` that are running. */
+export async function listOpenRuns(
   system: System,
-  { organization_id, id }: Pick<IdleRun, 'organization_id' | 'id'>,
-  stuckReason: string | null,
-): Promise<void> {
-  await system('runs')
-    .where({ organization_id, id, status: 'running' })
-    .update({ stuck_reason: stuckReason, updated_at: system.fn.now() })
+  runs: { organization_id: string; id: string }[],
+): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select ${IDLE_RUN}
+     from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+     join runs r on r.organization_id = s.organization_id and r.id = s.id
+     ${OPEN_NODES}
+     where r.status = 'running'`,
+    [JSON.stringify(runs)],
+  )
+  return rows
+}
+
+/** A run that the sweep has checked. */
+export interface CheckedRun extends Pick<IdleRun, 'organization_id' | 'id'> {
+  /** Why it makes no progress, null if it does; undefined if that is unknown: it keeps the last reason. */
+  stuck_reason: string | null | undefined
+}
+
+/**
+ * Records that the sweep checked runs, so that the next one checks others first. A locked row is skipped: what holds
+ * the lock is progress.
+ */
+export async function markRunsChecked(system: System, runs: CheckedRun[]): Promise<void> {
+  const rows = runs.map(({ stuck_reason, ...run }) => ({
+    ...run,
+    stuck_reason,
+    known: stuck_reason !== undefined,
+  }))
+  await system.raw(
+    `update runs r set updated_at = now(),
+       stuck_reason = case when s.known then s.stuck_reason else r.stuck_reason end
+     from (
+       select r.organization_id, r.id, s.stuck_reason, s.known
+       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, stuck_reason text, known boolean)
+       join runs r on r.organization_id = s.organization_id and r.id = s.id
+       where r.status = 'running' for no key update of r skip locked) s
+     where r.organization_id = s.organization_id and r.id = s.id`,
+    [JSON.stringify(rows)],
+  )
 }

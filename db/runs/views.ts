@@ -4,6 +4,7 @@ import type { NodeStatus, RunStatus } from '../../workflows/interpret/statuses.t
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
+import type { Count } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** A run as lists show it: without inputs and outputs. */
@@ -126,25 +127,11 @@ export function listRuns(
   tx: Tenant,
   filter: RunFilter,
   page: IdPage,
-  { order, count }: { order: 'asc' | 'desc'; count: 'exact' | 'estimated' | 'none' },
+  { order, count }: { order: 'asc' | 'desc'; count: Count },
 ): Promise<Page<RunSummary>> {
   const rows = filtered(tx, filter).select(SUMMARY)
   const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
-  if (count === 'exact') return pageById(rows, page, { of, order })
-  return pageById(rows, page, { of, order, count: count === 'none' ? null : () => countUpTo(tx, filter) })
-}
-
-const MAX_COUNT = 10_000
-
-/** Exact up to MAX_COUNT. */
-async function countUpTo(tx: Tenant, filter: RunFilter): Promise<{ total: number; is_estimate: boolean }> {
-  const limited = filtered(tx, filter)
-    .limit(MAX_COUNT + 1)
-    .select('id')
-    .as('limited')
-  const [row] = await tx.trx.from(limited).count({ total: '*' })
-  const total = Number(row?.total ?? 0)
-  return { total: Math.min(total, MAX_COUNT), is_estimate: total > MAX_COUNT }
+  return pageById(tx, rows, page, { of, order, count })
 }
 
 const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>

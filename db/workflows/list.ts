@@ -19,7 +19,7 @@ export type WorkflowQuery = WorkflowFilter & IdPage
 export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
   const { active, status, name, q } = query
   const rows = matching(tx, query).select(...SUMMARY, trigger(tx))
-  return pageById(rows, query, { of: ['workflows', active, status, name, q] })
+  return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
 function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {

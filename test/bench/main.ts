@@ -5,10 +5,11 @@ import { benchImports } from './imports.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchStart } from './start.ts'
+import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records runs deliveries imports start]`: each figure as a ratio to a floor measured in the same run, in
- * turns, because machines are noisy. Asserts nothing. Options of records: `--rows=` for fewer than a million,
+ * `npm run bench [-- records runs deliveries imports start volume]`: each figure as a ratio to a floor measured in the same run, in
+ * turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work instead. Options of records: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
@@ -20,7 +21,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     await benchStart(stack)
   },
 }
-const ALL = ['records', ...Object.keys(ON_A_STACK)]
+const ALL = ['records', 'volume', ...Object.keys(ON_A_STACK)]
 
 const { positionals: wanted, values: options } = parseArgs({
   allowPositionals: true,
@@ -40,6 +41,10 @@ const chosen = ALL.filter((name) => wanted.length === 0 || wanted.includes(name)
 if (chosen.includes('records')) {
   say('records')
   await benchRecords({ rows: Number(options.rows), databaseUrl: options.database, only: options.only })
+}
+if (chosen.includes('volume')) {
+  say('volume')
+  await benchVolume(Number(options.rows))
 }
 const onStack = chosen.filter((name) => name in ON_A_STACK)
 if (onStack.length > 0) {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
-import { chargeDeliveries } from '../quota.ts'
+import { chargeDeliveries, remainingQuota } from '../quota.ts'
+import type { HeldFor } from './statuses.ts'
 
 /** Deliveries that wait for their endpoint or for the quota; the table is in `statuses.ts`. */
 
@@ -49,15 +50,19 @@ export async function releaseDeliveries(tx: Tenant, webhookId: string): Promise<
   return rowCount
 }
 
+/** SQL condition: deliveries of the endpoint `w` are held for this reason. By index, however many are held. */
+export const holdsFor = (reason: HeldFor): string => `exists (
+  select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+    and d.status = 'held' and d.held_for = '${reason}')`
+
 /** Rows per statement. */
 const BATCH = 10_000
 
 /** Queues deliveries held for the quota, oldest first, within the current quota. @returns their number. */
 export async function releaseForQuota(system: System): Promise<number> {
   const { rows } = await system.raw<{ rows: { organization_id: string }[] }>(
-    `select distinct d.organization_id from deliveries d
-     join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
-     where d.status = 'held' and d.held_for = 'quota' and w.status = 'Active'`,
+    `select distinct w.organization_id from outgoing_webhooks w
+     where w.status = 'Active' and ${holdsFor('quota')}`,
   )
   let released = 0
   for (const { organization_id } of rows)
@@ -67,6 +72,8 @@ export async function releaseForQuota(system: System): Promise<number> {
 
 /** Charges only locked rows, so that a concurrent cancellation or release is not charged twice. */
 async function releaseCharged(trx: Knex, organizationId: string): Promise<number> {
+  // Before the statement below, which reads every held delivery of the organization.
+  if ((await remainingQuota(trx, organizationId)) === 0) return 0
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(
     `select d.id from deliveries d
      join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id

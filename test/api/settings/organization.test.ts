@@ -20,10 +20,16 @@ describe('the organization', () => {
   it('shows the defaults of unset settings', async () => {
     const { status, body } = await owner('GET', '/organization')
     assert.equal(status, 200)
-    const { currency, timezone, log_retention_days, strict_custom_fields } = body
+    const { currency, timezone, log_retention_days, run_retention_days, strict_custom_fields } = body
     assert.deepEqual(
-      { currency, timezone, log_retention_days, strict_custom_fields },
-      { currency: 'USD', timezone: 'UTC', log_retention_days: 30, strict_custom_fields: false },
+      { currency, timezone, log_retention_days, run_retention_days, strict_custom_fields },
+      {
+        currency: 'USD',
+        timezone: 'UTC',
+        log_retention_days: 30,
+        run_retention_days: 90,
+        strict_custom_fields: false,
+      },
     )
   })
 
@@ -50,11 +56,12 @@ describe('the organization', () => {
       currency: 'XXZ',
       timezone: 'Mars',
       log_retention_days: 0,
+      run_retention_days: 4_000,
     })
     assert.equal(wrong.status, 422)
     assert.deepEqual(
       wrong.body.detail.map(({ loc }: { loc: string[] }) => loc[1]),
-      ['currency', 'timezone', 'log_retention_days'],
+      ['currency', 'timezone', 'log_retention_days', 'run_retention_days'],
     )
     const member = await signIn(db, api, 'member')
     assert.equal((await member('GET', '/organization')).status, 200)

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { createExport } from '../../../db/exports/exports.ts'
-import { purgeExports } from '../../../db/exports/purge.ts'
 import { createImport, getImport } from '../../../db/imports/imports.ts'
-import { purgeImports } from '../../../db/imports/purge.ts'
 import { receiveFile } from '../../../db/imports/upload.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import {
@@ -11,6 +9,7 @@ import {
   type TestDatabase,
   testActor,
 } from '../../support/database.ts'
+import { purgeAll } from '../../support/purge.ts'
 
 describe('the retention of imports and exports', () => {
   let db: TestDatabase
@@ -44,11 +43,13 @@ describe('the retention of imports and exports', () => {
     await db.system.raw(
       "insert into import_pieces select organization_id, gen_random_uuid(), 0, '', now() - interval '2 days' from imports",
     )
-    await purgeImports(db.system)
+    await purgeAll(db)
     assert.deepEqual([await count('import_pieces'), await count('import_errors')], [1, 1])
 
-    await db.system('imports').update({ updated_at: db.system.raw("now() - interval '31 days'") })
-    await purgeImports(db.system)
+    const old = { updated_at: db.system.raw("now() - interval '31 days'") }
+    await db.system('imports').update(old)
+    await db.system('import_pieces').update({ created_at: db.system.raw("now() - interval '31 days'") })
+    await purgeAll(db)
     assert.deepEqual([await count('import_pieces'), await count('import_errors')], [0, 0])
     assert.equal((await tenant((tx) => getImport(tx, row.id))).upload_id, null)
   })
@@ -74,10 +75,10 @@ describe('the retention of imports and exports', () => {
           ended_at: db.system.raw('now() - make_interval(days => ?)', [days]),
         })
     await ended(6)
-    await purgeExports(db.system)
+    await purgeAll(db)
     assert.equal(await count('export_pieces'), 1)
     await ended(8)
-    await purgeExports(db.system)
+    await purgeAll(db)
     assert.deepEqual(
       [await count('export_pieces'), (await db.system('exports').first()).status],
       [0, 'expired'],

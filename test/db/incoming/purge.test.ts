@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { purgeIncoming } from '../../../db/incoming/receiving.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+import { olderId, purgeAll } from '../../support/purge.ts'
 
 describe('the retention of incoming webhooks', function () {
   this.timeout(30_000)
@@ -12,11 +12,11 @@ describe('the retention of incoming webhooks', function () {
 
   /** Moves all rows this many days into the past. */
   const daysPass = async (days: number) => {
-    for (const table of ['incoming_logs', 'incoming_deliveries'])
-      await test.db.system(table).update({
-        created_at: test.db.system.raw('created_at - make_interval(days => ?)', [days]),
-      })
-    await purgeIncoming(test.db.system)
+    const { system } = test.db
+    const created_at = system.raw('created_at - make_interval(days => ?)', [days])
+    await system('incoming_deliveries').update({ created_at })
+    await system('incoming_logs').update({ created_at, id: system.raw(olderId('id', days)) })
+    await purgeAll(test.db)
   }
 
   it("is 30 days or the organization's setting for logs, and one day for deliveries", async () => {

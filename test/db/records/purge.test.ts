@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { listHistory } from '../../../db/records/history.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
-import { purgeRecords } from '../../../db/records/purge.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { purgeAll } from '../../support/purge.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('the purge of records', () => {
@@ -24,7 +24,7 @@ describe('the purge of records', () => {
       .system('contacts')
       .where({ organization_id: organizationId, id })
       .update({ deleted_at: db.system.raw(`now() - interval '${days} days'`) })
-  const purge = () => db.system.transaction((trx) => purgeRecords(trx))
+  const purge = () => purgeAll(db)
   const left = async (table: string, column: string, id: string) =>
     (await db.system(table).where({ organization_id: organizationId, [column]: id })).length
 

@@ -1,0 +1,37 @@
+import { retentionOf } from '../access/organization.ts'
+import { byAge, byRange } from '../retention/purge.ts'
+
+const LAST_VIOLATION = 'greatest(failures_since, breaches_since, blocked_until)'
+
+export const incomingPurges = [
+  byRange({
+    name: 'incoming logs',
+    tables: ['incoming_logs'],
+    keeps: 'log_retention_days',
+    index: 'incoming_logs_age',
+    rows: 1_000,
+    table: 'incoming_logs',
+    retention: retentionOf('log_retention_days'),
+    ended: 'true',
+  }),
+  byAge({
+    name: 'incoming deliveries',
+    tables: ['incoming_deliveries'],
+    keeps: '24 hours',
+    index: 'incoming_deliveries_age',
+    rows: 2_000,
+    table: 'incoming_deliveries',
+    expired: "created_at < now() - interval '24 hours'",
+    order: 'created_at',
+  }),
+  byAge({
+    name: 'incoming sources',
+    tables: ['incoming_sources'],
+    keeps: 'a day after the last violation',
+    index: 'incoming_sources_age',
+    rows: 1_000,
+    table: 'incoming_sources',
+    expired: `${LAST_VIOLATION} < now() - interval '1 day'`,
+    order: LAST_VIOLATION,
+  }),
+]

@@ -1,0 +1,23 @@
+import { accessPurges } from '../access/purge.ts'
+import { exportPurges } from '../exports/purge.ts'
+import { importPurges } from '../imports/purge.ts'
+import { incomingPurges } from '../incoming/purge.ts'
+import { outgoingPurges } from '../outgoing/purge.ts'
+import { recordPurges } from '../records/purge.ts'
+import { runPurges } from '../runs/purge.ts'
+import type { Purge } from './purge.ts'
+
+/**
+ * Everything that is deleted after some time. `test/db/retention/catalogue.test.ts` requires that every table that grows
+ * with use is emptied by one of them.
+ */
+export const PURGES: readonly Purge[] = [
+  ...accessPurges,
+  ...incomingPurges,
+  // Deliveries before events: an event stays until its deliveries are deleted.
+  ...outgoingPurges,
+  ...runPurges,
+  ...importPurges,
+  ...exportPurges,
+  ...recordPurges,
+]

@@ -1,0 +1,28 @@
+import { retentionOf } from '../access/organization.ts'
+import { byAge, byRange, firstIdAt } from '../retention/purge.ts'
+
+const PARTS = ['run_nodes', 'run_segments', 'run_waits', 'run_signals']
+const TEST_RETENTION = "interval '7 days'"
+
+export const runPurges = [
+  byRange({
+    name: 'runs',
+    tables: ['runs', ...PARTS],
+    keeps: 'run_retention_days after their end',
+    index: 'runs_pkey',
+    rows: 500,
+    table: 'runs',
+    retention: retentionOf('run_retention_days'),
+    ended: 't.ended_at < :before',
+  }),
+  byAge({
+    name: 'node tests',
+    tables: ['runs', ...PARTS],
+    keeps: '7 days',
+    index: 'runs_node_tests',
+    rows: 500,
+    table: 'runs',
+    expired: `kind = 'node_test' and ended_at is not null and id < ${firstIdAt(`now() - ${TEST_RETENTION}`)}`,
+    order: 'id',
+  }),
+]

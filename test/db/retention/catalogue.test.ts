@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { PURGES } from '../../../db/retention/purges.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+const BY_HAND = 'one row for each thing that a person or a caller set up; deleted by them'
+
+/** Tables that no purge empties, each with the reason. */
+const DO_NOT_GROW: Record<string, string> = {
+  agx_migrations: 'one row per migration',
+  agx_migrations_lock: "one row, of Knex's own",
+  api_keys: BY_HAND,
+  custom_field_definitions: BY_HAND,
+  incoming_webhooks: BY_HAND,
+  memberships: BY_HAND,
+  organizations: BY_HAND,
+  outgoing_webhooks: BY_HAND,
+  sweep_state: 'one row',
+  users: BY_HAND,
+  workflow_triggers: 'the triggers of active workflows; replaced by each activation',
+  workflow_versions: 'one row for each save by a person; runs refer to them',
+  workflows: BY_HAND,
+}
+
+describe('the catalogue', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  it('has a purge for every table, or a reason why it does not grow', async () => {
+    const tables = await db.asOwner(async (client) => {
+      const { rows } = await client.query<{ name: string }>(
+        `select relname as name from pg_class
+         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by relname`,
+      )
+      return rows.map(({ name }) => name)
+    })
+    const purged = new Set(PURGES.flatMap((purge) => purge.tables))
+    assert.deepEqual(
+      tables.filter((table) => !purged.has(table)),
+      Object.keys(DO_NOT_GROW),
+    )
+    assert.deepEqual(
+      [...purged].filter((table) => !tables.includes(table)),
+      [],
+    )
+  })
+
+  it('has the index of every purge', async () => {
+    const found = await db.asOwner(async (client) => {
+      const { rows } = await client.query<{ indexname: string }>(
+        "select indexname from pg_indexes where schemaname = 'public'",
+      )
+      return new Set(rows.map(({ indexname }) => indexname))
+    })
+    assert.deepEqual(
+      PURGES.filter(({ index }) => !found.has(index)).map(({ name }) => name),
+      [],
+    )
+  })
+})

@@ -1,0 +1,81 @@
+import type { Knex } from 'knex'
+import type pg from 'pg'
+import type { Database } from '../../db/postgres/connect.ts'
+
+export interface Statement {
+  sql: string
+  bindings: readonly unknown[]
+}
+
+/** The statements that `work` sends, as the system role or for an organization. */
+export async function statementsOf(
+  db: Database,
+  work: (db: Database) => Promise<unknown>,
+): Promise<Statement[]> {
+  const sent: Statement[] = []
+  const listen = ({ sql, bindings }: Statement) => sent.push({ sql, bindings: bindings ?? [] })
+  const during = async <T>(pool: Knex, act: () => Promise<T>): Promise<T> => {
+    pool.on('query', listen)
+    try {
+      return await act()
+    } finally {
+      pool.removeListener('query', listen)
+    }
+  }
+  const listened: Database = {
+    ...db,
+    tenant: (organizationId, actor, act) =>
+      db.tenant(organizationId, actor, (tx) =>
+        // The pool is the prototype of what a transaction lends: its events are the pool's.
+        during(Object.getPrototypeOf(tx.trx), () => act(tx)),
+      ),
+  }
+  await during(db.system, () => work(listened))
+  return sent.filter(({ sql }) => /^\s*(select|insert|update|delete|with)\b/i.test(sql))
+}
+
+export interface Plan {
+  /** The node types with their table or index, from the top. */
+  nodes: string[]
+  /** The tables that are scanned from end to end. */
+  scanned: string[]
+  /** Rows that the scans read, also those that a filter removed. */
+  rows: number
+  ms: number
+}
+
+interface Node {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: Node[]
+}
+
+/** Executes a statement as the system role and takes it back. */
+export async function planOf(client: pg.Client, { sql, bindings }: Statement): Promise<Plan> {
+  await client.query('begin; set local role agx_system')
+  try {
+    const { rows } = await client.query(`explain (analyze, format json) ${sql}`, bindings as unknown[])
+    const [{ Plan: root, 'Execution Time': ms }] = rows[0]['QUERY PLAN']
+    const plan: Plan = { nodes: [], scanned: [], rows: 0, ms }
+    walk(root, plan)
+    return plan
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+function walk(node: Node, plan: Plan): void {
+  const of = node['Index Name'] ?? node['Relation Name']
+  if (of) plan.nodes.push(`${node['Node Type']} ${of}`)
+  if (node['Node Type'] === 'Seq Scan' && node['Actual Loops'] > 0) plan.scanned.push(node['Relation Name']!)
+  if (of) {
+    const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
+    plan.rows += (node['Actual Rows'] + removed) * node['Actual Loops']
+  }
+  for (const child of node.Plans ?? []) walk(child, plan)
+}

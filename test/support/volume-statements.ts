@@ -1,0 +1,58 @@
+import { claimFiles, listIdleFiles } from '../../db/files/queue.ts'
+import { listLogs } from '../../db/incoming/logs.ts'
+import { listDeliveries } from '../../db/outgoing/deliveries.ts'
+import { matchEvents } from '../../db/outgoing/match.ts'
+import { releaseForQuota } from '../../db/outgoing/moves/holds.ts'
+import {
+  claimDeliveries,
+  claimDeliveryChanges,
+  claimIdleDeliveries,
+  listStrandedEndpoints,
+} from '../../db/outgoing/queue.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { PURGES } from '../../db/retention/purges.ts'
+import { purgeBatch } from '../../db/retention/run.ts'
+import { claimCancels, claimRuns, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
+import { listRuns } from '../../db/runs/views.ts'
+import { testActor } from './database.ts'
+
+type Work = (db: Database) => Promise<unknown>
+
+/** What reads growing tables in the background and in lists, by name. */
+export function volumeWork(organizations: string[]): Record<string, Work> {
+  const tenant =
+    (work: (tx: Tenant) => Promise<unknown>): Work =>
+    (db) =>
+      db.tenant(organizations[0]!, testActor, work)
+  const page = { limit: 50, offset: 0 }
+  const endpoint = async (tx: Tenant) => (await tx.trx('incoming_webhooks').first('id')).id as string
+  return {
+    ...Object.fromEntries(
+      PURGES.map((purge) => [`purge: ${purge.name}`, ({ system }: Database) => purgeBatch(system, purge)]),
+    ),
+    'claim: runs': ({ system }) => claimRuns(system, 100),
+    'claim: deliveries': ({ system }) => claimDeliveries(system, 100),
+    'claim: imports': ({ system }) => claimFiles(system, 'imports', 10),
+    'claim: cancels': ({ system }) => claimCancels(system, 100),
+    'claim: changes': ({ system }) => claimDeliveryChanges(system, 100),
+    'claim: events': ({ system }) => matchEvents(system),
+    'sweep: runs': async ({ system }) => {
+      const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)
+      await markRunsChecked(
+        system,
+        runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null })),
+      )
+    },
+    'sweep: deliveries': ({ system }) => claimIdleDeliveries(system, '30 seconds', new Date(), 200),
+    'sweep: files': ({ system }) => listIdleFiles(system, 'imports', '30 seconds', 200),
+    'sweep: quota': ({ system }) => releaseForQuota(system),
+    'sweep: endpoints': ({ system }) => listStrandedEndpoints(system),
+    'list: logs': tenant(async (tx) => listLogs(tx, await endpoint(tx), {}, page)),
+    'list: deliveries': tenant(async (tx) => listDeliveries(tx, await endpoint(tx), {}, page)),
+    'list: runs': tenant((tx) => listRuns(tx, {}, page, { order: 'desc', count: 'estimated' })),
+    'list: failed runs': tenant((tx) =>
+      listRuns(tx, { status: 'failed' }, page, { order: 'desc', count: 'estimated' }),
+    ),
+  }
+}

@@ -1,0 +1,128 @@
+import type pg from 'pg'
+
+/** Ages of the rows: a row in each of the last 120 days, so that retentions of 30 and 90 days divide them. */
+const AGE = 'now() - make_interval(secs => 120 * 86400 * (i::double precision / :rows))'
+
+/** SQL: a UUIDv7 of the time of row `i`, unique by `i`. */
+const ID = `(lpad(to_hex(floor(extract(epoch from ${AGE}) * 1000)::bigint), 12, '0') || '7000' || '8' ||
+  lpad(to_hex(i), 15, '0'))::uuid`
+
+/** SQL: an element of an array, by turns. */
+const ONE_OF = (array: string) => `(${array})[1 + i % array_length(${array}, 1)]`
+
+/** The tables that it fills. */
+export const VOLUME_TABLES = [
+  ...['events', 'deliveries', 'delivery_attempts', 'runs', 'run_nodes', 'run_segments'],
+  ...[
+    'incoming_logs',
+    'incoming_deliveries',
+    'incoming_sources',
+    'idempotency_keys',
+    'limit_windows',
+    'sessions',
+  ],
+  ...['contacts', 'record_history', 'associations', 'merged_records', 'custom_field_values', 'import_pieces'],
+]
+
+/**
+ * Fills the growing tables of two organizations with `rows` rows each, of all ages and statuses: of runs and deliveries
+ * one in 100 is queued and one in 50 in progress. As the owner of the tables. @returns the organizations.
+ */
+export async function fillVolume(client: pg.Client, rows: number): Promise<string[]> {
+  const run = (sql: string) => client.query(sql.replaceAll(':rows', String(rows)))
+  await client.query('set session_replication_role = replica')
+  await run(`
+    create table volume_ids as select array(select gen_random_uuid() from generate_series(1, 2)) as organizations,
+      array(select gen_random_uuid() from generate_series(1, 20)) as parents;
+    insert into organizations (id, name, plan, limits)
+      select o, 'Volume', 'enterprise', '{"max_running": 1000000}' from volume_ids, unnest(organizations) o;
+    insert into users select p, p || '@a.example', 'U', 'none' from volume_ids, unnest(parents) p;
+    insert into workflows (organization_id, id, name)
+      select o, p, 'W' from volume_ids, unnest(organizations) o, unnest(parents) p;
+    insert into workflow_versions (organization_id, workflow_id, version, definition, plan, created_by)
+      select organization_id, id, 1, '{}', '{}', '{}' from workflows;
+    insert into outgoing_webhooks (organization_id, id, name, url, events, secret_sealed)
+      select organization_id, id, 'W', 'https://a.example', '{*}', 'x' from workflows;
+    insert into incoming_webhooks (organization_id, id, name, secret_sealed, verification, rate_limit, target_entity,
+      field_mapping, deduplication)
+      select (organizations)[1], p, 'W', 'x', '{}', 1, 'contacts', '{}', '{}' from volume_ids, unnest(parents) p;
+  `)
+  const fill = (table: string, columns: string, values: string) =>
+    run(`insert into ${table} (organization_id, ${columns})
+         select ${ONE_OF('organizations')}, ${values} from volume_ids, generate_series(1, :rows) i`)
+  const parent = ONE_OF('parents')
+  const ended = `case when i % 100 not in (1, 2, 3) then ${AGE} end`
+  const statusOf = (open: string, end: string) =>
+    `case when i % 100 = 1 then 'queued' when i % 100 in (2, 3) then '${open}' else '${end}' end`
+  await fill(
+    'events',
+    'id, name, data, actor, created_at, matched_at',
+    `${ID}, 'a.b', '{"a": 1}', '{}', ${AGE}, case when i % 1000 <> 5 then ${AGE} end`,
+  )
+  await fill(
+    'deliveries',
+    'id, webhook_id, event_id, status, created_at, started_at, ended_at',
+    `${ID}, ${parent}, ${ID}, ${statusOf('delivering', 'succeeded')}, ${AGE}, ${AGE}, ${ended}`,
+  )
+  await run(`insert into delivery_attempts (organization_id, delivery_id, attempt, status)
+    select organization_id, id, 1, 'succeeded' from deliveries`)
+  await fill(
+    'runs',
+    `id, kind, workflow_id, workflow_version, workflow_name, status, trigger, inputs, created_at, updated_at, ended_at`,
+    `${ID}, case when i % 20 = 7 then 'node_test' else 'run' end, case when i % 20 <> 7 then ${parent} end,
+     case when i % 20 <> 7 then 1 end, 'W', ${statusOf('running', 'completed')}, '{"type": "api"}', '{}', ${AGE}, ${AGE}, ${ended}`,
+  )
+  await run(`
+    insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, segment, position, started_at)
+      select organization_id, id, 'a', 'set_fields', 'A', 'completed', 0, 0, created_at from runs;
+    insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
+      select organization_id, id, 'a', 0, '{}' from runs`)
+  await run(`insert into incoming_logs (organization_id, webhook_id, id, created_at, source_ip, status, http_status,
+      payload_size, response_time_ms, headers)
+    select (organizations)[1], ${parent}, ${ID}, ${AGE}, '1.2.3.4', 'Success', 200, 1, 1, '{}'
+    from volume_ids, generate_series(1, :rows) i`)
+  await fill(
+    'incoming_deliveries',
+    'webhook_id, fingerprint, created_at',
+    `${parent}, decode(md5(i::text), 'hex'), ${AGE}`,
+  )
+  await fill(
+    'incoming_sources',
+    'webhook_id, source_ip, failures_since, breaches_since',
+    `${parent}, i::text, ${AGE}, ${AGE}`,
+  )
+  await fill(
+    'idempotency_keys',
+    'method, path, key, request_hash, created_at',
+    `'POST', '/', i::text, 'x', ${AGE}`,
+  )
+  await fill('limit_windows', 'subject, window_start, used, ends_at', `i::text, ${AGE}, 1, ${AGE}`)
+  await fill(
+    'sessions',
+    'token_hash, id, user_id, csrf_token, expires_at',
+    `decode(md5(i::text), 'hex'), ${ID}, ${parent}, 'x', ${AGE}`,
+  )
+  await fill(
+    'contacts',
+    `id, do_not_contact, tags, custom_fields, version, created_at, updated_at, created_by, updated_by, deleted_at, search_text`,
+    `${ID}, false, '{}', '{}', 1, ${AGE}, ${AGE}, '{}', '{}', case when i % 10 = 0 then ${AGE} end, 'x'`,
+  )
+  await fill(
+    'record_history',
+    'object, record_id, version, action, changes, actor, at',
+    `'contact', ${ID}, 1, 'created', '{}', '{}', ${AGE}`,
+  )
+  await fill(
+    'associations',
+    'a_entity, a_id, b_entity, b_id',
+    `'companies', gen_random_uuid(), 'contacts', ${ID}`,
+  )
+  await fill('merged_records', 'id, entity, merged_into', `gen_random_uuid(), 'contacts', ${ID}`)
+  await fill('custom_field_values', 'entity, name, value_key, record_id', `'contacts', 'a', i::text, ${ID}`)
+  await fill('import_pieces', 'upload_id, piece, bytes, created_at', `gen_random_uuid(), 0, 'x', ${AGE}`)
+  const { rows: found } = await client.query('select organizations::text[] from volume_ids')
+  await client.query('drop table volume_ids; set session_replication_role = origin')
+  // A statement of its own: it cannot run in a transaction.
+  await client.query('vacuum analyze')
+  return found[0].organizations
+}

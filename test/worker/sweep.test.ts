@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type { Client } from '@temporalio/client'
+import { takeSweepLease } from '../../db/sweep/state.ts'
+import { checkRuns } from '../../worker/sweep/runs.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, testLog, untilRun } from '../support/worker.ts'
+
+/** No row is idle for so long: only closed executions are found. */
+const NEVER = '1 day'
+
+describe('the sweep', () => {
+  const suite = withWorker()
+  const waiting = async () => {
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [{ id: 'long', type: 'delay', config: { for: '1h' } }],
+    })
+    await untilRun(suite.db, id, ['running'])
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    return id
+  }
+  const status = async (id: string) => (await suite.db.system('runs').where({ id }).first('status')).status
+  const sweep = () => new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+  const stateOf = () => suite.db.system('sweep_state').first('watermark', 'holder')
+
+  it('finds workflows that closed since the watermark, and moves it', async () => {
+    const id = await waiting()
+    const open = await waiting()
+    await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
+    // Visibility may lag behind.
+    for (let tries = 0; (await status(id)) === 'running' && tries < 20; tries++) {
+      await sweep().once(NEVER)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.deepEqual([await status(id), await status(open)], ['terminated', 'running'])
+    const { watermark, holder } = await stateOf()
+    assert.ok(Date.now() - watermark.getTime() < 20_000)
+    assert.equal(holder, null)
+    await suite.worker.client.workflow.getHandle(`run:${open}`).terminate()
+  })
+
+  it('catches up from an old watermark, one window after the other', async () => {
+    const id = await waiting()
+    await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
+    await suite.db.system('sweep_state').update({ watermark: new Date(Date.now() - 3 * 3_600_000) })
+    for (let tries = 0; (await status(id)) === 'running' && tries < 20; tries++) await sweep().once(NEVER)
+    assert.equal(await status(id), 'terminated')
+  })
+
+  it('does nothing while another worker is elected, until its lease ends', async () => {
+    const id = await waiting()
+    await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
+    await takeSweepLease(suite.db.system, randomUUID())
+    await sweep().once('0 seconds')
+    assert.equal(await status(id), 'running')
+    await suite.db.system('sweep_state').update({ lease_until: new Date(Date.now() - 1_000) })
+    await sweep().once('0 seconds')
+    assert.equal(await status(id), 'terminated')
+  })
+
+  it('goes on with other rows when Temporal fails for one', async () => {
+    const [broken, fine] = [await waiting(), await waiting()]
+    const { client } = suite.worker
+    for (const id of [broken, fine]) await client.workflow.getHandle(`run:${id}`).terminate()
+    const failing = Object.create(client, {
+      workflow: {
+        value: Object.create(client.workflow, {
+          getHandle: {
+            value(id: string) {
+              if (id === `run:${broken}`) throw new Error('unavailable')
+              return client.workflow.getHandle(id)
+            },
+          },
+        }),
+      },
+    }) as Client
+    await suite.db.system('runs').where({ id: broken }).update({ stuck_reason: 'kept' })
+    await new Sweep({ db: suite.db, client: failing, log: testLog }).once('0 seconds')
+    assert.deepEqual([await status(broken), await status(fine)], ['running', 'terminated'])
+    const row = await suite.db.system('runs').where({ id: broken }).first('stuck_reason', 'updated_at')
+    assert.equal(row.stuck_reason, 'kept')
+    assert.ok(Date.now() - row.updated_at.getTime() < 20_000)
+  })
+
+  it('never says of a run that recorded its end that it is lost', async () => {
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [{ id: 'a', type: 'set_fields', config: { fields: { value: 'a' } } }],
+    })
+    await untilRun(suite.db, id)
+    const { temporal_run_id } = await suite.db.system('runs').where({ id }).first('temporal_run_id')
+    // As it was listed before its end, and as if Temporal did not know it.
+    const row = { organization_id: suite.organizationId, id, kind: 'run' as const, temporal_run_id }
+    const unknown = Object.create(suite.worker.client, {
+      workflow: { value: { getHandle: () => suite.worker.client.workflow.getHandle(`run:${randomUUID()}`) } },
+    }) as Client
+    await checkRuns({ db: suite.db, client: unknown, log: testLog, keepOn: async () => true }, [row])
+    assert.equal(await status(id), 'completed')
+  })
+})

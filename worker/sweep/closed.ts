@@ -1,0 +1,92 @@
+import type { Client } from '@temporalio/client'
+import { listOpenFiles } from '../../db/files/queue.ts'
+import { listOpenDeliveries } from '../../db/outgoing/queue.ts'
+import { listOpenRuns } from '../../db/runs/queue.ts'
+import { readWatermark, saveWatermark } from '../../db/sweep/state.ts'
+import { FILE_SORTS } from '../queues/files.ts'
+import { checkDeliveries } from './deliveries.ts'
+import { BATCH, type SweepDeps } from './deps.ts'
+import { withTimeout } from './describe.ts'
+import { checkFiles } from './files.ts'
+import { checkRuns } from './runs.ts'
+
+/**
+ * Our workflows record their end before they close; these statuses are of those that may not have. SQL visibility
+ * supports neither ORDER BY nor more than these operators.
+ */
+const QUERY = `ExecutionStatus IN ('Failed', 'Canceled', 'Terminated', 'TimedOut')
+  AND WorkflowType IN ('run', 'testNode', 'deliver', 'importRecords', 'exportRecords')`
+
+/** Visibility lags behind, and Temporal's clock may differ from the database's. */
+const OVERLAP_MS = 120_000
+/** The time of one listing, whose order is the newest first: the watermark moves when it is complete. */
+const WINDOW_MS = 600_000
+/** How far back the first sweep looks. Older ones are found as idle. */
+const FIRST_MS = 3_600_000
+
+/** Checks the rows whose execution has closed since the watermark, and moves the watermark. */
+export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void> {
+  const { watermark, now } = await readWatermark(deps.db.system)
+  let done = watermark?.getTime() ?? now.getTime() - FIRST_MS
+  while (done < now.getTime() && (await deps.keepOn())) {
+    const to = Math.min(now.getTime(), done + WINDOW_MS)
+    // Up to now: also those that closed by a clock ahead of ours.
+    const isLast = to === now.getTime()
+    const query = `${QUERY} AND CloseTime >= '${iso(done - OVERLAP_MS)}' ${isLast ? '' : `AND CloseTime < '${iso(to)}'`}`
+    for await (const page of pages(deps.client, query)) {
+      await checkOpen(deps, page)
+      if (!(await deps.keepOn())) return
+    }
+    done = to
+    await saveWatermark(deps.db.system, holder, new Date(done))
+  }
+}
+
+const iso = (time: number) => new Date(time).toISOString()
+
+/** The row of a workflow, from its id and memo. */
+interface Closed {
+  sort: string
+  organization_id: string
+  id: string
+  /** Of an import or a delivery that was started again. */
+  number: number | undefined
+}
+
+async function* pages(client: Client, query: string): AsyncGenerator<Closed[]> {
+  const executions = client.workflow.list({ query, pageSize: BATCH })[Symbol.asyncIterator]()
+  let page: Closed[] = []
+  for (;;) {
+    const { done, value } = await withTimeout(client, () => executions.next())
+    if (done) break
+    const closed = rowOf(value.workflowId, value.memo)
+    if (closed) page.push(closed)
+    if (page.length < BATCH) continue
+    yield page
+    page = []
+  }
+  if (page.length > 0) yield page
+}
+
+const WORKFLOW_ID = /^(run|node-test|delivery|import|export):([0-9a-f-]{36})(?::(\d+))?$/
+
+function rowOf(workflowId: string, memo: Record<string, unknown> | undefined): Closed | undefined {
+  const match = WORKFLOW_ID.exec(workflowId)
+  if (!match || typeof memo?.organization_id !== 'string') return undefined
+  const number = match[3] === undefined ? undefined : Number(match[3])
+  return { sort: match[1]!, organization_id: memo.organization_id, id: match[2]!, number }
+}
+
+/** Checks those whose row is still open. */
+async function checkOpen(deps: SweepDeps, closed: Closed[]): Promise<void> {
+  const { system } = deps.db
+  const of = (...sorts: string[]) => closed.filter(({ sort }) => sorts.includes(sort))
+  const key = ({ organization_id, id }: Closed) => ({ organization_id, id })
+  await checkRuns(deps, await listOpenRuns(system, of('run', 'node-test').map(key)))
+  const releases = of('delivery').map((row) => ({ ...key(row), releases: row.number ?? 0 }))
+  await checkDeliveries(deps, await listOpenDeliveries(system, releases))
+  for (const sort of FILE_SORTS) {
+    const starts = of(sort.noun).map((row) => ({ ...key(row), starts: row.number ?? 1 }))
+    await checkFiles(deps, sort, await listOpenFiles(system, sort.table, starts))
+  }
+}

@@ -1,0 +1,14 @@
+import type { Client } from '@temporalio/client'
+import type { Logger } from '../../db/log.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+
+export interface SweepDeps {
+  db: Database
+  client: Client
+  log: Logger
+  /** Whether there is time left and this process is still elected. Asked between batches. */
+  keepOn(): Promise<boolean>
+}
+
+/** Rows per batch. */
+export const BATCH = 200

@@ -1,0 +1,51 @@
+import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
+import type { Logger } from '../../db/log.ts'
+
+/** Bounds one call to Temporal, so that a hanging one does not hold up the rest. */
+const TIMEOUT_MS = 5_000
+const CONCURRENT = 8
+
+/** What Temporal knows of a workflow. */
+export type Found = { workflow: WorkflowExecutionDescription } | 'not_found'
+
+/** Runs a call to Temporal with a deadline. */
+export const withTimeout = <T>(client: Client, call: () => Promise<T>): Promise<T> =>
+  client.withDeadline(Date.now() + TIMEOUT_MS, call)
+
+/**
+ * Looks the workflow of each row up, several at a time, and passes what it found to `decide`. Where that fails the row
+ * is logged and the others go on. @returns the rows that failed.
+ */
+export async function describeEach<Row>(
+  { client, log }: { client: Client; log: Logger },
+  rows: Row[],
+  workflowIdOf: (row: Row) => string,
+  decide: (row: Row, found: Found) => Promise<void>,
+): Promise<Row[]> {
+  const waiting = [...rows]
+  const failed: Row[] = []
+  const work = async () => {
+    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+      const workflowId = workflowIdOf(row)
+      try {
+        await decide(row, await describe(client, workflowId))
+      } catch (error) {
+        log.warn({ err: error, workflow_id: workflowId }, 'the sweep could not check a workflow')
+        failed.push(row)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENT }, work))
+  return failed
+}
+
+/** The newest run of the workflow. */
+async function describe(client: Client, workflowId: string): Promise<Found> {
+  try {
+    const handle = client.workflow.getHandle(workflowId)
+    return { workflow: await withTimeout(client, () => handle.describe()) }
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'not_found'
+    throw error
+  }
+}

@@ -1,0 +1,103 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client'
+import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import { endUnrecordedRun, resumeRun } from '../../db/runs/moves.ts'
+import { type CheckedRun, type IdleRun, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
+import type { EndStatus } from '../../workflows/interpret/statuses.ts'
+import { REFRESH } from '../../workflows/protocol.ts'
+import { workflowIdOf } from '../queues/runs.ts'
+import { BATCH, type SweepDeps } from './deps.ts'
+import { describeEach, type Found, withTimeout } from './describe.ts'
+
+/** A pending task with more attempts is stuck. */
+const MAX_ATTEMPTS = 3
+
+type UnrecordedEnd = Exclude<EndStatus, 'completed'>
+
+/** Checks the runs without a write for `idle` (a PostgreSQL interval), the longest idle first. */
+export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void> {
+  const since = new Date()
+  for (;;) {
+    const runs = await listIdleRuns(deps.db.system, idle, since, BATCH)
+    await checkRuns(deps, runs)
+    if (runs.length < BATCH || !(await deps.keepOn())) return
+  }
+}
+
+/** Records the end of runs whose workflow has ended without recording it, and why others are stuck. */
+export async function checkRuns(deps: SweepDeps, runs: IdleRun[]): Promise<void> {
+  const checked: CheckedRun[] = []
+  const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
+    const { end, reason, stale } = findingOf(run, found)
+    if (end === 'lost' && (await resume(deps, run))) return
+    if (stale) await refresh(deps, run)
+    if (end) await endRun(deps, run, end, reason ?? '')
+    else checked.push({ ...keyOf(run), stuck_reason: reason ?? null })
+  })
+  // These too, so that a row that always fails does not stay at the head of the queue.
+  for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined })
+  if (checked.length > 0) await markRunsChecked(deps.db.system, checked)
+}
+
+const keyOf = ({ organization_id, id }: IdleRun) => ({ organization_id, id })
+
+interface Finding {
+  end?: UnrecordedEnd
+  reason?: string
+  /** Whether the workflow waits for less than the rows say: the database was restored to an earlier moment. */
+  stale?: boolean
+}
+
+function findingOf(run: IdleRun, found: Found): Finding {
+  if (found === 'not_found') return { end: 'lost', reason: "Temporal no longer has the run's workflow." }
+  const { workflow } = found
+  const end = ENDS[workflow.status.name]
+  if (end) return { end, reason: `The workflow was ${workflow.status.name.toLowerCase()} in Temporal.` }
+  const reason = stuckReason(workflow)
+  if (reason) return { reason }
+  const calls = workflow.raw.pendingActivities?.length ?? 0
+  return { stale: run.kind === 'run' && (run.overdue || run.calls > calls) }
+}
+
+/** Tells the workflow to continue from the rows. */
+const refresh = ({ client, log }: SweepDeps, run: IdleRun) =>
+  withTimeout(client, () => client.workflow.getHandle(workflowIdOf(run)).signal(REFRESH)).catch((err) =>
+    log.warn({ err, run_id: run.id }, 'a run could not be refreshed'),
+  )
+
+/**
+ * Temporal does not know the workflow, or the workflow has completed without a record, because the database was
+ * restored to an earlier moment: the run continues from its rows.
+ */
+async function resume({ db, log }: SweepDeps, { organization_id, id, temporal_run_id }: IdleRun) {
+  const resumed = await db.tenant(organization_id, SYSTEM, (tx) => resumeRun(tx, id, temporal_run_id))
+  if (resumed) log.warn({ organization_id, run_id: id }, 'resumed a run that Temporal had lost')
+  return resumed
+}
+
+/** The end status of a running row, by the status of its workflow in Temporal. */
+const ENDS: Record<string, UnrecordedEnd | undefined> = {
+  COMPLETED: 'lost',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'failed',
+}
+
+function stuckReason({ raw }: WorkflowExecutionDescription): string | undefined {
+  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
+  if (activity)
+    return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
+  const task = raw.pendingWorkflowTask
+  if (task && (task.attempt ?? 0) > MAX_ATTEMPTS) return `The workflow task is at attempt ${task.attempt}.`
+  return undefined
+}
+
+/** The move tests the row again under its lock: a run that recorded its end meanwhile, or was reset, stays as it is. */
+async function endRun({ db, log }: SweepDeps, run: IdleRun, status: UnrecordedEnd, reason: string) {
+  const { organization_id, id, temporal_run_id } = run
+  const error = { code: status, message: reason }
+  const ended = await db.tenant(organization_id, SYSTEM, (tx) =>
+    endUnrecordedRun(tx, id, temporal_run_id, status, error),
+  )
+  if (ended) log.warn({ organization_id, run_id: id, status }, 'recorded the end of a run')
+}
