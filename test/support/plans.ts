@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import type { Database } from '../../db/postgres/connect.ts'
@@ -14,25 +15,25 @@ export async function statementsOf(
 ): Promise<Statement[]> {
   const sent: Statement[] = []
   const listen = ({ sql, bindings }: Statement) => sent.push({ sql, bindings: bindings ?? [] })
-  const during = async <T>(pool: Knex, act: () => Promise<T>): Promise<T> => {
-    pool.on('query', listen)
+  const during = async <T>(client: EventEmitter, act: () => Promise<T>): Promise<T> => {
+    client.on('query', listen)
     try {
       return await act()
     } finally {
-      pool.removeListener('query', listen)
+      client.removeListener('query', listen)
     }
   }
   const listened: Database = {
     ...db,
     tenant: (organizationId, actor, act) =>
-      db.tenant(organizationId, actor, (tx) =>
-        // The pool is the prototype of what a transaction lends: its events are the pool's.
-        during(Object.getPrototypeOf(tx.trx), () => act(tx)),
-      ),
+      db.tenant(organizationId, actor, (tx) => during(clientOf(tx.trx), () => act(tx))),
   }
-  await during(db.system, () => work(listened))
+  await during(clientOf(db.system), () => work(listened))
   return sent.filter(({ sql }) => /^\s*(select|insert|update|delete|with)\b/i.test(sql))
 }
+
+/** Knex's client, which emits the statements of a pool, also those of its transactions. */
+const clientOf = (trx: Knex): EventEmitter => (trx('runs') as unknown as { client: EventEmitter }).client
 
 export interface Plan {
   /** The node types with their table or index, from the top. */
