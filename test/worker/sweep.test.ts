@@ -90,7 +90,14 @@ describe('the sweep', () => {
     await untilRun(suite.db, id)
     const { temporal_run_id } = await suite.db.system('runs').where({ id }).first('temporal_run_id')
     // As it was listed before its end, and as if Temporal did not know it.
-    const row = { organization_id: suite.organizationId, id, kind: 'run' as const, temporal_run_id }
+    const row = {
+      organization_id: suite.organizationId,
+      id,
+      kind: 'run' as const,
+      temporal_run_id,
+      calls: 0,
+      overdue: false,
+    }
     const unknown = Object.create(suite.worker.client, {
       workflow: { value: { getHandle: () => suite.worker.client.workflow.getHandle(`run:${randomUUID()}`) } },
     }) as Client

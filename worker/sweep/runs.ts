@@ -54,7 +54,8 @@ function findingOf(run: IdleRun, found: Found): Finding {
   if (end) return { end, reason: `The workflow was ${workflow.status.name.toLowerCase()} in Temporal.` }
   const reason = stuckReason(workflow)
   if (reason) return { reason }
-  const calls = workflow.raw.pendingActivities?.length ?? 0
+  const { raw } = workflow
+  const calls = raw.pendingActivities?.length ?? 0
   return { stale: run.kind === 'run' && (run.overdue || run.calls > calls) }
 }
 

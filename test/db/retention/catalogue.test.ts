@@ -15,6 +15,7 @@ const DO_NOT_GROW: Record<string, string> = {
   organizations: BY_HAND,
   outgoing_webhooks: BY_HAND,
   sweep_state: 'one row',
+  temporal_server: 'one row',
   users: BY_HAND,
   workflow_triggers: 'the triggers of active workflows; replaced by each activation',
   workflow_versions: 'one row for each save by a person; runs refer to them',
