@@ -60,9 +60,11 @@ async function attempt(
     const gone = { status: 'failed', error: 'the delivery no longer exists' } as const
     const done = job ? answerUnlessDue(job, release) : gone
     if (done) return { done }
-    if (job!.attempts > scheduleOf(job!).length) {
-      await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report a result')
-      return { done: { status: 'failed' as const } }
+    // The retry schedule was shortened.
+    if (job!.answered > scheduleOf(job!).length) {
+      const error = 'the retry schedule of the webhook allows no further attempt'
+      await endDelivery(tx, delivery_id, 'failed', error)
+      return { done: { status: 'failed' as const, error } }
     }
     tx.last()
     return { job: job!, number: await beginAttempt(tx, delivery_id) }
@@ -71,7 +73,8 @@ async function attempt(
   const { job, number } = prepared
 
   const { result, retryAfter } = await send(http, job, secretsKey)
-  const delay = scheduleOf(job)[number - 1]
+  // An attempt without a result does not count: at least once holds for the last attempt, too.
+  const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
   const { status, due } = await db.tenant(organization_id, SYSTEM, (tx) =>

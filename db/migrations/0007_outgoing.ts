@@ -83,7 +83,7 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       delivery_id uuid not null,
       attempt integer not null,
-      -- written before sending; stays unknown after a crash
+      -- written before sending; stays unknown after a crash, and then does not count in the retry schedule
       status text not null default 'unknown' check (status in ('unknown', 'succeeded', 'failed')),
       started_at timestamptz(3) not null default now(),
       http_status integer,

@@ -27,7 +27,7 @@ export interface Delivery {
   ended_at: Date | null
 }
 
-/** `unknown`: in progress, or the worker died during the attempt. */
+/** `unknown`: in progress or interrupted. It does not count as one of the attempts that the retry schedule allows. */
 export const ATTEMPT_STATUSES = ['unknown', 'succeeded', 'failed'] as const
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
 
