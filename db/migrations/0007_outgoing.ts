@@ -55,6 +55,8 @@ export async function up(knex: Knex): Promise<void> {
       attempts integer not null default 0,
       next_attempt_at timestamptz(3),
       error text,
+      -- an attempt is in progress until then, and holds a slot of the endpoint; its worker renews it
+      slot_until timestamptz(3),
       -- a relay is starting it until then
       lease_until timestamptz(3),
       created_at timestamptz(3) not null default now(),

@@ -6,7 +6,8 @@ import { DUE, HELD } from './slots.ts'
 
 /** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
 
-const LEASE_SECONDS = 30
+/** A claim of a dead relay occupies a slot for so long. */
+const LEASE_SECONDS = 10
 
 /** A claimed delivery. */
 export interface ClaimedDelivery extends Release {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
+import { changed } from '../../workflows/deliver.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
-/** Attempts that a dead worker did not report. */
+/** Attempts that a dead worker did not report, and signals that arrive during an attempt. */
 describe('interrupted deliveries', function () {
   this.timeout(30_000)
   let on: Deliveries
@@ -49,5 +50,44 @@ describe('interrupted deliveries', function () {
     const { status, error, attempt_count } = await on.ended(id)
     assert.deepEqual([status, error, attempt_count], ['failed', 'the receiver answered 500', 3])
     assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('finish the last attempt although signals arrive during it', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [1] }))
+    await on.waiting(id)
+    on.receiver.answerAfter(3_000)
+    await until(async () => on.receiver.received.length === 2)
+    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    for (let i = 0; i < 3; i++) await handle.signal(changed)
+    const { status, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, attempt_count], ['succeeded', 2])
+    assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('free the slot of a dead worker after the lease', async () => {
+    const webhook = await on.createWebhook({ concurrency: 1 })
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const dead = await on.raise(webhook)
+    await on.db.system('deliveries').where({ id: dead }).update({ status: 'queued', held_for: null })
+    // No workflow runs it, as if Temporal still waited for the dead worker.
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, dead))
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const startedAt = Date.now()
+    assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
+    const seconds = (Date.now() - startedAt) / 1_000
+    assert.ok(seconds > 4 && seconds < 10, `${seconds} s`)
+  })
+
+  it('keep the slot of an attempt that takes longer than the lease', async () => {
+    const webhook = await on.createWebhook({ concurrency: 1 })
+    on.receiver.answerAfter(9_000)
+    const slow = await on.raise(webhook)
+    await until(async () => on.receiver.received.length === 1)
+    const next = await on.raise(webhook)
+    await on.ended(slow)
+    assert.equal(on.receiver.mostAtOnce(), 1)
+    await on.ended(next)
+    assert.equal(on.receiver.mostAtOnce(), 1)
   })
 })

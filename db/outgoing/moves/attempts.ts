@@ -1,4 +1,5 @@
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { SLOT_END } from '../slot-lease.ts'
 import type { Release } from './queue.ts'
 import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
 
@@ -20,7 +21,7 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
        update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
          -- keeps the lease of the relay, which has not recorded the start yet
          lease_until = case when status <> 'queued' then lease_until end,
-         started_at = coalesce(started_at, now())
+         started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
        where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
        returning attempts)
      insert into delivery_attempts (organization_id, delivery_id, attempt)
