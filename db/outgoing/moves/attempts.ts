@@ -116,6 +116,20 @@ export const endUnrecordedDelivery = (
   error: string,
 ): Promise<boolean> => giveUp(tx, { id, releases }, ['delivering'], status, error)
 
+/**
+ * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row: Temporal or
+ * this database was restored from a backup. A new release continues with the next attempt, when it is due; the release
+ * before, if it does exist, finds its row released again and ends. @returns false if it is not `delivering`.
+ */
+export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Promise<boolean> {
+  const count = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering' })
+    .update({ status: 'queued', lease_until: null, slot_until: null, releases: releases + 1 })
+  if (count > 0) tx.wake('agx_deliveries')
+  return count > 0
+}
+
 async function giveUp(
   tx: Tenant,
   key: { id: string; releases?: number },
