@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
+import { Sweep } from '../../worker/sweep.ts'
 import { changed } from '../../workflows/deliver.ts'
 import { testActor } from '../support/database.ts'
 import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
 /** Attempts that a dead worker did not report, and signals that arrive during an attempt. */
 describe('interrupted deliveries', function () {
@@ -90,4 +91,90 @@ describe('interrupted deliveries', function () {
     await on.ended(next)
     assert.equal(on.receiver.mostAtOnce(), 1)
   })
+
+  it('are signalled once, however often a user retries while no slot is free', async () => {
+    on.receiver.behave(500)
+    const webhook = await on.createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const id = await on.raise(webhook)
+    await on.waiting(id)
+    on.receiver.answerAfter(2_000)
+    const slow = await on.raise(webhook)
+    await until(async () => on.receiver.received.length === 2)
+    for (let i = 0; i < 5; i++) assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    assert.equal((await on.db.system('deliveries').where({ id }).first('changes')).changes, 1)
+    for (const one of [slow, id]) assert.equal((await on.ended(one)).status, 'succeeded')
+  })
+
+  const sweep = () => new Sweep({ db: on.db, client: worker.client, log: testLog }).once('0 seconds')
+
+  it('continue with their next attempt if Temporal has lost their workflow', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600, 3_600] }))
+    const { next_attempt_at } = await on.waiting(id)
+    await deleteWorkflow(`delivery:${id}`)
+    await sweep()
+    const resumed = await until(async () => {
+      const delivery = await on.get(id)
+      return delivery.status === 'delivering' && delivery
+    })
+    assert.deepEqual([resumed.next_attempt_at, resumed.attempt_count], [next_attempt_at, 1])
+    assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    const { status, attempts } = await on.ended(id)
+    assert.deepEqual(
+      [status, attempts.map((one: { attempt: number; status: string }) => [one.attempt, one.status])],
+      [
+        'succeeded',
+        [
+          [1, 'failed'],
+          [2, 'succeeded'],
+        ],
+      ],
+    )
+  })
+
+  it('are sent again if the database is restored to a time before their end', async () => {
+    const id = await on.raise(await on.createWebhook())
+    await on.ended(id)
+    await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
+    await on.db
+      .system('deliveries')
+      .where({ id })
+      .update({ status: 'queued', attempts: 0, ended_at: null, started_at: null, lease_until: null })
+    await until(async () => (await on.get(id)).status === 'delivering')
+    await sweep()
+    assert.equal((await on.ended(id)).status, 'succeeded')
+    assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('repeat an attempt at once if the database is restored to a time during it', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
+    await on.waiting(id)
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).update({ status: 'unknown' })
+    await on.db
+      .system('deliveries')
+      .where({ id })
+      .update({ next_attempt_at: null, slot_until: new Date(Date.now() - 1_000) })
+    await sweep()
+    assert.equal((await on.ended(id)).status, 'succeeded')
+  })
+
+  /** As if Temporal had lost its database. */
+  async function deleteWorkflow(workflowId: string): Promise<void> {
+    const { workflowService } = worker.client
+    await workflowService.deleteWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId },
+    })
+    await until(() =>
+      worker.client.workflow
+        .getHandle(workflowId)
+        .describe()
+        .then(
+          () => false,
+          () => true,
+        ),
+    )
+  }
 })
