@@ -92,6 +92,23 @@ describe('interrupted deliveries', function () {
     assert.equal(on.receiver.mostAtOnce(), 1)
   })
 
+  it('continue as new when their history is long', async function () {
+    this.timeout(120_000)
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
+    await on.waiting(id)
+    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    const { runId } = await handle.describe()
+    // Temporal suggests it from 4,096 events.
+    await until(async () => {
+      for (let i = 0; i < 20; i++) await handle.signal(changed)
+      return (await handle.describe()).runId !== runId
+    })
+    assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    const { status, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, attempt_count, on.receiver.received.length], ['succeeded', 2, 2])
+  })
+
   it('are signalled once, however often a user retries while no slot is free', async () => {
     on.receiver.behave(500)
     const webhook = await on.createWebhook({ retry_schedule: [3_600], concurrency: 1 })
