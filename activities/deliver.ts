@@ -2,12 +2,13 @@ import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
 import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
 import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
-import { takeRetrySlot, wakeDueRetries } from '../db/outgoing/slots.ts'
+import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
+import { holdSlot } from './hold-slot.ts'
 import type { HttpClient } from './http/client.ts'
 import { signatureHeaders } from './http/sign.ts'
 
@@ -54,15 +55,19 @@ async function attempt(
   { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
   const prepared = await db.tenant(organization_id, SYSTEM, async (tx) => {
-    const later = first ? undefined : await takeRetrySlot(tx, delivery_id)
+    const later = first ? undefined : await takeSlot(tx, delivery_id)
     if (later !== undefined) return { done: { ...NO_SLOT, retry_in_ms: later } }
     const job = await loadDelivery(tx, delivery_id)
     const gone = { status: 'failed', error: 'the delivery no longer exists' } as const
     const done = job ? answerUnlessDue(job, release) : gone
     if (done) return { done }
-    if (job!.attempts > scheduleOf(job!).length) {
-      await endDelivery(tx, delivery_id, 'failed', 'the last attempt did not report a result')
-      return { done: { status: 'failed' as const } }
+    // Started late: the relay's lease has expired. `deliverUntilDone` takes another slot.
+    if (first && !job!.has_slot) return { done: NO_SLOT }
+    // The retry schedule was shortened.
+    if (job!.answered > scheduleOf(job!).length) {
+      const error = 'the retry schedule of the webhook allows no further attempt'
+      await endDelivery(tx, delivery_id, 'failed', error)
+      return { done: { status: 'failed' as const, error } }
     }
     tx.last()
     return { job: job!, number: await beginAttempt(tx, delivery_id) }
@@ -70,8 +75,10 @@ async function attempt(
   if (prepared.done) return prepared.done
   const { job, number } = prepared
 
-  const { result, retryAfter } = await send(http, job, secretsKey)
-  const delay = scheduleOf(job)[number - 1]
+  const slot = holdSlot(() => db.tenant(organization_id, SYSTEM, (tx) => renewSlot(tx, delivery_id, number)))
+  const { result, retryAfter } = await send(http, job, secretsKey, slot.signal).finally(slot.release)
+  // An attempt without a result does not count: at least once holds for the last attempt, too.
+  const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
   const { status, due } = await db.tenant(organization_id, SYSTEM, (tx) =>
@@ -111,6 +118,7 @@ async function send(
   http: HttpClient,
   { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test }: DeliveryJob,
   key: Buffer,
+  signal: AbortSignal,
 ): Promise<{ result: AttemptResult; retryAfter: number }> {
   const { previous, ...rest } = event
   const body = JSON.stringify({
@@ -134,7 +142,7 @@ async function send(
       url,
       headers,
       body,
-      signal: Context.current().cancellationSignal,
+      signal,
       timeoutMs: timeout_ms,
       keepBytes: KEPT_BODY,
     })

@@ -1,12 +1,14 @@
 import {
   ActivityCancellationType,
   CancellationScope,
+  continueAsNew,
   defineSignal,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow'
 
 /** Stored in Temporal histories: members may be added; existing ones keep their meaning. */
@@ -19,7 +21,12 @@ export interface DeliverInput {
   release?: number
   /** The endpoint has been failing: it may be slow, so no workflow task waits for its answer. */
   failing?: boolean
+  /** The version of this workflow's code that started it; absent in the oldest histories. 1: continues as new. */
+  engine?: number
 }
+
+/** The `engine` of new deliveries. */
+export const DELIVER_ENGINE = 1
 
 export interface DeliverAnswer {
   /** `held`: this workflow ends; a release of the delivery starts another one. */
@@ -33,7 +40,7 @@ interface Deliveries {
   deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer>
 }
 
-/** The row has changed (cancelled, held or made due at once): read it again. */
+/** The row has changed (cancelled, held or made due at once): read it again. Without payload, so that signals merge. */
 export const changed = defineSignal('changed')
 
 /**
@@ -61,6 +68,9 @@ export async function deliver(input: DeliverInput): Promise<{ status: DeliverAns
       // Signalled mid-attempt: the cancelled activity may fail, which is not final.
       if (changes === seen) throw error
     }
+    // The row has the state; the first attempt was made.
+    if ((input.engine ?? 0) >= 1 && workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof deliver>({ ...input, failing: true })
   }
 }
 

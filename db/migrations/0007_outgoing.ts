@@ -55,6 +55,8 @@ export async function up(knex: Knex): Promise<void> {
       attempts integer not null default 0,
       next_attempt_at timestamptz(3),
       error text,
+      -- an attempt is in progress until then, and holds a slot of the endpoint; its worker renews it
+      slot_until timestamptz(3),
       -- a relay is starting it until then
       lease_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
@@ -83,7 +85,7 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       delivery_id uuid not null,
       attempt integer not null,
-      -- written before sending; stays unknown after a crash
+      -- written before sending; stays unknown after a crash, and then does not count in the retry schedule
       status text not null default 'unknown' check (status in ('unknown', 'succeeded', 'failed')),
       started_at timestamptz(3) not null default now(),
       http_status integer,

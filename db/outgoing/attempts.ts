@@ -2,14 +2,18 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
 import type { DeliveryStatus } from './moves/statuses.ts'
+import { HAS_SLOT } from './slots.ts'
 
 /** A delivery with the data for one attempt. */
 export interface DeliveryJob {
   status: DeliveryStatus
   releases: number
   test: boolean
-  attempts: number
+  /** The number of attempts with a result: those before a crash or an abort may not have been sent. */
+  answered: number
   next_attempt_at: Date | null
+  /** Whether its slot of the endpoint is leased. */
+  has_slot: boolean
   url: string
   webhook_id: string
   secrets_sealed: string[]
@@ -24,7 +28,12 @@ export interface DeliveryJob {
 /** Reads and locks a delivery; undefined if it, its event or its endpoint was deleted. */
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
-    `select d.status, d.releases, d.test, d.attempts, d.next_attempt_at, w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+    `select d.status, d.releases, d.test, d.next_attempt_at, ${HAS_SLOT} as has_slot,
+       w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+       case when d.attempts = 0 then 0 else (
+         select count(*) from delivery_attempts a
+         where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status <> 'unknown')
+       end::integer as answered,
        w.failing_since is not null as failing,
        array_remove(array[w.secret_sealed,
          case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,

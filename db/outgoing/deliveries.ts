@@ -27,7 +27,7 @@ export interface Delivery {
   ended_at: Date | null
 }
 
-/** `unknown`: in progress, or the worker died during the attempt. */
+/** `unknown`: in progress or interrupted. It does not count as one of the attempts that the retry schedule allows. */
 export const ATTEMPT_STATUSES = ['unknown', 'succeeded', 'failed'] as const
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
 
@@ -128,6 +128,8 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
     throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
   if (status === 'held') throw conflict('the delivery is held', { hint: 'activate its webhook' })
   if (!next_attempt_at) throw conflict('an attempt is already in progress')
+  // Already due: it is signalled when a slot is free.
+  if (next_attempt_at.getTime() <= Date.now()) return id
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id })

@@ -1,12 +1,13 @@
 import { claimAlone } from '../postgres/queue-lock.ts'
-import type { System } from '../postgres/tenancy.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
 import { DUE, HELD } from './slots.ts'
 
 /** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
 
-const LEASE_SECONDS = 30
+/** A claim of a dead relay occupies a slot for so long. */
+const LEASE_SECONDS = 10
 
 /** A claimed delivery. */
 export interface ClaimedDelivery extends Release {
@@ -122,6 +123,17 @@ export async function listOpenDeliveries(system: System, releases: Release[]): P
     [JSON.stringify(releases)],
   )
   return rows
+}
+
+/** Has the workflow read a delivery again whose attempt no worker reports. @returns whether there is such an attempt. */
+export async function signalInterrupted(tx: Tenant, { id, releases }: Release): Promise<boolean> {
+  const count = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering', next_attempt_at: null })
+    .where('slot_until', '<', tx.trx.fn.now())
+    .increment('changes', 1)
+  if (count > 0) tx.wake('agx_delivery_changes')
+  return count > 0
 }
 
 /**

@@ -1,15 +1,22 @@
 import { lockClaims } from '../postgres/queue-lock.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { SLOT_END } from './slot-lease.ts'
 
 /**
- * The slots of an endpoint; their number is `concurrency`. A delivery holds a slot while an attempt is in progress or
- * about to start, and none while it waits for a retry. The relay takes slots for first attempts; retries take them here.
+ * The slots of an endpoint; their number is `concurrency`. A delivery leases a slot while an attempt is in progress or
+ * about to start, and has none while it waits for a retry. The relay takes slots for first attempts; retries, and
+ * attempts whose lease has expired, take them here.
  */
 
-/** SQL: the number of held slots of the endpoint `w`. */
+/** SQL: whether the delivery `d` has a leased slot. */
+export const HAS_SLOT = `coalesce(case d.status
+  when 'queued' then d.lease_until > now()
+  when 'delivering' then d.next_attempt_at is null and d.slot_until > now() end, false)`
+
+/** SQL: the number of leased slots of the endpoint `w`. */
 export const HELD = `(
   (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-     and d.status = 'delivering' and d.next_attempt_at is null) +
+     and d.status = 'delivering' and d.next_attempt_at is null and d.slot_until > now()) +
   (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
      and d.status = 'queued' and d.lease_until > now()))`
 
@@ -21,21 +28,44 @@ export const DUE = `(
 const MAX_WAIT_SECONDS = 300
 
 /**
- * Takes a slot for a delivery whose retry is due. The slot is reserved until the end of the transaction, which must
- * begin the attempt.
+ * Takes a slot for an attempt that is due and has none. The slot is reserved until the end of the transaction, which
+ * must begin the attempt.
  * @returns the milliseconds until the next try if no slot is free; undefined if the slot was taken or none is needed
- * (the delivery is not due, or it repeats an attempt that has a slot).
+ * (the delivery is not due, or it has a slot).
  */
-export async function takeRetrySlot(tx: Tenant, deliveryId: string): Promise<number | undefined> {
+export async function takeSlot(tx: Tenant, deliveryId: string): Promise<number | undefined> {
   const before = await slotsFor(tx, deliveryId)
-  if (!before || before.next_attempt_at.getTime() > Date.now()) return undefined
-  if (before.free <= 0) return waitFor(before)
+  if (!before || (before.next_attempt_at && before.next_attempt_at.getTime() > Date.now())) return undefined
+  if (before.free <= 0) {
+    if (!before.next_attempt_at) await markDue(tx, deliveryId)
+    return waitFor(before)
+  }
   // The statement after the lock sees the slots that others took before it.
   await lockClaims(tx.trx, 'deliveries')
   // The relay cannot claim meanwhile and must try again.
   tx.wake('agx_deliveries')
   const now = await slotsFor(tx, deliveryId)
   return now && now.free <= 0 ? waitFor(now) : undefined
+}
+
+/** Makes an interrupted attempt a due retry, which the next free slot wakes. */
+async function markDue(tx: Tenant, deliveryId: string): Promise<void> {
+  await tx.trx.raw(
+    `update deliveries set next_attempt_at = now()
+     where organization_id = ? and id = ? and status = 'delivering' and next_attempt_at is null
+       and slot_until <= now()`,
+    [tx.organizationId, deliveryId],
+  )
+}
+
+/** Renews the lease of an attempt. @returns false if the delivery was held or has ended: the attempt may stop. */
+export async function renewSlot(tx: Tenant, deliveryId: string, attempt: number): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries set slot_until = ${SLOT_END}
+     where organization_id = ? and id = ? and attempts = ? and status = 'delivering' and next_attempt_at is null`,
+    [tx.organizationId, deliveryId, attempt],
+  )
+  return rowCount > 0
 }
 
 /** Wakes as many due retries as slots are free, the longest due first. */
@@ -57,7 +87,8 @@ export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<voi
 }
 
 interface Slots {
-  next_attempt_at: Date
+  /** null: the attempt was interrupted or has not begun. */
+  next_attempt_at: Date | null
   concurrency: number
   free: number
   due: number
@@ -66,10 +97,10 @@ interface Slots {
 async function slotsFor(tx: Tenant, deliveryId: string): Promise<Slots | undefined> {
   const { rows } = await tx.trx.raw<{ rows: Slots[] }>(
     `select this.next_attempt_at, w.concurrency, w.concurrency - ${HELD} as free, ${DUE} as due
-     from deliveries this
+     from (
+       select d.*, ${HAS_SLOT} as has_slot from deliveries d where d.organization_id = ? and d.id = ?) this
      join outgoing_webhooks w on w.organization_id = this.organization_id and w.id = this.webhook_id
-     where this.organization_id = ? and this.id = ? and this.status = 'delivering'
-       and this.next_attempt_at is not null`,
+     where this.status in ('queued', 'delivering') and not this.has_slot`,
     [tx.organizationId, deliveryId],
   )
   return rows[0]

@@ -1,72 +1,28 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { insertEvents } from '../../db/events/outbox.ts'
 import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { startApi, type TestApi } from '../support/api.ts'
-import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { type App, signIn } from '../support/session.ts'
+import { testActor } from '../support/database.ts'
+import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
 import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
 describe('deliveries on Temporal', function () {
   this.timeout(30_000)
-  let db: TestDatabase
-  let api: TestApi
-  let app: App
+  let on: Deliveries
   let worker: TestWorker
-  let receiver: Receiver
+  let { db, api, app, receiver, createWebhook, raise, get, ended, waiting } = {} as Deliveries
 
   before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
-    app = await signIn(db, api)
-    receiver = await startReceiver()
+    on = await startDeliveries()
+    ;({ db, api, app, receiver, createWebhook, raise, get, ended, waiting } = on)
     worker = await startWorker(db, { secretsKey: api.secretsKey })
   })
   beforeEach(() => receiver.behave())
   after(async () => {
     await worker?.stop()
-    receiver?.close()
-    await api?.close()
-    await db?.drop()
+    await on?.stop()
   })
-
-  /** An endpoint that subscribes to its own event; it retries twice, one second apart. */
-  async function createWebhook(values: object = {}) {
-    const event = `test.e${randomUUID().slice(0, 8)}`
-    const { status, body } = await app('POST', '/webhooks/outgoing', {
-      ...{ name: 'Receiver', url: receiver.url, events: [event], retry_schedule: [1, 1], ...values },
-    })
-    assert.equal(status, 201, JSON.stringify(body))
-    return { ...body, event: body.events[0] } as { id: string; secret: string; event: string }
-  }
-
-  async function raise(webhook: { id: string; event: string }): Promise<string> {
-    const data = { id: randomUUID(), first_name: 'Zoë' }
-    const [event_id] = await db.tenant(api.organizationId, testActor, (tx) =>
-      insertEvents(tx, [{ name: webhook.event, data }]),
-    )
-    return until(async () => {
-      const row = await db.system('deliveries').where({ webhook_id: webhook.id, event_id }).first('id')
-      return row?.id
-    })
-  }
-
-  const get = async (id: string) => (await app('GET', `/deliveries/${id}`)).body
-  const ended = (id: string) =>
-    until(async () => {
-      const delivery = await get(id)
-      return delivery.ended_at && delivery
-    })
-  /** Waits until the first attempt has failed and a retry is scheduled. */
-  const waiting = (id: string) =>
-    until(async () => {
-      const delivery = await get(id)
-      return delivery.next_attempt_at && delivery
-    })
 
   it('arrive once, signed, with one workflow task', async () => {
     const webhook = await createWebhook()
@@ -295,12 +251,3 @@ describe('deliveries on Temporal', function () {
     assert.equal((await ended(next)).status, 'succeeded')
   })
 })
-
-/** Polls until `look` returns a value. */
-async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
-  for (;;) {
-    const found = await look()
-    if (found) return found as NonNullable<Exclude<T, false | ''>>
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
 import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/outgoing/queue.ts'
-import type { deliver } from '../../workflows/deliver.ts'
+import { DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
@@ -42,6 +42,11 @@ function startDelivery(startWorkflow: StartWorkflow, client: Client, row: Claime
     memo: { delivery_id: id, event_id },
     attributes: [{ key: searchAttributes.endpoint, value: row.webhook_id }],
     taskTimeout: '30 seconds',
-    args: [{ organization_id, delivery_id: id, summary, release: row.releases, failing: row.failing }],
+    args: [
+      {
+        ...{ organization_id, delivery_id: id, summary, release: row.releases, failing: row.failing },
+        engine: DELIVER_ENGINE,
+      },
+    ],
   })
 }

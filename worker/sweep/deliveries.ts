@@ -1,7 +1,7 @@
-import { endUnrecordedDelivery } from '../../db/outgoing/moves/attempts.ts'
+import { endUnrecordedDelivery, requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
 import { releaseDeliveries, releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import type { Release } from '../../db/outgoing/moves/queue.ts'
-import { claimIdleDeliveries, listStrandedEndpoints } from '../../db/outgoing/queue.ts'
+import { claimIdleDeliveries, listStrandedEndpoints, signalInterrupted } from '../../db/outgoing/queue.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import { deliveryWorkflowId } from '../queues/deliveries.ts'
 import { BATCH, type SweepDeps } from './deps.ts'
@@ -17,28 +17,31 @@ export async function sweepIdleDeliveries(deps: SweepDeps, idle: string): Promis
   }
 }
 
-/** Ends deliveries whose workflow ended without recording it (an operator terminated it). */
+/** Ends deliveries whose workflow an operator ended, and continues those whose workflow is missing. */
 export async function checkDeliveries(deps: SweepDeps, releases: Release[]): Promise<void> {
   const { db, log } = deps
   await describeEach(deps, releases, deliveryWorkflowId, async (release, found) => {
-    const end = endOf(found)
-    if (!end) return
+    const { state, reason } = stateOf(found)
     const { organization_id, id } = release
-    const ended = await db.tenant(organization_id, SYSTEM, (tx) =>
-      endUnrecordedDelivery(tx, release, end.status, end.error),
-    )
-    if (ended) log.warn({ organization_id, delivery_id: id }, end.error)
+    const moved = await db.tenant(organization_id, SYSTEM, async (tx) => {
+      if (state === 'missing') return requeueDelivery(tx, release)
+      if (state !== 'running') return endUnrecordedDelivery(tx, release, state, reason)
+      // A database that was restored behind Temporal: the workflow waits for the time of a later attempt.
+      await signalInterrupted(tx, release)
+      return false
+    })
+    if (moved) log.warn({ organization_id, delivery_id: id, state }, reason)
   })
 }
 
-function endOf(found: Found) {
+function stateOf(found: Found): { state: 'running' | 'missing' | 'cancelled' | 'failed'; reason: string } {
   if (found === 'not_found')
-    return { status: 'failed' as const, error: "Temporal no longer has the delivery's workflow." }
+    return { state: 'missing', reason: "Temporal does not have the delivery's workflow." }
   const { name } = found.workflow.status
-  if (name === 'RUNNING') return undefined
-  const stopped = name === 'TERMINATED' || name === 'CANCELLED'
-  const error = `The delivery's workflow was ${name.toLowerCase()} in Temporal.`
-  return { status: stopped ? ('cancelled' as const) : ('failed' as const), error }
+  const reason = `The delivery's workflow was ${name.toLowerCase()} in Temporal.`
+  if (name === 'RUNNING') return { state: 'running', reason }
+  if (name === 'COMPLETED') return { state: 'missing', reason }
+  return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason }
 }
 
 /** Releases deliveries that are held without a reason. */

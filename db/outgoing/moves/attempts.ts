@@ -1,4 +1,5 @@
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { SLOT_END } from '../slot-lease.ts'
 import type { Release } from './queue.ts'
 import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
 
@@ -20,7 +21,7 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
        update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
          -- keeps the lease of the relay, which has not recorded the start yet
          lease_until = case when status <> 'queued' then lease_until end,
-         started_at = coalesce(started_at, now())
+         started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
        where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
        returning attempts)
      insert into delivery_attempts (organization_id, delivery_id, attempt)
@@ -114,6 +115,20 @@ export const endUnrecordedDelivery = (
   status: Exclude<DeliveryEnd, 'succeeded'>,
   error: string,
 ): Promise<boolean> => giveUp(tx, { id, releases }, ['delivering'], status, error)
+
+/**
+ * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row: Temporal or
+ * this database was restored from a backup. A new release continues with the next attempt, when it is due; the release
+ * before, if it does exist, finds its row released again and ends. @returns false if it is not `delivering`.
+ */
+export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Promise<boolean> {
+  const count = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering' })
+    .update({ status: 'queued', lease_until: null, slot_until: null, releases: releases + 1 })
+  if (count > 0) tx.wake('agx_deliveries')
+  return count > 0
+}
 
 async function giveUp(
   tx: Tenant,

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
+import { START_END } from '../slot-lease.ts'
 import type { DeliveryStatus, HeldFor } from './statuses.ts'
 
 /** The creation of deliveries, and their start by the relay; the table is in `statuses.ts`. */
@@ -66,7 +67,8 @@ export async function markDeliveriesStarted(system: System, deliveries: Release[
   // `releases` excludes a delivery that was held and released since its start: it waits for another workflow. A locked
   // row is skipped: its first attempt writes the same.
   const { rowCount } = await system.raw<{ rowCount: number }>(
-    `update deliveries d set status = 'delivering', started_at = now(), lease_until = null
+    `update deliveries d set status = 'delivering', started_at = now(), lease_until = null,
+       slot_until = ${START_END}
      from (
        select d.organization_id, d.id
        from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, releases integer)

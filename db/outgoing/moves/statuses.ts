@@ -12,8 +12,9 @@
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, which frees the slot; completes the log of the attempt |
- * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the last attempt never reported; the API, to cancel | | wakes the relay for the free slot |
- * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when Temporal has ended the workflow | of the same release | wakes the relay for the free slot |
+ * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the retry schedule was shortened; the API, to cancel | | wakes the relay for the free slot |
+ * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when the workflow was terminated, cancelled or failed in Temporal | of the same release | wakes the relay for the free slot |
+ * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row | of the same release | counts the release: a new workflow continues; wakes the relay |
  * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, five days without a success | not a test | held for `endpoint`; signals the workflow, which ends |
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |

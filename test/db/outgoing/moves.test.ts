@@ -4,6 +4,7 @@ import {
   endAttempt,
   endDelivery,
   endUnrecordedDelivery,
+  requeueDelivery,
 } from '../../../db/outgoing/moves/attempts.ts'
 import { holdDeliveries, releaseDeliveries, releaseForQuota } from '../../../db/outgoing/moves/holds.ts'
 import { failDeliveryStart, markDeliveriesStarted } from '../../../db/outgoing/moves/queue.ts'
@@ -98,6 +99,7 @@ describe('the moves of deliveries', function () {
   const startFailed = (delivery: DeliveryFixture) => failDeliveryStart(db.system, delivery, 'no such queue')
   const unrecorded = (delivery: DeliveryFixture, to: string) =>
     tenant(delivery, (tx) => endUnrecordedDelivery(tx, delivery, to as Given, 'Terminated.'))
+  const requeue = (delivery: DeliveryFixture) => tenant(delivery, (tx) => requeueDelivery(tx, delivery))
   const hold = async (delivery: DeliveryFixture) =>
     (await tenant(delivery, (tx) => holdDeliveries(tx, delivery.webhook_id))) === 1
   const release = async (delivery: DeliveryFixture) =>
@@ -134,6 +136,11 @@ describe('the moves of deliveries', function () {
         arrange: ofThisRelease,
         act: unrecorded,
         unmet: { 'another release': (delivery, to) => unrecorded(later(delivery), to) },
+      },
+      requeueDelivery: {
+        arrange: ofThisRelease,
+        act: requeue,
+        unmet: { 'another release': (delivery) => requeue(later(delivery)) },
       },
       holdDeliveries: {
         arrange: (delivery) => delivery.set({ test: false }),

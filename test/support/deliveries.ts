@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { insertEvents } from '../../db/events/outbox.ts'
+import { startApi } from './api.ts'
+import { createTestDatabase, testActor } from './database.ts'
+import { startReceiver } from './receiver.ts'
+import { signIn } from './session.ts'
+
+/** A database, an API and a receiver, for tests of deliveries; without a worker. */
+export async function startDeliveries() {
+  const db = await createTestDatabase()
+  const api = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  const app = await signIn(db, api)
+  const receiver = await startReceiver()
+
+  const get = async (id: string) => (await app('GET', `/deliveries/${id}`)).body
+
+  return {
+    ...{ db, api, app, receiver, get },
+
+    /** An endpoint that subscribes to its own event; it retries twice, one second apart. */
+    async createWebhook(values: object = {}) {
+      const event = `test.e${randomUUID().slice(0, 8)}`
+      const { status, body } = await app('POST', '/webhooks/outgoing', {
+        ...{ name: 'Receiver', url: receiver.url, events: [event], retry_schedule: [1, 1], ...values },
+      })
+      assert.equal(status, 201, JSON.stringify(body))
+      return { ...body, event: body.events[0] } as { id: string; secret: string; event: string }
+    },
+
+    /** Raises the endpoint's event. @returns the id of its delivery. */
+    async raise(webhook: { id: string; event: string }): Promise<string> {
+      const data = { id: randomUUID(), first_name: 'Zoë' }
+      const [event_id] = await db.tenant(api.organizationId, testActor, (tx) =>
+        insertEvents(tx, [{ name: webhook.event, data }]),
+      )
+      return until(async () => {
+        const row = await db.system('deliveries').where({ webhook_id: webhook.id, event_id }).first('id')
+        return row?.id
+      })
+    },
+
+    ended: (id: string) =>
+      until(async () => {
+        const delivery = await get(id)
+        return delivery.ended_at && delivery
+      }),
+
+    /** Waits until an attempt has failed and a retry is scheduled. */
+    waiting: (id: string) =>
+      until(async () => {
+        const delivery = await get(id)
+        return delivery.next_attempt_at && delivery
+      }),
+
+    async stop() {
+      receiver.close()
+      await api.close()
+      await db.drop()
+    },
+  }
+}
+
+export type Deliveries = Awaited<ReturnType<typeof startDeliveries>>
+
+/** Polls until `look` returns a value. */
+export async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
+  for (;;) {
+    const found = await look()
+    if (found) return found as NonNullable<Exclude<T, false | ''>>
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

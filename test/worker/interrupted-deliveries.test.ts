@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import { changed } from '../../workflows/deliver.ts'
+import { testActor } from '../support/database.ts'
+import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
+
+/** Attempts that a dead worker did not report, and signals that arrive during an attempt. */
+describe('interrupted deliveries', function () {
+  this.timeout(30_000)
+  let on: Deliveries
+  let worker: TestWorker
+
+  before(async () => {
+    on = await startDeliveries()
+    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
+  })
+  beforeEach(() => on.receiver.behave())
+  after(async () => {
+    await worker?.stop()
+    await on?.stop()
+  })
+
+  it('repeat the only attempt if the worker died in it', async () => {
+    const webhook = await on.createWebhook({ retry_schedule: [] })
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await on.raise(webhook)
+    const set = (status: string) => on.db.system('deliveries').where({ id }).update({ status })
+    await set('queued')
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+    await set('held')
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const { status, attempts } = await on.ended(id)
+    assert.deepEqual(
+      [status, attempts.map((one: { status: string }) => one.status), on.receiver.received.length],
+      ['succeeded', ['unknown', 'succeeded'], 1],
+    )
+  })
+
+  it('keep the rest of the retry schedule: an attempt without a result does not count', async () => {
+    on.receiver.behave(500, 500)
+    const webhook = await on.createWebhook({ retry_schedule: [1] })
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await on.raise(webhook)
+    const set = (status: string) => on.db.system('deliveries').where({ id }).update({ status })
+    await set('queued')
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+    await set('held')
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const { status, error, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, error, attempt_count], ['failed', 'the receiver answered 500', 3])
+    assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('finish the last attempt although signals arrive during it', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [1] }))
+    await on.waiting(id)
+    on.receiver.answerAfter(3_000)
+    await until(async () => on.receiver.received.length === 2)
+    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    for (let i = 0; i < 3; i++) await handle.signal(changed)
+    const { status, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, attempt_count], ['succeeded', 2])
+    assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('free the slot of a dead worker after the lease', async () => {
+    const webhook = await on.createWebhook({ concurrency: 1 })
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const dead = await on.raise(webhook)
+    await on.db.system('deliveries').where({ id: dead }).update({ status: 'queued', held_for: null })
+    // No workflow runs it, as if Temporal still waited for the dead worker.
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, dead))
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const startedAt = Date.now()
+    assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
+    const seconds = (Date.now() - startedAt) / 1_000
+    assert.ok(seconds > 4 && seconds < 10, `${seconds} s`)
+  })
+
+  it('keep the slot of an attempt that takes longer than the lease', async () => {
+    const webhook = await on.createWebhook({ concurrency: 1 })
+    on.receiver.answerAfter(9_000)
+    const slow = await on.raise(webhook)
+    await until(async () => on.receiver.received.length === 1)
+    const next = await on.raise(webhook)
+    await on.ended(slow)
+    assert.equal(on.receiver.mostAtOnce(), 1)
+    await on.ended(next)
+    assert.equal(on.receiver.mostAtOnce(), 1)
+  })
+
+  it('continue as new when their history is long', async function () {
+    this.timeout(120_000)
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
+    await on.waiting(id)
+    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    const { runId } = await handle.describe()
+    // Temporal suggests it from 4,096 events.
+    await until(async () => {
+      for (let i = 0; i < 20; i++) await handle.signal(changed)
+      return (await handle.describe()).runId !== runId
+    })
+    assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    const { status, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, attempt_count, on.receiver.received.length], ['succeeded', 2, 2])
+  })
+
+  it('are signalled once, however often a user retries while no slot is free', async () => {
+    on.receiver.behave(500)
+    const webhook = await on.createWebhook({ retry_schedule: [3_600], concurrency: 1 })
+    const id = await on.raise(webhook)
+    await on.waiting(id)
+    on.receiver.answerAfter(2_000)
+    const slow = await on.raise(webhook)
+    await until(async () => on.receiver.received.length === 2)
+    for (let i = 0; i < 5; i++) assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    assert.equal((await on.db.system('deliveries').where({ id }).first('changes')).changes, 1)
+    for (const one of [slow, id]) assert.equal((await on.ended(one)).status, 'succeeded')
+  })
+
+  const sweep = () => new Sweep({ db: on.db, client: worker.client, log: testLog }).once('0 seconds')
+
+  it('continue with their next attempt if Temporal has lost their workflow', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600, 3_600] }))
+    const { next_attempt_at } = await on.waiting(id)
+    await deleteWorkflow(`delivery:${id}`)
+    await sweep()
+    const resumed = await until(async () => {
+      const delivery = await on.get(id)
+      return delivery.status === 'delivering' && delivery
+    })
+    assert.deepEqual([resumed.next_attempt_at, resumed.attempt_count], [next_attempt_at, 1])
+    assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)
+    const { status, attempts } = await on.ended(id)
+    assert.deepEqual(
+      [status, attempts.map((one: { attempt: number; status: string }) => [one.attempt, one.status])],
+      [
+        'succeeded',
+        [
+          [1, 'failed'],
+          [2, 'succeeded'],
+        ],
+      ],
+    )
+  })
+
+  it('are sent again if the database is restored to a time before their end', async () => {
+    const id = await on.raise(await on.createWebhook())
+    await on.ended(id)
+    await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
+    await on.db
+      .system('deliveries')
+      .where({ id })
+      .update({ status: 'queued', attempts: 0, ended_at: null, started_at: null, lease_until: null })
+    await until(async () => (await on.get(id)).status === 'delivering')
+    await sweep()
+    assert.equal((await on.ended(id)).status, 'succeeded')
+    assert.equal(on.receiver.received.length, 2)
+  })
+
+  it('repeat an attempt at once if the database is restored to a time during it', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
+    await on.waiting(id)
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).update({ status: 'unknown' })
+    await on.db
+      .system('deliveries')
+      .where({ id })
+      .update({ next_attempt_at: null, slot_until: new Date(Date.now() - 1_000) })
+    await sweep()
+    assert.equal((await on.ended(id)).status, 'succeeded')
+  })
+
+  /** As if Temporal had lost its database. */
+  async function deleteWorkflow(workflowId: string): Promise<void> {
+    const { workflowService } = worker.client
+    await workflowService.deleteWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId },
+    })
+    await until(() =>
+      worker.client.workflow
+        .getHandle(workflowId)
+        .describe()
+        .then(
+          () => false,
+          () => true,
+        ),
+    )
+  }
+})
