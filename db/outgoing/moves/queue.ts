@@ -24,10 +24,16 @@ export interface NewDelivery {
 export async function insertDeliveries(trx: Knex, deliveries: NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0
   const rows = deliveries.map(toRow)
-  await trx('deliveries')
-    .insert(rows)
-    .onConflict(['organization_id', 'event_id', 'webhook_id', 'generation'])
-    .ignore()
+  // As JSON, because a statement has at most 65,535 parameters.
+  await trx.raw(
+    `insert into deliveries
+       (organization_id, id, webhook_id, event_id, generation, test, status, held_for, charged)
+     select organization_id, id, webhook_id, event_id, generation, test, status, held_for, charged
+     from jsonb_to_recordset(?) as d(organization_id uuid, id uuid, webhook_id uuid, event_id uuid,
+       generation integer, test boolean, status text, held_for text, charged boolean)
+     on conflict (organization_id, event_id, webhook_id, generation) do nothing`,
+    [JSON.stringify(rows)],
+  )
   return rows.filter(({ status }) => status === 'queued').length
 }
 
