@@ -86,8 +86,6 @@ export async function up(knex: Knex): Promise<void> {
       merged_from uuid,
       primary key (organization_id, record_id, version)
     );
-    -- for retention: the key is not in the order of time
-    create index record_history_age on record_history (organization_id, at);
 
     -- One row per pair, whichever end made the link: the end with the smaller (entity, id) is a.
     create table associations (

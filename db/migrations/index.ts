@@ -10,15 +10,15 @@ import * as files from './0008_files.ts'
 import * as sweep from './0009_sweep.ts'
 
 /**
- * In order. A migration that has landed in a release is never edited: the next one changes what it did. None can be
- * undone: a backup is the way back.
+ * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
+ * restore a backup instead.
  *
- * Tables that grow for ever lose old rows by batched deletes, one organization at a time, over a range of the primary key:
- * ids are UUIDv7, so that a month is a range (`events`, `runs`, `deliveries`, `incoming_logs`); where the key is not in the
- * order of time there is an index (`record_history_age`, `idempotency_keys_age`). They are not partitioned by id: each
- * statement would look into every partition, and retention differs by organization. Measured with a million events,
- * 250,000 of them deleted in batches of 1,000 in 15 s: four clients that insert and update beside it go from 10 to 17 ms
- * at the median, 54 to 70 ms at p99 (two busy cores). With partitions they take 22 ms all the time.
+ * Growing tables lose old rows by batched deletes, one organization at a time, over a range of the primary key: ids are
+ * UUIDv7, so a month is a range (`events`, `runs`, `deliveries`, `incoming_logs`). A key that is not in the order of time
+ * has an index on the time. The tables are not partitioned by id: each statement would read every partition, and
+ * retention differs by organization. Measured with a million events, 250,000 of them deleted in batches of 1,000 in 15 s:
+ * four clients that insert and update meanwhile go from 10 to 17 ms at the median, from 54 to 70 ms at p99 (two busy
+ * cores); in one run with partitions they took 22 ms all the time.
  */
 export const migrations: [name: string, migration: { up(knex: Knex): Promise<void> }][] = [
   ['0001_access', access],
