@@ -99,7 +99,7 @@ describe('interrupted deliveries', function () {
     await on.waiting(id)
     const handle = worker.client.workflow.getHandle(`delivery:${id}`)
     const { runId } = await handle.describe()
-    // Temporal suggests it from 4,096 events.
+    // Temporal suggests it from a number of events that test/support/global.ts sets.
     await until(async () => {
       for (let i = 0; i < 20; i++) await handle.signal(changed)
       return (await handle.describe()).runId !== runId
