@@ -64,7 +64,8 @@ export async function replay(
     return given
   }
   let found = version
-  const swap = (value: unknown) => {
+  const swap = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(swap)
     if (value === version + 1) return found + 1
     if (typeof value !== 'string' || !value.includes('-')) return value
     return value.replace(UUID, idOf).replace(`"version":${version + 1}`, `"version":${found + 1}`)
