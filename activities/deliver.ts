@@ -1,4 +1,4 @@
-import { ApplicationFailure, Context } from '@temporalio/activity'
+import { ApplicationFailure } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
 import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
 import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
@@ -8,6 +8,7 @@ import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
+import { withHeartbeat } from './heartbeat.ts'
 import { holdSlot } from './hold-slot.ts'
 import type { HttpClient } from './http/client.ts'
 import { signatureHeaders } from './http/sign.ts'
@@ -16,8 +17,6 @@ import { signatureHeaders } from './http/sign.ts'
 const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 const KEPT_BODY = 20_000
 const MAX_RETRY_AFTER = 86_400
-/** A cancellation reaches the activity with a heartbeat. */
-const HEARTBEAT_MS = 1_000
 const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
 
 /** `deliverOnce` makes the first attempt; `deliverUntilDone` makes the retries, each when it is due. */
@@ -25,20 +24,15 @@ export function createDeliver(deps: DeliverDeps) {
   return {
     deliverOnce: (input: DeliverInput) => attempt(deps, input, { first: true }),
     async deliverUntilDone(input: DeliverInput): Promise<DeliverAnswer> {
-      const heartbeat = setInterval(() => Context.current().heartbeat(), HEARTBEAT_MS)
-      try {
-        const answer = await attempt(deps, input, { first: false })
-        if (answer.status !== 'waiting') return answer
-        throw ApplicationFailure.create({
-          message: answer.error ?? 'not due yet',
-          type: 'delivery_failed',
-          nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
-          // So that the worker does not log it as its own failure.
-          category: ApplicationFailureCategory.BENIGN,
-        })
-      } finally {
-        clearInterval(heartbeat)
-      }
+      const answer = await withHeartbeat(() => attempt(deps, input, { first: false }))
+      if (answer.status !== 'waiting') return answer
+      throw ApplicationFailure.create({
+        message: answer.error ?? 'not due yet',
+        type: 'delivery_failed',
+        nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
+        // So that the worker does not log it as its own failure.
+        category: ApplicationFailureCategory.BENIGN,
+      })
     },
   }
 }

@@ -14,10 +14,9 @@ import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
+import { withHeartbeat } from './heartbeat.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
 import type { Programs } from './programs.ts'
-
-const HEARTBEAT_MS = 2_000
 
 export interface RunNodeDeps {
   db: Database
@@ -180,17 +179,6 @@ async function attemptNode(
 
 function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
-}
-
-/** Heartbeats deliver cancellations, and let Temporal detect a dead worker early. */
-async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const context = Context.current()
-  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS)
-  try {
-    return await work(context.cancellationSignal)
-  } finally {
-    clearInterval(timer)
-  }
 }
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''

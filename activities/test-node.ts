@@ -15,11 +15,11 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { REFUSED } from './explain.ts'
+import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
 
 const TIMEOUT_MS = 60_000
-const HEARTBEAT_MS = 3_000
 const NODE_ID = 'test'
 
 export interface TestNodeDeps {
@@ -36,23 +36,20 @@ export interface TestNodeDeps {
  */
 export function createTestNode(deps: TestNodeDeps) {
   return async function testOneNode({ organization_id, test_id }: NodeTestInput): Promise<EndStatus> {
-    const { cancellationSignal, info, heartbeat } = Context.current()
-    const timer = setInterval(() => heartbeat(), HEARTBEAT_MS)
+    const { info } = Context.current()
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(organization_id, { type: 'workflow_run', id: test_id }, work)
-    try {
+    return withHeartbeat(async (cancelled) => {
       const state = await transact((tx) => lockRun(tx, test_id, undefined))
       const { run } = state ?? {}
       if (!state || !run?.node) return 'lost'
       if (run.status !== 'queued' && run.status !== 'running') return run.status
-      const signal = AbortSignal.any([cancellationSignal, AbortSignal.timeout(TIMEOUT_MS)])
-      return await performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
+      const signal = AbortSignal.any([cancelled, AbortSignal.timeout(TIMEOUT_MS)])
+      return performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
         transact,
         temporalRunId: info.workflowExecution?.runId ?? '',
       })
-    } finally {
-      clearInterval(timer)
-    }
+    })
   }
 }
 

@@ -8,7 +8,6 @@ const DEPTH = 3
 const masked = (logged: Record<string, unknown>) => maskSecrets(logged, DEPTH) as Record<string, unknown>
 
 export type { Logger }
-export { redactText }
 
 /**
  * The structured log of the process (JSON lines, on stdout by default). `name`: the process, `api` or `worker`. Members

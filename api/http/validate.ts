@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Issue } from '../../db/errors.ts'
-import { redactText } from '../../db/log.ts'
+import { redactText } from '../../workflows/redact.ts'
 import { isSecretName } from '../../workflows/secret-names.ts'
 
 const MAX_INPUT = 200

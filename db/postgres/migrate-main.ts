@@ -1,6 +1,6 @@
+import { redactText } from '../../workflows/redact.ts'
 import { bootstrap } from '../access/bootstrap.ts'
 import { bootstrapSettings, ConfigError, readSettings, sharedSettings } from '../config.ts'
-import { redactText } from '../log.ts'
 import { migrate } from './migrate.ts'
 
 /**

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { ConfigError } from '../../db/config.ts'
-import { redactText } from '../../db/log.ts'
 import { tryConnect } from '../../db/postgres/try-connect.ts'
+import { redactText } from '../../workflows/redact.ts'
 
 const TIMEOUT = 5_000
 const GRPC_NOT_FOUND = 5
