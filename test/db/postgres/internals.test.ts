@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import knex from 'knex'
+import pg from 'pg'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+/** connect.ts and watchdog.ts use them without types: an update of knex or pg that changes them must fail here. */
+describe('what we use of the internals of knex and pg', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  it('is of versions that package.json pins exactly', () => {
+    const { dependencies } = JSON.parse(
+      readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+    )
+    for (const name of ['knex', 'pg']) assert.match(dependencies[name], /^\d+\.\d+\.\d+$/, name)
+  })
+
+  it('destroys the socket of a connection, which fails its statements', async () => {
+    const client = new pg.Client({ connectionString: db.url })
+    client.on('error', () => {})
+    await client.connect()
+    const slow = client.query('select pg_sleep(60)')
+    const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+    connection.stream.destroy()
+    await assert.rejects(slow, /Connection terminated/)
+  })
+
+  it('counts the connections of a pool', async () => {
+    await db.system.transaction(async (trx) => {
+      await trx.raw('select 1')
+      assert.deepEqual(db.poolUse().system, { used: 1, idle: 0, waiting: 0 })
+    })
+    assert.deepEqual(db.poolUse().system, { used: 0, idle: 1, waiting: 0 })
+  })
+
+  it('gives each statement its connection by acquireConnection of the client', async () => {
+    const pool = knex({ client: 'pg', connection: db.url })
+    const { client } = pool
+    client.acquireConnection = () => Promise.reject(new Error('no connection'))
+    try {
+      await assert.rejects(pool.raw('select 1'), /no connection/)
+      await assert.rejects(
+        pool.transaction((trx) => trx.raw('select 1')),
+        /no connection/,
+      )
+    } finally {
+      await pool.destroy()
+    }
+  })
+})
