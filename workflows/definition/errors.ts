@@ -96,21 +96,27 @@ export function didYouMean(written: string, names: Iterable<string>): { hint?: s
 
 /** Levenshtein's, with a transposition of two letters as one edit; Infinity as soon as it is `limit` or more. */
 function distance(a: string, b: string, limit: number): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  let before: number[] = []
+  // The last three rows; the oldest becomes the next.
+  let [before, row, next] = [0, 1, 2].map(() => new Uint8Array(b.length + 1)) as [Row, Row, Row]
+  for (let j = 0; j <= b.length; j++) row[j] = j
+  let leastBefore = 0
   for (let i = 1; i <= a.length; i++) {
-    const next = [i]
+    next[0] = i
     let least = i
     for (let j = 1; j <= b.length; j++) {
-      const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped))
-      least = Math.min(least, next[j]!)
+      let edits = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      edits = Math.min(edits, row[j]! + 1, next[j - 1]! + 1)
+      if (j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) edits = Math.min(edits, before[j - 2]! + 1)
+      next[j] = edits
+      if (edits < least) least = edits
     }
     // A transposition reaches one row further back.
-    if (least >= limit && Math.min(...row) >= limit) return Infinity
-    before = row
-    row = next
+    if (least >= limit && leastBefore >= limit) return Infinity
+    leastBefore = least
+    ;[before, row, next] = [row, next, before]
   }
   return row[b.length]!
 }
+
+/** A byte holds each number of edits: longer names than some 130 letters are not compared. */
+type Row = Uint8Array

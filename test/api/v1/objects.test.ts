@@ -249,6 +249,13 @@ describe('/v1/objects', () => {
       assert.equal(refused.status, 422)
       assert.ok(refused.body.detail.length <= 101, String(refused.body.detail.length))
     }
+    const { body: named } = await post('contacts', { first_name: 'Ada', ...many })
+    assert.deepEqual(
+      named.detail
+        .slice(-2)
+        .map(({ loc, msg }: { loc: string[]; msg: string }) => `${loc.join('.')}: ${msg}`),
+      ['body.emial9: unknown field', 'body: has more unknown fields, which are not listed'],
+    )
     const capitals = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`K${i}`, i]))
     const { body } = await post('contacts', { first_name: 'Ada', custom_fields: capitals })
     assert.equal(body.error.message, 'custom_fields: has more than 200 fields')
