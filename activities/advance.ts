@@ -27,6 +27,8 @@ export interface AdvanceDeps {
   log: Logger
   programs: Programs
   effects: EffectFactories
+  /** The base URL of the API, for links to runs in the Temporal UI. */
+  publicUrl: string | undefined
 }
 
 /**
@@ -103,7 +105,7 @@ async function requestCancellation(log: Logger): Promise<void> {
 
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log }: AdvanceDeps,
+  { programs, effects, log, publicUrl }: AdvanceDeps,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -128,6 +130,7 @@ async function oneSegment(
       clock: Date.now,
       reissue,
       limits: LIMITS,
+      runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
       async runNode(node, scope) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()

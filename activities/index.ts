@@ -14,6 +14,8 @@ export interface ActivityDeps {
   effects: EffectFactories
   /** Opens what the API has sealed. 32 bytes. */
   secretsKey: Buffer
+  /** The base URL of the API, for links to runs in the Temporal UI. */
+  publicUrl: string | undefined
 }
 
 /** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */

@@ -76,7 +76,10 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
   const effects = createEffects({ http: http.call })
-  const activities = createActivities({ db, log, effects, secretsKey: key })
+  const activities = createActivities({
+    ...{ db, log, effects, secretsKey: key },
+    publicUrl: config.PUBLIC_URL,
+  })
   const deliveries = createDeliver({ db, http, secretsKey: key })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE

@@ -58,6 +58,7 @@ export async function startWorker(
     db,
     log: testLog,
     secretsKey,
+    publicUrl: 'http://localhost:8080',
     effects: createEffects({ http: effects.http ?? unused }),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })

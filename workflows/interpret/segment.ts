@@ -2,6 +2,7 @@ import type { Program, ProgramNode } from '../definition/types.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
 import { NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
+import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { commandOf, endCommand, reissue } from './open-nodes.ts'
@@ -20,6 +21,8 @@ export interface SegmentHost {
   /** The time, in milliseconds since the epoch. */
   clock(): number
   limits: Limits
+  /** The run in the API, for its details in the Temporal UI. */
+  runUrl?: string | undefined
 }
 
 export interface SegmentResult {
@@ -254,14 +257,13 @@ class Segment {
     this.end ??= { status, outputs: undefined, error }
   }
 
-  /** Cut to a limit, because the history stores it. */
   private details(): string {
-    if (this.end) {
-      const why = this.end.error ? `: ${this.end.error.message}` : ''
-      return `**${this.end.status}**${why}`.slice(0, this.host.limits.detailsCharacters)
-    }
-    const lines = this.open().map((row) => `- ${row.title} (${row.node_type}): ${row.status}`)
-    const reached = `**running**, ${this.rows.size} of ${Object.keys(this.program.nodes).length} nodes reached`
-    return [reached, ...lines].join('\n').slice(0, this.host.limits.detailsCharacters)
+    return runDetails({
+      nodes: [...this.rows.values()],
+      total: Object.keys(this.program.nodes).length,
+      end: this.end,
+      url: this.host.runUrl,
+      limit: this.host.limits.detailsCharacters,
+    })
   }
 }

@@ -252,6 +252,7 @@ describe('a segment', () => {
       { nodes: [set('start'), ...nodes.slice(1)], edges },
       { limits: { detailsCharacters: 500 } },
     )
-    assert.equal((await run.next()).answer.details.length, 500)
+    const { details } = (await run.next()).answer
+    assert.ok(details.length <= 500 && details.length > 250, String(details.length))
   })
 })

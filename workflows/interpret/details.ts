@@ -1,0 +1,41 @@
+import type { RunError, RunNode } from './run-state.ts'
+
+/**
+ * The details of a run in the Temporal UI, as Markdown: its status, a link back to the run, and a table of its nodes.
+ * If the table is too long for `limit` (in characters), the nodes that ended first are left out.
+ */
+export function runDetails({ nodes, total, end, url, limit }: RunFigures): string {
+  const link = url ? ` [Open the run](${url})` : ''
+  if (end)
+    return (
+      `**${end.status}**${end.error ? `: ${end.error.message}` : ''}`.slice(0, limit - link.length) + link
+    )
+  const head = `**running**, ${nodes.length} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
+  const lines = nodes.map(({ title, node_type, status }) => `| ${cell(title)} | ${node_type} | ${status} |\n`)
+  let left = limit - head.length
+  const shown = new Set<number>()
+  // Open nodes first, then the newest.
+  const order = [...nodes.keys()].reverse().sort((a, b) => isEnded(nodes[a]!) - isEnded(nodes[b]!))
+  for (const index of order) {
+    left -= lines[index]!.length
+    if (left < 0) break
+    shown.add(index)
+  }
+  return head + lines.filter((_, index) => shown.has(index)).join('')
+}
+
+export interface RunFigures {
+  /** The nodes that were reached, in order. */
+  nodes: Pick<RunNode, 'title' | 'node_type' | 'status' | 'settled_segment'>[]
+  /** The number of nodes of the workflow. */
+  total: number
+  end: { status: string; error: RunError | null } | undefined
+  /** The URL of the run in the API, if its public URL is configured. */
+  url: string | undefined
+  limit: number
+}
+
+const isEnded = ({ settled_segment }: Pick<RunNode, 'settled_segment'>) => Number(settled_segment !== null)
+
+/** The text in one cell of a table: a title may have any character. */
+const cell = (text: string) => text.replace(/[\\|*_`[\]<>]/g, '\\$&').replace(/\s+/g, ' ')
