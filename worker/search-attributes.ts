@@ -6,6 +6,7 @@ const keyword = (name: string) => defineSearchAttributeKey(name, SearchAttribute
 export const searchAttributes = {
   organization: keyword('AgxOrganization'),
   workflow: keyword('AgxWorkflow'),
+  workflowName: keyword('AgxWorkflowName'),
   record: keyword('AgxRecord'),
   endpoint: keyword('AgxEndpoint'),
   trigger: keyword('AgxTrigger'),

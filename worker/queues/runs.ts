@@ -56,7 +56,12 @@ function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun)
     memo: { run_id: id, workflow_id, workflow_version: row.workflow_version },
     attributes: [
       { key: searchAttributes.trigger, value: row.trigger_type },
-      ...(workflow_id ? [{ key: searchAttributes.workflow, value: workflow_id }] : []),
+      ...(workflow_id
+        ? [
+            { key: searchAttributes.workflow, value: workflow_id },
+            { key: searchAttributes.workflowName, value: row.workflow_name },
+          ]
+        : []),
       ...(record_id ? [{ key: searchAttributes.record, value: record_id }] : []),
     ],
   }
