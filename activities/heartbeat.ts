@@ -5,14 +5,24 @@ const INTERVAL_MS = 1_000
 
 /**
  * Sends heartbeats of the current activity during `work`: they deliver cancellations, and let Temporal detect a dead
- * worker. `signal` aborts when the activity is cancelled.
+ * worker. `signal` aborts when the activity is cancelled, but not when an operator pauses it: the attempt finishes, and
+ * only the next one waits.
  */
 export async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()
+  const { cancellationSignal: cancelled } = context
+  const abort = new AbortController()
+  const onCancelled = () => {
+    const { cancelRequested, paused } = context.cancellationDetails ?? {}
+    if (cancelRequested || !paused) abort.abort(cancelled.reason)
+  }
+  if (cancelled.aborted) onCancelled()
+  else cancelled.addEventListener('abort', onCancelled, { once: true })
   const timer = setInterval(() => context.heartbeat(), INTERVAL_MS)
   try {
-    return await work(context.cancellationSignal)
+    return await work(abort.signal)
   } finally {
     clearInterval(timer)
+    cancelled.removeEventListener('abort', onCancelled)
   }
 }

@@ -3,24 +3,26 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { endSweepLease, takeSweepLease } from '../db/sweep/state.ts'
-import { sweepClosed } from './sweep/closed.ts'
+import { sweepClosed, sweepStopped } from './sweep/closed.ts'
 import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
 import type { SweepDeps } from './sweep/deps.ts'
 import { sweepIdleFiles } from './sweep/files.ts'
 import { Purger } from './sweep/purges.ts'
 import { sweepIdleRuns } from './sweep/runs.ts'
 
-const EVERY_MS = 60_000
+const EVERY_MS = 30_000
+/** An operator who terminates or cancels a workflow finds its row ended some seconds later. */
+const STOPPED_EVERY_MS = 2_000
 /** The time of one sweep; what is left waits for the next one. */
-const BUDGET_MS = 50_000
+const BUDGET_MS = 25_000
 /** Of the budget, what each stage may take before the next one has its turn. */
-const STAGE_MS = 12_000
-const RENEW_MS = 10_000
+const STAGE_MS = 8_000
+const RENEW_MS = 5_000
 /** A row without a write for this long is looked up in Temporal, the longest idle first. */
-const IDLE = '30 seconds'
+const IDLE = '20 seconds'
 
 /**
- * Runs once a minute in one of the workers. Records the end of workflows that ended without recording it (an operator
+ * Runs twice a minute in one of the workers. Records the end of workflows that ended without recording it (an operator
  * terminated them, or they timed out), records why a run is stuck, and deletes rows past their retention. No call to
  * Temporal is made within a transaction; a stage, a row or a purge that fails is logged and does not stop the others.
  */
@@ -30,8 +32,8 @@ export class Sweep {
   private readonly log: Logger
   private readonly purger: Purger
   private readonly holder = randomUUID()
-  private timer: NodeJS.Timeout | undefined
-  private sweeping: Promise<void> | undefined
+  private timers: NodeJS.Timeout[] = []
+  private readonly working = new Map<string, Promise<void>>()
   private closed = false
 
   constructor(deps: { db: Database; client: Client; log: Logger }) {
@@ -42,19 +44,33 @@ export class Sweep {
   }
 
   start(): void {
-    this.timer = setInterval(() => {
-      this.sweeping ??= this.once()
-        .catch((error) => this.log.error({ err: error }, 'the sweep failed'))
-        .finally(() => {
-          this.sweeping = undefined
-        })
-    }, EVERY_MS)
+    this.every(EVERY_MS, 'the sweep', () => this.once())
+    this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
+  }
+
+  /** Repeats `work`, never two of one name at a time. */
+  private every(ms: number, name: string, work: () => Promise<void>): void {
+    const perform = () => {
+      if (this.working.has(name)) return
+      const done = work()
+        .catch((error) => this.log.error({ err: error }, `${name} failed`))
+        .finally(() => this.working.delete(name))
+      this.working.set(name, done)
+    }
+    this.timers.push(setInterval(perform, ms))
   }
 
   async close(): Promise<void> {
     this.closed = true
-    clearInterval(this.timer)
-    await this.sweeping
+    for (const timer of this.timers) clearInterval(timer)
+    await Promise.all(this.working.values())
+    await endSweepLease(this.db.system, this.holder).catch(() => {})
+  }
+
+  /** Records the end of workflows that were just terminated or cancelled, unless another worker is elected. */
+  async stopped(): Promise<void> {
+    const { db, client, log } = this
+    if (await takeSweepLease(db.system, this.holder)) await sweepStopped({ db, client, log })
   }
 
   /** Sweeps once, unless another worker is elected. `idle` is for tests. */

@@ -5,7 +5,7 @@ import type { System } from '../postgres/tenancy.ts'
  * What the sweep writes is correct with two sweepers as well; the lease only saves the second one's work.
  */
 
-const LEASE_SECONDS = 120
+const LEASE_SECONDS = 20
 
 /** Takes or renews the lease. @returns false if another worker holds it. */
 export async function takeSweepLease(system: System, holder: string): Promise<boolean> {

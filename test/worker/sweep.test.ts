@@ -101,7 +101,7 @@ describe('the sweep', () => {
     const unknown = Object.create(suite.worker.client, {
       workflow: { value: { getHandle: () => suite.worker.client.workflow.getHandle(`run:${randomUUID()}`) } },
     }) as Client
-    await checkRuns({ db: suite.db, client: unknown, log: testLog, keepOn: async () => true }, [row])
+    await checkRuns({ db: suite.db, client: unknown, log: testLog }, [row])
     assert.equal(await status(id), 'completed')
   })
 })

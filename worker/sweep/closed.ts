@@ -5,7 +5,7 @@ import { listOpenRuns } from '../../db/runs/queue.ts'
 import { readWatermark, saveWatermark } from '../../db/sweep/state.ts'
 import { FILE_SORTS } from '../queues/files.ts'
 import { checkDeliveries } from './deliveries.ts'
-import { BATCH, type SweepDeps } from './deps.ts'
+import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { withTimeout } from './describe.ts'
 import { checkFiles } from './files.ts'
 import { checkRuns } from './runs.ts'
@@ -14,8 +14,8 @@ import { checkRuns } from './runs.ts'
  * Our workflows record their end before they close; these statuses are of those that may not have. SQL visibility
  * supports neither ORDER BY nor more than these operators.
  */
-const QUERY = `ExecutionStatus IN ('Failed', 'Canceled', 'Terminated', 'TimedOut')
-  AND WorkflowType IN ('run', 'testNode', 'deliver', 'importRecords', 'exportRecords')`
+const ENDED = "ExecutionStatus IN ('Failed', 'Canceled', 'Terminated', 'TimedOut')"
+const OURS = "WorkflowType IN ('run', 'testNode', 'deliver', 'importRecords', 'exportRecords')"
 
 /** Visibility lags behind, and Temporal's clock may differ from the database's. */
 const OVERLAP_MS = 120_000
@@ -32,7 +32,7 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
     const to = Math.min(now.getTime(), done + WINDOW_MS)
     // Up to now: also those that closed by a clock ahead of ours.
     const isLast = to === now.getTime()
-    const query = `${QUERY} AND CloseTime >= '${iso(done - OVERLAP_MS)}' ${isLast ? '' : `AND CloseTime < '${iso(to)}'`}`
+    const query = `${ENDED} AND ${OURS} AND CloseTime >= '${iso(done - OVERLAP_MS)}' ${isLast ? '' : `AND CloseTime < '${iso(to)}'`}`
     for await (const page of pages(deps.client, query)) {
       await checkOpen(deps, page)
       if (!(await deps.keepOn())) return
@@ -40,6 +40,18 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
     done = to
     await saveWatermark(deps.db.system, holder, new Date(done))
   }
+}
+
+/** How far back `sweepTerminated` looks: visibility lags behind by less. */
+const RECENT_MS = 30_000
+
+/**
+ * Checks the rows whose workflow was terminated or cancelled within the last seconds: a terminated one can record
+ * nothing, and the operator who did it looks at the row. Cheap enough to be called every few seconds.
+ */
+export async function sweepStopped(deps: CheckDeps): Promise<void> {
+  const query = `ExecutionStatus IN ('Terminated', 'Canceled') AND ${OURS} AND CloseTime >= '${iso(Date.now() - RECENT_MS)}'`
+  for await (const page of pages(deps.client, query)) await checkOpen(deps, page)
 }
 
 const iso = (time: number) => new Date(time).toISOString()
@@ -78,7 +90,7 @@ function rowOf(workflowId: string, memo: Record<string, unknown> | undefined): C
 }
 
 /** Checks those whose row is still open. */
-async function checkOpen(deps: SweepDeps, closed: Closed[]): Promise<void> {
+async function checkOpen(deps: CheckDeps, closed: Closed[]): Promise<void> {
   const { system } = deps.db
   const of = (...sorts: string[]) => closed.filter(({ sort }) => sorts.includes(sort))
   const key = ({ organization_id, id }: Closed) => ({ organization_id, id })

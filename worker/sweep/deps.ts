@@ -2,10 +2,13 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 
-export interface SweepDeps {
+export interface CheckDeps {
   db: Database
   client: Client
   log: Logger
+}
+
+export interface SweepDeps extends CheckDeps {
   /** Whether there is time left and this process is still elected. Asked between batches. */
   keepOn(): Promise<boolean>
 }

@@ -1,7 +1,7 @@
 import { endUnrecordedFile, type FileStart } from '../../db/files/moves/queue.ts'
 import { listIdleFiles } from '../../db/files/queue.ts'
 import { FILE_SORTS, type FileSort, fileWorkflowId } from '../queues/files.ts'
-import { BATCH, type SweepDeps } from './deps.ts'
+import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found } from './describe.ts'
 
 /** Checks the imports and exports without a write for `idle` (a PostgreSQL interval). */
@@ -14,7 +14,7 @@ export async function sweepIdleFiles(deps: SweepDeps, idle: string): Promise<voi
  * Ends imports or exports whose workflow ended without recording it (an operator terminated it), which frees their slot.
  * Such an import can be resumed.
  */
-export async function checkFiles(deps: SweepDeps, sort: FileSort, starts: FileStart[]): Promise<void> {
+export async function checkFiles(deps: CheckDeps, sort: FileSort, starts: FileStart[]): Promise<void> {
   const { db, log } = deps
   await describeEach(
     deps,

@@ -5,7 +5,7 @@ import { type CheckedRun, type IdleRun, listIdleRuns, markRunsChecked } from '..
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import { workflowIdOf } from '../queues/runs.ts'
-import { BATCH, type SweepDeps } from './deps.ts'
+import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, withTimeout } from './describe.ts'
 
 /** A pending task with more attempts is stuck. */
@@ -24,7 +24,7 @@ export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void
 }
 
 /** Records the end of runs whose workflow has ended without recording it, and why others are stuck. */
-export async function checkRuns(deps: SweepDeps, runs: IdleRun[]): Promise<void> {
+export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void> {
   const checked: CheckedRun[] = []
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
     const { end, reason, stale } = findingOf(run, found)
@@ -60,7 +60,7 @@ function findingOf(run: IdleRun, found: Found): Finding {
 }
 
 /** Tells the workflow to continue from the rows. */
-const refresh = ({ client, log }: SweepDeps, run: IdleRun) =>
+const refresh = ({ client, log }: CheckDeps, run: IdleRun) =>
   withTimeout(client, () => client.workflow.getHandle(workflowIdOf(run)).signal(REFRESH)).catch((err) =>
     log.warn({ err, run_id: run.id }, 'a run could not be refreshed'),
   )
@@ -69,7 +69,7 @@ const refresh = ({ client, log }: SweepDeps, run: IdleRun) =>
  * Temporal does not know the workflow, or the workflow has completed without a record, because the database was
  * restored to an earlier moment: the run continues from its rows.
  */
-async function resume({ db, log }: SweepDeps, { organization_id, id, temporal_run_id }: IdleRun) {
+async function resume({ db, log }: CheckDeps, { organization_id, id, temporal_run_id }: IdleRun) {
   const resumed = await db.tenant(organization_id, SYSTEM, (tx) => resumeRun(tx, id, temporal_run_id))
   if (resumed) log.warn({ organization_id, run_id: id }, 'resumed a run that Temporal had lost')
   return resumed
@@ -85,7 +85,10 @@ const ENDS: Record<string, UnrecordedEnd | undefined> = {
 }
 
 function stuckReason({ raw }: WorkflowExecutionDescription): string | undefined {
-  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
+  const activities = raw.pendingActivities ?? []
+  const paused = activities.find(({ paused }) => paused)
+  if (paused) return `Activity ${paused.activityType?.name} is paused in Temporal.`
+  const activity = activities.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
   if (activity)
     return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
   const task = raw.pendingWorkflowTask
@@ -94,7 +97,7 @@ function stuckReason({ raw }: WorkflowExecutionDescription): string | undefined 
 }
 
 /** The move tests the row again under its lock: a run that recorded its end meanwhile, or was reset, stays as it is. */
-async function endRun({ db, log }: SweepDeps, run: IdleRun, status: UnrecordedEnd, reason: string) {
+async function endRun({ db, log }: CheckDeps, run: IdleRun, status: UnrecordedEnd, reason: string) {
   const { organization_id, id, temporal_run_id } = run
   const error = { code: status, message: reason }
   const ended = await db.tenant(organization_id, SYSTEM, (tx) =>

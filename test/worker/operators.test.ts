@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sweep } from '../../worker/sweep.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, testLog, untilRun } from '../support/worker.ts'
+
+/** What an operator does to a run in the Temporal UI, and what its row shows afterwards. */
+describe('an operator in Temporal', function () {
+  this.timeout(60_000)
+  let answer: (signal: AbortSignal) => Promise<unknown> = async () => ok
+  const ok = { status: 200, headers: {}, text: '{}', bytes: 2 }
+  const suite = withWorker({
+    http: (async (_: unknown, { signal }: { signal: AbortSignal }) => answer(signal)) as never,
+  })
+  let sweep: Sweep
+  before(() => {
+    sweep = new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+    sweep.start()
+  })
+  after(() => sweep?.close())
+
+  const handle = (id: string) => suite.worker.client.workflow.getHandle(`run:${id}`)
+  const row = (id: string) => suite.db.system('runs').where({ id }).first()
+  const wait = { id: 'wait', type: 'delay', title: 'Wait | *here*', config: { for: '1h' } }
+  const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
+  async function waiting() {
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [wait] })
+    await untilRun(suite.db, id, ['running'])
+    await sleep(300)
+    return id
+  }
+
+  it('finds a run by organization, workflow, name and status', async () => {
+    const id = await waiting()
+    const { workflow_id } = await row(id)
+    const query = [
+      `AgxOrganization = '${suite.organizationId}'`,
+      `AgxWorkflow = '${workflow_id}'`,
+      `AgxWorkflowName = 'Test'`,
+      `ExecutionStatus = 'Running'`,
+    ].join(' AND ')
+    const found: string[] = []
+    for (let tries = 0; tries < 50 && found.length === 0; tries++, await sleep(100))
+      for await (const { workflowId } of suite.worker.client.workflow.list({ query })) found.push(workflowId)
+    assert.deepEqual(found, [`run:${id}`])
+    await handle(id).terminate()
+  })
+
+  it('reads a table of the nodes and a link to the run', async () => {
+    const id = await waiting()
+    const details = await handle(id).query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+    assert.equal(
+      details.currentDetails,
+      [
+        `**running**, 1 of 1 nodes reached. [Open the run](http://localhost:8080/v1/runs/${id})`,
+        '',
+        '| node | type | status |',
+        '|---|---|---|',
+        '| Wait \\| \\*here\\* | delay | waiting |',
+        '',
+      ].join('\n'),
+    )
+    await handle(id).terminate()
+  })
+
+  for (const [verb, status] of [
+    ['cancel', 'cancelled'],
+    ['terminate', 'terminated'],
+  ] as const)
+    it(`${verb}s a run, whose row ends within 5 s`, async () => {
+      const id = await waiting()
+      const started = Date.now()
+      await handle(id)[verb]()
+      assert.equal((await untilRun(suite.db, id, undefined, 15_000)).status, status)
+      assert.ok(Date.now() - started < 5_000, `${Date.now() - started} ms`)
+    })
+
+  it('terminates a batch of runs', async () => {
+    const ids = await Promise.all([waiting(), waiting(), waiting()])
+    await sleep(1_000)
+    await suite.worker.client.workflowService.startBatchOperation({
+      namespace: 'default',
+      jobId: randomUUID(),
+      reason: 'test',
+      visibilityQuery: `AgxOrganization = '${suite.organizationId}' AND ExecutionStatus = 'Running'`,
+      terminationOperation: { identity: 'test' },
+    })
+    for (const id of ids) assert.equal((await untilRun(suite.db, id, undefined, 20_000)).status, 'terminated')
+  })
+
+  it('sends a signal that the run does not know, which changes nothing', async () => {
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [{ ...wait, config: { for: '2s' } }],
+    })
+    await untilRun(suite.db, id, ['running'])
+    await handle(id).signal('approve', { by: 'mistake' })
+    assert.equal((await untilRun(suite.db, id)).status, 'completed')
+  })
+
+  it('pauses an activity that is being retried: the row says so, and it goes on when unpaused', async () => {
+    answer = async () => {
+      throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+    }
+    const retry = { max_attempts: 50, initial_interval: '500ms', backoff: 1 }
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [{ ...call, retry }] })
+    await untilRun(suite.db, id, ['running'])
+    await sleep(700)
+    const execution = { workflowId: `run:${id}` }
+    const { workflowService: service } = suite.worker.client
+    await service.pauseActivity({ namespace: 'default', execution, type: 'api_request', identity: 'test' })
+    answer = async () => ok
+    await sleep(1_500)
+    assert.equal((await row(id)).status, 'running')
+    for (let tries = 0; (await row(id)).stuck_reason === null && tries < 20; tries++) {
+      await sweep.once('0 seconds')
+      await sleep(100)
+    }
+    assert.equal((await row(id)).stuck_reason, 'Activity api_request is paused in Temporal.')
+    await service.unpauseActivity({ namespace: 'default', execution, type: 'api_request', identity: 'test' })
+    const { status } = await untilRun(suite.db, id)
+    assert.deepEqual([status, (await row(id)).stuck_reason], ['completed', null])
+  })
+
+  it('pauses an activity during its attempt, which still counts', async () => {
+    let calls = 0
+    answer = async (signal) => {
+      calls++
+      await sleep(6_000, undefined, { signal })
+      return ok
+    }
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [call] })
+    while (calls === 0) await sleep(50)
+    await suite.worker.client.workflowService.pauseActivity({
+      namespace: 'default',
+      execution: { workflowId: `run:${id}` },
+      type: 'api_request',
+      identity: 'test',
+    })
+    assert.deepEqual([(await untilRun(suite.db, id, undefined, 20_000)).status, calls], ['completed', 1])
+  })
+})
