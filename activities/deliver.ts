@@ -1,7 +1,8 @@
-import { ApplicationFailure } from '@temporalio/activity'
+import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
 import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
 import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
+import { markPaused } from '../db/outgoing/moves/holds.ts'
 import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
@@ -80,7 +81,14 @@ async function attempt(
   )
   if (due) await db.tenant(organization_id, SYSTEM, (tx) => wakeDueRetries(tx, job.webhook_id))
   const error = result.error ? { error: result.error } : {}
-  if (status === 'delivering') return { status: 'waiting', ...error, retry_in_ms: wait }
+  if (status === 'delivering') {
+    // The sweep would find it, some seconds later: meanwhile a wake would undo the pause.
+    if (Context.current().cancellationDetails?.paused)
+      await db.tenant(organization_id, SYSTEM, (tx) =>
+        markPaused(tx, { id: delivery_id, organization_id, releases: release }, true),
+      )
+    return { status: 'waiting', ...error, retry_in_ms: wait }
+  }
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
 }
 

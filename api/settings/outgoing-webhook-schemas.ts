@@ -167,7 +167,8 @@ export const deliverySchema = z
     generation: z.int().meta({ description: 'The number of earlier deliveries of the event.' }),
     status: z.enum(DELIVERY_STATUSES),
     held_for: z.enum(HELD_FOR).nullable().meta({
-      description: 'Why the delivery is held: the webhook is inactive, or the quota is exceeded.',
+      description:
+        'Why the delivery is held: the webhook is inactive, the quota is exceeded, or an operator paused it in Temporal.',
     }),
     attempt_count: z.int(),
     next_attempt_at: z.iso.datetime().nullable(),

@@ -43,8 +43,9 @@ export async function up(knex: Knex): Promise<void> {
       -- 'queued' is the outbox
       status text not null
         check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled')),
-      -- what a held one waits for: its endpoint to become Active, or quota
-      held_for text check (held_for in ('endpoint', 'quota')),
+      -- what a held one waits for: its endpoint to become Active, or quota; 'operator' where the activity of one that is
+      -- 'delivering' is paused in Temporal
+      held_for text check (held_for in ('endpoint', 'quota', 'operator')),
       -- whether it was charged to the month's quota
       charged boolean not null default false,
       -- how often it was released after being held; each release is another Temporal workflow, '<id>:<releases>'
@@ -71,7 +72,7 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index deliveries_queue on deliveries (organization_id, webhook_id, id) where status = 'queued';
     -- a delivery that waits for its next attempt holds no slot of its endpoint: those in an attempt, and those due, count
-    create index deliveries_slots on deliveries (organization_id, webhook_id, next_attempt_at)
+    create index deliveries_slots on deliveries (organization_id, webhook_id, next_attempt_at) include (held_for)
       where status = 'delivering';
     -- what the relay is starting at this moment: counting it must not read the whole queue
     create index deliveries_leased on deliveries (organization_id, webhook_id, lease_until)

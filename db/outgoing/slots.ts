@@ -20,10 +20,10 @@ export const HELD = `(
   (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
      and d.status = 'queued' and d.lease_until > now()))`
 
-/** SQL: the number of due retries without a slot, of the endpoint `w`. */
+/** SQL: the number of due retries without a slot, of the endpoint `w`. One that is paused in Temporal cannot be woken. */
 export const DUE = `(
   select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-     and d.status = 'delivering' and d.next_attempt_at <= now())`
+     and d.status = 'delivering' and d.next_attempt_at <= now() and d.held_for is null)`
 
 const MAX_WAIT_SECONDS = 300
 
@@ -74,7 +74,7 @@ export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<voi
     `update deliveries d set changes = d.changes + 1 from (
        select id from deliveries
        where organization_id = :organizationId and webhook_id = :webhookId
-         and status = 'delivering' and next_attempt_at <= now()
+         and status = 'delivering' and next_attempt_at <= now() and held_for is null
        order by next_attempt_at
        limit (
          select greatest(1, w.concurrency - ${HELD}) from outgoing_webhooks w

@@ -1,10 +1,10 @@
 import { endUnrecordedDelivery, requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
-import { releaseDeliveries, releaseForQuota } from '../../db/outgoing/moves/holds.ts'
+import { markPaused, releaseDeliveries, releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import type { Release } from '../../db/outgoing/moves/queue.ts'
 import { claimIdleDeliveries, listStrandedEndpoints, signalInterrupted } from '../../db/outgoing/queue.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import { deliveryWorkflowId } from '../queues/deliveries.ts'
-import { BATCH, type SweepDeps } from './deps.ts'
+import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found } from './describe.ts'
 
 /** Checks the deliveries in progress that were not checked for `idle` (a PostgreSQL interval). */
@@ -17,15 +17,19 @@ export async function sweepIdleDeliveries(deps: SweepDeps, idle: string): Promis
   }
 }
 
-/** Ends deliveries whose workflow an operator ended, and continues those whose workflow is missing. */
-export async function checkDeliveries(deps: SweepDeps, releases: Release[]): Promise<void> {
+/**
+ * Ends deliveries whose workflow an operator ended, continues those whose workflow is missing, and records which are
+ * paused.
+ */
+export async function checkDeliveries(deps: CheckDeps, releases: Release[]): Promise<void> {
   const { db, log } = deps
   await describeEach(deps, releases, deliveryWorkflowId, async (release, found) => {
-    const { state, reason } = stateOf(found)
+    const { state, reason, paused } = stateOf(found)
     const { organization_id, id } = release
     const moved = await db.tenant(organization_id, SYSTEM, async (tx) => {
       if (state === 'missing') return requeueDelivery(tx, release)
       if (state !== 'running') return endUnrecordedDelivery(tx, release, state, reason)
+      await markPaused(tx, release, paused)
       // A database that was restored behind Temporal: the workflow waits for the time of a later attempt.
       await signalInterrupted(tx, release)
       return false
@@ -34,15 +38,26 @@ export async function checkDeliveries(deps: SweepDeps, releases: Release[]): Pro
   })
 }
 
-function stateOf(found: Found): { state: 'running' | 'missing' | 'cancelled' | 'failed'; reason: string } {
-  if (found === 'not_found')
-    return { state: 'missing', reason: "Temporal does not have the delivery's workflow." }
-  const { name } = found.workflow.status
-  const reason = `The delivery's workflow was ${name.toLowerCase()} in Temporal.`
-  if (name === 'RUNNING') return { state: 'running', reason }
-  if (name === 'COMPLETED') return { state: 'missing', reason }
-  return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason }
+interface State {
+  state: 'running' | 'missing' | 'cancelled' | 'failed'
+  reason: string
+  paused: boolean
 }
+
+function stateOf(found: Found): State {
+  const paused = false
+  if (found === 'not_found')
+    return { state: 'missing', reason: "Temporal does not have the delivery's workflow.", paused }
+  const { status, raw } = found.workflow
+  const { name } = status
+  const reason = `The delivery's workflow was ${name.toLowerCase()} in Temporal.`
+  if (name === 'RUNNING') return { state: 'running', reason, paused: isPaused(raw.pendingActivities) }
+  if (name === 'COMPLETED') return { state: 'missing', reason, paused }
+  return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason, paused }
+}
+
+const isPaused = (activities: { paused?: boolean | null }[] | null | undefined): boolean =>
+  activities?.some(({ paused }) => paused) ?? false
 
 /** Releases deliveries that are held without a reason. */
 export async function releaseHeld({ db }: SweepDeps): Promise<void> {

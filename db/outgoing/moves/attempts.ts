@@ -21,7 +21,7 @@ export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
        update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
          -- keeps the lease of the relay, which has not recorded the start yet
          lease_until = case when status <> 'queued' then lease_until end,
-         started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
+         held_for = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
        where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
        returning attempts)
      insert into delivery_attempts (organization_id, delivery_id, attempt)
@@ -70,7 +70,8 @@ export async function endAttempt(
            and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait,
        exists (
          select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
-           and other.status = 'delivering' and other.next_attempt_at <= now()) as due`,
+           and other.status = 'delivering' and other.next_attempt_at <= now()
+           and other.held_for is null) as due`,
     {
       organizationId: tx.organizationId,
       id,
@@ -125,7 +126,7 @@ export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Pr
   const count = await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id, releases, status: 'delivering' })
-    .update({ status: 'queued', lease_until: null, slot_until: null, releases: releases + 1 })
+    .update({ status: 'queued', held_for: null, lease_until: null, slot_until: null, releases: releases + 1 })
   if (count > 0) tx.wake('agx_deliveries')
   return count > 0
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { chargeDeliveries, remainingQuota } from '../quota.ts'
+import type { Release } from './queue.ts'
 import type { HeldFor } from './statuses.ts'
 
 /** Deliveries that wait for their endpoint or for the quota; the table is in `statuses.ts`. */
@@ -18,6 +19,19 @@ export async function holdDeliveries(tx: Tenant, webhookId: string): Promise<num
   )
   tx.wake('agx_delivery_changes')
   return rowCount
+}
+
+/**
+ * Records whether the activity of a delivery is paused in Temporal. A paused one is not woken and reserves no slot; only
+ * unpausing it in Temporal continues it. @returns whether that has changed.
+ */
+export async function markPaused(tx: Tenant, { id, releases }: Release, paused: boolean): Promise<boolean> {
+  const count = await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering' })
+    .where({ held_for: paused ? null : 'operator' })
+    .update({ held_for: paused ? 'operator' : null })
+  return count > 0
 }
 
 /** Queues the held deliveries of an endpoint that became Active, within the quota. @returns their number. */

@@ -33,6 +33,9 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 export const isDeliveryEnd = (status: DeliveryStatus): status is DeliveryEnd =>
   (DELIVERY_END_STATUSES as readonly string[]).includes(status)
 
-/** The reason why a delivery is held. */
-export const HELD_FOR = ['endpoint', 'quota'] as const
+/**
+ * The reason why a delivery is held. `operator`: its activity is paused in Temporal; its status is then still
+ * `delivering`, because its workflow goes on when the activity is unpaused.
+ */
+export const HELD_FOR = ['endpoint', 'quota', 'operator'] as const
 export type HeldFor = (typeof HELD_FOR)[number]

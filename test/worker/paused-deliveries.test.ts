@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sweep } from '../../worker/sweep.ts'
+import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
+
+describe('a delivery whose activity an operator pauses in Temporal', function () {
+  this.timeout(60_000)
+  let on: Deliveries
+  let worker: TestWorker
+  before(async () => {
+    on = await startDeliveries()
+    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
+  })
+  after(async () => {
+    await worker?.stop()
+    await on?.stop()
+  })
+
+  const sweep = () => new Sweep({ db: on.db, client: worker.client, log: testLog }).once('0 seconds')
+  const target = (id: string) => ({
+    ...{ namespace: 'default', execution: { workflowId: `delivery:${id}` } },
+    ...{ type: 'deliverUntilDone', identity: 'test' },
+  })
+  /** The row is written before Temporal knows the activity of the retries. */
+  const pause = (id: string) =>
+    until(() => worker.client.workflowService.pauseActivity(target(id)).catch(() => false as const))
+  const unpause = (id: string) => worker.client.workflowService.unpauseActivity(target(id))
+
+  it('says so, is not woken, leaves its slot to others, and continues when unpaused', async () => {
+    on.receiver.behave(500)
+    const webhook = await on.createWebhook({ concurrency: 1, retry_schedule: [3] })
+    const id = await on.raise(webhook)
+    await on.waiting(id)
+    await pause(id)
+    await until(async () => {
+      await sweep()
+      return (await on.get(id)).held_for === 'operator'
+    })
+    on.receiver.behave()
+    for (let n = 0; n < 3; n++) assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
+    await sleep(3_000)
+    assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
+    const paused = await on.get(id)
+    assert.deepEqual([paused.status, paused.held_for, paused.attempt_count], ['delivering', 'operator', 1])
+    await unpause(id)
+    const { status, held_for, attempt_count } = await on.ended(id)
+    assert.deepEqual([status, held_for, attempt_count], ['succeeded', null, 2])
+  })
+
+  it('finishes an attempt in progress, and then waits', async () => {
+    on.receiver.behave(500, 500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [1, 1] }))
+    await on.waiting(id)
+    on.receiver.answerAfter(5_000)
+    await until(async () => (await on.get(id)).attempt_count === 2)
+    await pause(id)
+    await until(async () => (await on.get(id)).held_for === 'operator')
+    on.receiver.behave()
+    await sleep(2_000)
+    assert.equal((await on.get(id)).attempt_count, 2)
+    await unpause(id)
+    assert.equal((await on.ended(id)).status, 'succeeded')
+  })
+
+  it('can be cancelled', async () => {
+    on.receiver.behave(500)
+    const id = await on.raise(await on.createWebhook({ retry_schedule: [60] }))
+    await on.waiting(id)
+    await pause(id)
+    assert.equal((await on.app('POST', `/deliveries/${id}/cancel`)).status, 200)
+    assert.equal((await on.ended(id)).status, 'cancelled')
+    const closed = async () =>
+      (await worker.client.workflow.getHandle(`delivery:${id}`).describe()).status.name !== 'RUNNING'
+    await until(closed)
+  })
+})
