@@ -1,8 +1,8 @@
 import { Connection } from '@temporalio/client'
-import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 import type { System } from '../db/postgres/tenancy.ts'
+import { temporalProfile } from '../db/temporal-profile.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {
@@ -95,7 +95,7 @@ async function requireMigrated(system: System): Promise<void> {
 
 /** `connect` requests the server's capabilities, so success means that the server answers. */
 async function reachTemporal(): Promise<void> {
-  const { connectionOptions } = loadClientConnectConfig()
+  const { connectionOptions } = temporalProfile()
   const connection = await Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT_MS })
   await connection.close()
 }

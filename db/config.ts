@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isKey } from './access/keys.ts'
 import { isCidr } from './egress.ts'
+import { temporalProfile } from './temporal-profile.ts'
 
 const HIGHEST_PORT = 65_535
 
@@ -103,7 +104,7 @@ export class ConfigError extends Error {
 /** Parses `env` with `settings`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
 export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = settings.safeParse(set)
+  const parsed = settings.safeParse({ ...fromProfile(set), ...set })
   if (!parsed.success)
     throw new ConfigError(
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('\n'),
@@ -115,6 +116,20 @@ export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.Pro
       throw new ConfigError('ALLOW_INSECURE_WEBHOOKS must not be set in production: webhooks require https')
   }
   return parsed.data
+}
+
+/** The settings that a profile of Temporal has. */
+function fromProfile(env: NodeJS.ProcessEnv): object {
+  try {
+    const { namespace, connectionOptions } = temporalProfile(env)
+    const { address } = connectionOptions
+    return {
+      ...(namespace && { TEMPORAL_NAMESPACE: namespace }),
+      ...(address && { TEMPORAL_ADDRESS: address }),
+    }
+  } catch (error) {
+    throw new ConfigError(`TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE is invalid: ${(error as Error).message}`)
+  }
 }
 
 /**

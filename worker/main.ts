@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
-import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import { createDeliver } from '../activities/deliver.ts'
 import { createEffects } from '../activities/effects/index.ts'
@@ -15,6 +14,7 @@ import { connect } from '../db/postgres/connect.ts'
 import { freePort } from '../db/postgres/embedded/server.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
+import { temporalProfile } from '../db/temporal-profile.ts'
 import { redactText } from '../workflows/redact.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE
-  const { connectionOptions } = loadClientConnectConfig()
+  const { connectionOptions } = temporalProfile()
 
   // While Temporal is unreachable the process keeps running, is not ready on /readyz, and reconnects with backoff.
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
-import { loadClientConnectConfig } from '@temporalio/envconfig'
 import { ConfigError } from '../../db/config.ts'
 import { tryConnect } from '../../db/postgres/try-connect.ts'
+import { temporalProfile } from '../../db/temporal-profile.ts'
 import { redactText } from '../../workflows/redact.ts'
 
 const TIMEOUT = 5_000
@@ -82,7 +82,7 @@ export async function checkTemporal(address: string, namespace: string): Promise
 }
 
 async function connectToTemporal(): Promise<Connection> {
-  const { connectionOptions } = loadClientConnectConfig()
+  const { connectionOptions } = temporalProfile()
   return Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT })
 }
 

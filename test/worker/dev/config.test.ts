@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { temporalProfile } from '../../../db/temporal-profile.ts'
 import { readConfig } from '../../../worker/dev/config.ts'
 
 const wrong: [settings: Record<string, string>, line: string][] = [
@@ -31,4 +35,43 @@ describe('the settings of npm start', () => {
   })
 
   it('count an empty variable as unset', () => assert.equal(readConfig({ PORT: '' }).PORT, 8080))
+
+  describe('of a Temporal profile', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agx-profile-'))
+    const file = join(folder, 'temporal.toml')
+    writeFileSync(
+      file,
+      '[profile.cloud]\naddress = "eu.example.com:7233"\nnamespace = "crm.a1b2c"\napi_key = "secret"\n',
+    )
+    after(() => rmSync(folder, { recursive: true }))
+    const env = { TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: 'cloud' }
+
+    it('are its address, namespace, key and TLS; a variable overrides them', () => {
+      const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = readConfig(env)
+      assert.deepEqual([TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE], ['eu.example.com:7233', 'crm.a1b2c'])
+      assert.equal(readConfig({ ...env, TEMPORAL_NAMESPACE: 'other' }).TEMPORAL_NAMESPACE, 'other')
+      const { connectionOptions } = temporalProfile(env)
+      assert.deepEqual([connectionOptions.apiKey, connectionOptions.tls], ['secret', true])
+    })
+
+    it('are not those of the Temporal CLI, unless a profile is named', () => {
+      mkdirSync(join(folder, 'temporalio'))
+      writeFileSync(
+        join(folder, 'temporalio', 'temporal.toml'),
+        '[profile.default]\naddress = "other.example.com:7233"\n',
+      )
+      assert.equal(
+        readConfig({ XDG_CONFIG_HOME: folder, HOME: folder, TEMPORAL_PROFILE: 'default' }).TEMPORAL_ADDRESS,
+        'other.example.com:7233',
+      )
+      const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = readConfig({ XDG_CONFIG_HOME: folder, HOME: folder })
+      assert.deepEqual([TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE], [undefined, 'default'])
+    })
+
+    it('are refused if the profile does not exist', () =>
+      assert.throws(() => readConfig({ ...env, TEMPORAL_PROFILE: 'none' }), {
+        name: 'ConfigError',
+        message: /^TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE is invalid: /,
+      }))
+  })
 })
