@@ -3,10 +3,12 @@
  * `node --import tsx test/support/record-delivery-histories.ts`. Stored histories are never overwritten.
  */
 import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { insertEvents } from '../../db/events/outbox.ts'
+import { changed } from '../../workflows/deliver.ts'
 import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
-import { saveHistory } from './histories.ts'
+import { firstHistory, saveHistory } from './histories.ts'
 import { type Behaviour, startReceiver } from './receiver.ts'
 import { type App, signIn } from './session.ts'
 import { startWorker } from './worker.ts'
@@ -38,6 +40,29 @@ const cases: Record<string, Case> = {
     retry_schedule: [3_600],
     meanwhile: (app, { webhook_id }) => app('POST', `/webhooks/outgoing/${webhook_id}/deactivate`),
   },
+  'deliver-at-once-of-version-1': { answers: [204], retry_schedule: [] },
+  'deliver-signalled-during-an-attempt': {
+    answers: [500, 204],
+    retry_schedule: [1],
+    async meanwhile(_, { id }) {
+      receiver.answerAfter(3_000)
+      while ((await db.system('deliveries').where({ id }).first('attempts')).attempts < 2) await sleep(20)
+      await worker.client.workflow.getHandle(`delivery:${id}`).signal(changed)
+    },
+  },
+  // With a server that suggests it early: limit.historyCount.suggestContinueAsNew=50.
+  'deliver-continued-as-new': {
+    answers: [500, 204],
+    retry_schedule: [20],
+    async meanwhile(_, { id }) {
+      const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+      const first = (await handle.describe()).runId
+      while ((await handle.describe()).runId === first) {
+        await handle.signal(changed)
+        await sleep(300)
+      }
+    },
+  },
 }
 
 const db = await createTestDatabase()
@@ -60,7 +85,7 @@ for (const [name, { answers, retry_schedule, meanwhile }] of Object.entries(case
   await meanwhile?.(app, delivery)
   const handle = worker.client.workflow.getHandle(`delivery:${delivery.id}`)
   await handle.result()
-  saveHistory(file, await handle.fetchHistory())
+  saveHistory(file, await firstHistory(worker.client, handle.workflowId))
 }
 await worker.stop()
 receiver.close()

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { startApi } from './api.ts'
 import { createTestDatabase } from './database.ts'
-import { saveHistory } from './histories.ts'
+import { firstHistory, saveHistory } from './histories.ts'
 import { importsOf } from './imports.ts'
 import { until } from './journey.ts'
 import { startWorker } from './worker.ts'
@@ -41,6 +41,14 @@ const cases: Record<string, () => Promise<string>> = {
     await api.request('POST', `/v1/imports/${body.id}/stop`)
     return `import:${body.id}`
   },
+  // With a server that suggests it early: limit.historyCount.suggestContinueAsNew=10.
+  async 'import-continued-as-new'() {
+    const rows = Array.from({ length: 30_000 }, (_, i) => `renewed${i}@x.example\n`).join('')
+    const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${rows}`)
+    await imports.start(body.id)
+    await imports.ended(body.id, 120)
+    return `import:${body.id}`
+  },
   async 'export-completed'() {
     const { body } = await api.request('POST', '/v1/exports', { body: { entity: 'contacts' } })
     return `export:${body.id}`
@@ -52,7 +60,7 @@ for (const [name, make] of Object.entries(cases)) {
   if (existsSync(file)) continue
   const handle = worker.client.workflow.getHandle(await make())
   await until('the end', () => handle.result(), 60)
-  saveHistory(file, await handle.fetchHistory())
+  saveHistory(file, await firstHistory(worker.client, handle.workflowId))
 }
 await worker.stop()
 await api.close()

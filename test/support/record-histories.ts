@@ -3,9 +3,11 @@
  * with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories are never overwritten: every later
  * version of the workflows must be able to replay them. A new case gets a new name.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
+import { createNodeTest } from '../../db/runs/node-tests.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
@@ -44,19 +46,43 @@ const cases: Record<string, Case> = {
     settings: { timeout: '1h' },
   },
   refreshed: { nodes: [set('start'), wait('1s')], edges: [edge('start', 'wait')] },
+  'run-timeout': { nodes: [wait('1h')], settings: { timeout: '1s' } },
+  'many-segments': {
+    nodes: Array.from({ length: 120 }, (_, n) => set(`n${n}`)),
+    edges: Array.from({ length: 119 }, (_, n) => edge(`n${n}`, `n${n + 1}`)),
+  },
+  'segment-retried-by-timers': { nodes: [set('start'), wait('20ms')], edges: [edge('start', 'wait')] },
+  'refreshed-during-a-slow-call': { nodes: [call] },
+  'slow-calls-cancelled': {
+    nodes: [set('start'), ...['a', 'b', 'c'].map((id) => ({ ...call, id }))],
+    edges: ['a', 'b', 'c'].map((id) => edge('start', id)),
+  },
 }
 
 const db = await createTestDatabase()
 const organizationId = await createOrganization(db)
+const secretsKey = randomBytes(32)
 let status = 200
+let slow = false
+let faults = 0
 const worker = await startWorker(db, {
-  http: async () => httpResponse({ status }),
+  secretsKey,
+  async http(_, { signal }) {
+    if (slow) await sleep(3_000, undefined, { signal })
+    return httpResponse({ status })
+  },
+  advance: (advance) => async (input) => {
+    if (faults-- > 0) throw new Error('the database is away')
+    return advance(input)
+  },
 })
 mkdirSync(folder, { recursive: true })
 for (const [name, definition] of Object.entries(cases)) {
   const file = new URL(`${name}.binpb`, folder)
   if (existsSync(file)) continue
   status = /fail/.test(name) ? 500 : 200
+  slow = name.includes('slow')
+  faults = name.includes('retried') ? 7 : 0
   const limit = (limits: object) =>
     db
       .system('organizations')
@@ -65,27 +91,27 @@ for (const [name, definition] of Object.entries(cases)) {
   if (name === 'cancelled-before-the-first-segment') await limit({ max_running: 0 })
   const id = await queueRun(db, organizationId, definition)
   const handle = worker.client.workflow.getHandle(`run:${id}`)
-  if (name === 'cancelled') {
+  if (name === 'cancelled' || name === 'slow-calls-cancelled') {
     await untilRun(db, id, ['running'])
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await sleep(300)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
   }
   if (name === 'cancelled-before-the-first-segment') {
     await db.system('runs').where({ id }).update({ cancel_requested_at: new Date(), start_attempts: 1 })
     await limit({})
   }
-  if (name === 'resumed-with-open-nodes' || name === 'refreshed') {
+  if (name.startsWith('resumed') || name.startsWith('refreshed')) {
     await untilRun(db, id, ['running'])
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await sleep(500)
   }
-  if (name === 'refreshed') await handle.signal(REFRESH)
+  if (name.startsWith('refreshed')) await handle.signal(REFRESH)
   if (name === 'resumed-with-open-nodes') {
     // As if Temporal had lost the workflow.
     await handle.terminate()
     const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')
     await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))
   }
-  await untilRun(db, id)
+  await untilRun(db, id, undefined, 60_000)
   await handle.result().catch(() => {})
   if (name === 'redone-task') {
     const done = (await handle.fetchHistory()).events?.find(
@@ -102,6 +128,17 @@ for (const [name, definition] of Object.entries(cases)) {
     await handle.result()
   }
   saveHistory(file, await handle.fetchHistory())
+}
+const tested = new URL('node-test.binpb', folder)
+if (!existsSync(tested)) {
+  const { type, config } = set('test')
+  const id = await db.tenant(organizationId, testActor, (tx) =>
+    createNodeTest(tx, secretsKey, { node_type: type, title: type, config, inputs: {} }),
+  )
+  await untilRun(db, id)
+  const handle = worker.client.workflow.getHandle(`node-test:${id}`)
+  await handle.result()
+  saveHistory(tested, await handle.fetchHistory())
 }
 await worker.stop()
 await db.drop()

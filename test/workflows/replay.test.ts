@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,9 +15,39 @@ describe('stored histories replay', () => {
     this.timeout(60_000)
     codePath = await workflowBundle(join(tmpdir(), 'agx-test'))
   })
+  const load = (file: string) =>
+    proto.temporal.api.history.v1.History.decode(readFileSync(new URL(file, folder)))
+  const replay = (history: ReturnType<typeof load>) =>
+    Worker.runReplayHistory({ workflowBundle: { codePath } }, history)
+
   for (const file of readdirSync(folder).sort())
-    it(file.replace('.binpb', '').replaceAll('-', ' '), async () => {
-      const history = proto.temporal.api.history.v1.History.decode(readFileSync(new URL(file, folder)))
-      await Worker.runReplayHistory({ workflowBundle: { codePath } }, history)
-    })
+    it(file.replace('.binpb', '').replaceAll('-', ' '), () => replay(load(file)))
+
+  it('except one that other code has recorded', async () => {
+    const history = load('branches-with-delay-and-external.binpb')
+    const scheduled = history.events.find(
+      ({ activityTaskScheduledEventAttributes }) => activityTaskScheduledEventAttributes,
+    )
+    scheduled!.activityTaskScheduledEventAttributes!.activityType!.name = 'other'
+    await assert.rejects(replay(history), { name: 'DeterminismViolationError' })
+  })
+
+  it('in every shape: the ends of a history, and what it waits for', () => {
+    const kinds = new Set<string>()
+    for (const file of readdirSync(folder))
+      for (const event of load(file).events) for (const kind of Object.keys(event)) kinds.add(kind)
+    for (const kind of SHAPES)
+      assert.ok(
+        kinds.has(`workflowExecution${kind}EventAttributes`) || kinds.has(`${kind}EventAttributes`),
+        kind,
+      )
+  })
 })
+
+/** Names of events that a run, a delivery, a file or a node test can have in its history. */
+const SHAPES = [
+  ...['Completed', 'Failed', 'Canceled', 'ContinuedAsNew', 'Signaled', 'CancelRequested'],
+  ...['markerRecorded', 'timerStarted', 'timerFired', 'timerCanceled', 'workflowTaskFailed'],
+  ...['activityTaskScheduled', 'activityTaskCompleted', 'activityTaskFailed', 'activityTaskCancelRequested'],
+  'activityTaskCanceled',
+]
