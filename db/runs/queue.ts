@@ -1,6 +1,7 @@
 import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
+import { queuedLanes } from '../postgres/lanes.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 
@@ -32,21 +33,14 @@ export interface ClaimedRun {
 }
 
 /**
- * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A skip scan of the queue's index
- * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
+ * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A lane is a workflow; none
+ * provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
   claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING, engine: ENGINE })
 
 const CLAIM = `
-  with recursive lanes as (
-    (select organization_id, lane from runs where status = 'queued' order by organization_id, lane limit 1)
-    union all
-    select next.* from lanes cross join lateral (
-      select r.organization_id, r.lane from runs r
-      where r.status = 'queued' and (r.organization_id, r.lane) > (lanes.organization_id, lanes.lane)
-      order by r.organization_id, r.lane limit 1) next
-  ), busy as materialized (
+  with recursive ${queuedLanes('runs', 'lane')}, busy as materialized (
     select l.organization_id, l.lane,
       (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
          and (r.status = 'running')) +
