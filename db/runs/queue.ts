@@ -43,16 +43,14 @@ const CLAIM = `
   with recursive ${queuedLanes('runs', 'lane')}, busy as materialized (
     select l.organization_id, l.lane,
       (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and (r.status = 'running')) +
+         and r.status = 'running') as running,
       (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and r.status = 'queued' and r.lease_until > now()) as running
+         and r.status = 'queued' and r.lease_until > now()) as leased
     from lanes l
   ), organizations_busy as materialized (
     select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, (cast(:maxRunning as jsonb) ->> o.plan)::integer) -
       (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
-      (select coalesce(sum(b.running), 0) - coalesce(sum((select count(*) from runs r
-         where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'running')), 0)
-       from busy b where b.organization_id = o.id) as free
+      (select coalesce(sum(b.leased), 0) from busy b where b.organization_id = o.id) as free
     from organizations o where o.id in (select organization_id from lanes)
   ), candidates as (
     select q.organization_id, q.id,
@@ -66,7 +64,7 @@ const CLAIM = `
         -- others are left to newer workers
         and r.engine <= :engine
       order by r.id limit :limit) q
-    where q.concurrency is null or b.running + q.place <= q.concurrency
+    where q.concurrency is null or b.running + b.leased + q.place <= q.concurrency
   ), chosen as materialized (
     select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
     where c.turn <= o.free order by c.turn, c.id limit :limit
