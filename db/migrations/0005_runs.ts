@@ -47,6 +47,8 @@ export async function up(knex: Knex): Promise<void> {
       temporal_run_id text,
       cancel_requested_at timestamptz(3),
       cancel_sent_at timestamptz(3),
+      -- of a running run: until when it only waits, at most ('infinity': for an event); null: it is active
+      sleeps_until timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
       -- whether a reset in Temporal has taken it over: only then are run_effects read
@@ -72,10 +74,13 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
     create index runs_queue on runs (organization_id, lane, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
+    create index runs_active on runs (organization_id) where status = 'running' and sleeps_until is null;
     -- what the relay is starting at this moment: counting it must not read the whole queue
     create index runs_leased on runs (organization_id, lane, lease_until)
       where status = 'queued' and lease_until is not null;
-    create index runs_idle on runs (updated_at) where status = 'running';
+    create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
+    create index runs_asleep on runs (updated_at) where status = 'running' and sleeps_until is not null;
+    create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);

@@ -14,7 +14,7 @@ import { rewind } from './state.ts'
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row | ends the lease |
- * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot |
+ * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the slot of a run that has ended or sleeps |
  * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
@@ -53,6 +53,8 @@ export interface SegmentRecord {
   /** New rows and changed rows. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** Until when the run only waits; null or absent: it is active. */
+  sleeps_until?: string | null
   /** The events that the segment raised. */
   events: NewEvent[]
   /** What its nodes created. */
@@ -79,6 +81,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
          temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, failures = 0, updated_at = now(),
+         sleeps_until = cast(:sleepsUntil as timestamptz),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end,
          node = case when cast(:status as text) = 'running' then node else node - 'sealed' end
@@ -103,7 +106,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
      )${created.length > 0 ? CREATED : ''}
-     select cast(:status as text) <> 'running' and exists (
+     select (cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and (other.lease_until is null or other.lease_until < now())) as others_wait
      from run`,
@@ -117,13 +120,13 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       answer: JSON.stringify(record.answer),
       ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
       status: record.end?.status ?? 'running',
+      sleepsUntil: record.sleeps_until ?? null,
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
     },
   )
   if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
-  if (!record.end) return
-  tx.wake('agx_run_ended', runId)
+  if (record.end) tx.wake('agx_run_ended', runId)
   // The run's slot is free.
   if (rows[0].others_wait) tx.wake('agx_runs')
 }
@@ -223,7 +226,7 @@ export async function reopenRun(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
-       cancel_requested_at = null, cancel_sent_at = null, reopened = true
+       cancel_requested_at = null, cancel_sent_at = null, reopened = true, sleeps_until = null
      where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
@@ -245,7 +248,7 @@ const MAX_RESUMES = 10
 export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs set status = 'queued', resumes = resumes + 1, lease_until = null, cancel_sent_at = null,
-       stuck_reason = null, updated_at = now()
+       sleeps_until = null, stuck_reason = null, updated_at = now()
      where organization_id = :organizationId and id = :id and kind = 'run' and status in ('queued', 'running')
        and temporal_run_id is not distinct from :temporalRunId and resumes < ${MAX_RESUMES}`,
     { organizationId: tx.organizationId, id, temporalRunId },

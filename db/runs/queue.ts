@@ -1,16 +1,12 @@
 import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 import { queuedLanes } from '../postgres/lanes.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
+import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 
 /** Queries of the relay and the sweep on runs and node tests; `moves.ts` has the status changes. */
 
-/** The limit of concurrent runs by plan, as JSON. */
-const MAX_RUNNING = JSON.stringify(
-  Object.fromEntries(PLANS.map((plan) => [plan, PLAN_LIMITS[plan].max_running])),
-)
 const LEASE_SECONDS = 30
 
 /** A claimed run or node test. */
@@ -37,36 +33,39 @@ export interface ClaimedRun {
  * provides more runs than it has free slots.
  */
 export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
-  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING, engine: ENGINE })
+  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, engine: ENGINE })
 
 const CLAIM = `
-  with recursive ${queuedLanes('runs', 'lane')}, busy as materialized (
-    select l.organization_id, l.lane,
-      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and r.status = 'running') as running,
-      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and r.status = 'queued' and r.lease_until > now()) as leased
-    from lanes l
-  ), organizations_busy as materialized (
-    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, (cast(:maxRunning as jsonb) ->> o.plan)::integer) -
-      (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
-      (select coalesce(sum(b.leased), 0) from busy b where b.organization_id = o.id) as free
-    from organizations o where o.id in (select organization_id from lanes)
-  ), candidates as (
-    select q.organization_id, q.id,
-      row_number() over (partition by q.organization_id order by q.id) as turn
-    from busy b cross join lateral (
-      select r.organization_id, r.id, r.concurrency,
-        row_number() over (order by r.id) as place
-      from runs r
-      where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
+  with recursive ${queuedLanes('runs', 'lane')}, heads as materialized (
+    select q.*, row_number() over (partition by q.organization_id, q.lane order by q.id) as place
+    from lanes l cross join lateral (
+      select r.organization_id, r.lane, r.id, r.concurrency from runs r
+      where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued'
         and (r.lease_until is null or r.lease_until < now())
         -- others are left to newer workers
         and r.engine <= :engine
       order by r.id limit :limit) q
-    where q.concurrency is null or b.running + b.leased + q.place <= q.concurrency
+  ), leased as materialized (
+    select l.organization_id, l.lane, (
+      select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
+        and r.status = 'queued' and r.lease_until > now()) as count
+    from lanes l
+  ), busy as materialized (
+    select l.organization_id, l.lane, l.count + ${runningInLane('l', 'h.most')} as count
+    from leased l join (
+      select organization_id, lane, max(concurrency) as most from heads group by organization_id, lane
+    ) h on h.organization_id = l.organization_id and h.lane = l.lane
+    where h.most is not null
+  ), organizations_free as materialized (
+    select o.id, o.name, ${ORGANIZATION_LIMIT} - ${ACTIVE_RUNS} -
+      (select coalesce(sum(l.count), 0) from leased l where l.organization_id = o.id) as free
+    from organizations o where o.id in (select organization_id from lanes)
+  ), candidates as (
+    select h.organization_id, h.id, row_number() over (partition by h.organization_id order by h.id) as turn
+    from heads h left join busy b on b.organization_id = h.organization_id and b.lane = h.lane
+    where h.concurrency is null or b.count + h.place <= h.concurrency
   ), chosen as materialized (
-    select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
+    select c.organization_id, c.id, o.name from candidates c join organizations_free o on o.id = c.organization_id
     where c.turn <= o.free order by c.turn, c.id limit :limit
   )
   update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
@@ -123,16 +122,22 @@ export interface IdleRun {
   overdue: boolean
 }
 
+/** How late a run may be at the end of a wait. */
+const OVERDUE = `interval '10 seconds'`
+
 const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue'
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running') as integer) as calls,
-         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - interval '10 seconds'), true) as overdue
+         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - ${OVERDUE}), true) as overdue
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 
+/** A sleeping run is looked up so many times less often: thousands may sleep for weeks. */
+const ASLEEP = 720
+
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), nor since `before`, the longest idle
- * first.
+ * first. Of those that sleep only the overdue ones, and those without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -142,12 +147,25 @@ export async function listIdleRuns(
 ): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
     `select ${IDLE_RUN}
-     from (select * from runs
-           where status = 'running' and updated_at < least(now() - cast(? as interval), cast(? as timestamptz))
-           order by updated_at limit ?) r
+     from (
+       (select * from runs
+        where status = 'running' and sleeps_until is null
+          and updated_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+        order by updated_at limit :limit)
+       union all
+       (select * from runs
+        where status = 'running' and sleeps_until is not null and sleeps_until < now() - ${OVERDUE}
+          and updated_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+        order by sleeps_until limit :limit)
+       union all
+       (select * from runs
+        where status = 'running' and sleeps_until is not null and sleeps_until >= now() - ${OVERDUE}
+          and updated_at < least(now() - ${ASLEEP} * cast(:idle as interval), cast(:before as timestamptz))
+        order by updated_at limit :limit)
+       order by updated_at limit :limit) r
      ${OPEN_NODES}
      order by r.updated_at`,
-    [idle, before, limit],
+    { idle, before, limit },
   )
   return rows
 }

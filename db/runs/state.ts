@@ -47,15 +47,13 @@ export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, to
 
 /** The row of an external node outside of any loop, as long as the node is running. */
 const runningNode = (tx: Tenant, runId: string, nodeId: string) =>
-  tx
-    .trx('run_nodes')
-    .where({
-      organization_id: tx.organizationId,
-      run_id: runId,
-      path: '',
-      node_id: nodeId,
-      status: 'running',
-    })
+  tx.trx('run_nodes').where({
+    organization_id: tx.organizationId,
+    run_id: runId,
+    path: '',
+    node_id: nodeId,
+    status: 'running',
+  })
 
 /**
  * Updates the row of an external node outside of any loop, by the attempt that owns it. `next` is the number of the next
