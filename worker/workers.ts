@@ -33,6 +33,15 @@ const WORKFLOW_TASKS = 400
 /** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
 
+/** Activities that a worker executes at once, per task queue. */
+const ACTIVITIES = 200
+
+/**
+ * The active runs that a worker carries: a quarter more than have a slot of their own, so that the next activity waits
+ * at Temporal when a slot gets free. More would only queue there, where an organization's share is no longer exact.
+ */
+export const ACTIVE_RUNS = ACTIVITIES * 1.25
+
 const FILES_AT_ONCE = 4
 
 /** The Temporal workers of this process, one for each task queue. */
@@ -57,7 +66,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       ...shared,
       taskQueue,
       activities: options.activities,
-      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS,
     }),
@@ -65,7 +74,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       ...shared,
       taskQueue: deliveriesTaskQueue(taskQueue),
       activities: options.deliveries,
-      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,
     }),

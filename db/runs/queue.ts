@@ -1,13 +1,7 @@
-import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { queuedLanes } from '../postgres/lanes.ts'
-import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
-import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 
-/** Queries of the relay and the sweep on runs and node tests; `moves.ts` has the status changes. */
-
-const LEASE_SECONDS = 30
+/** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves.ts` the status changes. */
 
 /** A claimed run or node test. */
 export interface ClaimedRun {
@@ -28,68 +22,17 @@ export interface ClaimedRun {
   segment: number | null
 }
 
-/**
- * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A lane is a workflow; none
- * provides more runs than it has free slots.
- */
-export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
-  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, engine: ENGINE })
-
-const CLAIM = `
-  with recursive ${queuedLanes('runs', 'lane')}, heads as materialized (
-    select q.*, row_number() over (partition by q.organization_id, q.lane order by q.id) as place
-    from lanes l cross join lateral (
-      select r.organization_id, r.lane, r.id, r.concurrency from runs r
-      where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued'
-        and (r.lease_until is null or r.lease_until < now())
-        -- others are left to newer workers
-        and r.engine <= :engine
-      order by r.id limit :limit) q
-  ), leased as materialized (
-    select l.organization_id, l.lane, (
-      select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-        and r.status = 'queued' and r.lease_until > now()) as count
-    from lanes l
-  ), busy as materialized (
-    select l.organization_id, l.lane, l.count + ${runningInLane('l', 'h.most')} as count
-    from leased l join (
-      select organization_id, lane, max(concurrency) as most from heads group by organization_id, lane
-    ) h on h.organization_id = l.organization_id and h.lane = l.lane
-    where h.most is not null
-  ), organizations_free as materialized (
-    select o.id, o.name, ${ORGANIZATION_LIMIT} - ${ACTIVE_RUNS} -
-      (select coalesce(sum(l.count), 0) from leased l where l.organization_id = o.id) as free
-    from organizations o where o.id in (select organization_id from lanes)
-  ), candidates as (
-    select h.organization_id, h.id, row_number() over (partition by h.organization_id order by h.id) as turn
-    from heads h left join busy b on b.organization_id = h.organization_id and b.lane = h.lane
-    where h.concurrency is null or b.count + h.place <= h.concurrency
-  ), chosen as materialized (
-    select c.organization_id, c.id, o.name from candidates c join organizations_free o on o.id = c.organization_id
-    where c.turn <= o.free order by c.turn, c.id limit :limit
-  )
-  update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
-  from chosen c
-  where r.organization_id = c.organization_id and r.id = c.id
-    -- an expression, so that the planner uses the primary key instead of a full scan of the queue's index per row
-    and r.status || '' = 'queued'
-  returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
-    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name, r.resumes, r.temporal_run_id,
-    case when r.resumes > 0 then (select max(s.segment) + 1 from run_segments s
-      where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = r.temporal_run_id
-    ) end as segment`
-
 /** A run whose cancellation was requested. */
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
 
 /** Leases up to `limit` running runs whose cancellation was requested but not sent to Temporal, oldest request first. */
 export async function claimCancels(system: System, limit: number): Promise<ClaimedCancel[]> {
   const { rows } = await system.raw<{ rows: ClaimedCancel[] }>(
-    `update runs set lease_until = now() + interval '10 seconds'
+    `update runs set cancel_lease_until = now() + interval '10 seconds'
      where (organization_id, id) in (
        select organization_id, id from runs
        where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null
-         and (lease_until is null or lease_until < now())
+         and (cancel_lease_until is null or cancel_lease_until < now())
        order by cancel_requested_at limit ? for update skip locked)
      returning organization_id, id, kind`,
     [limit],
@@ -106,7 +49,7 @@ export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Pr
     )
     // A reset clears the request.
     .whereNotNull('cancel_requested_at')
-    .update({ cancel_sent_at: system.fn.now(), lease_until: null })
+    .update({ cancel_sent_at: system.fn.now(), cancel_lease_until: null })
 }
 
 /** A running run without a recent write. */

@@ -104,7 +104,9 @@ describe('ends of runs', () => {
     const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
     const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
     // A relay claimed it once, and its start failed.
-    await suite.db.system('runs').where({ id }).update({ start_attempts: 1 })
+    await suite.db
+      .system('run_claims')
+      .insert({ organization_id: organizationId, run_id: id, relay_id: randomUUID(), retry_at: new Date() })
     const status = await suite.db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal(status, 'queued')
     await suite.db.system('organizations').where({ id: organizationId }).update({ limits: '{}' })
