@@ -2,6 +2,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
+import type { RunCapacity } from './run-capacity.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
 
 export interface WorkersOptions {
@@ -16,6 +17,8 @@ export interface WorkersOptions {
   /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
   shutdownGraceMs: number
   interceptors: NonNullable<WorkerOptions['interceptors']>
+  /** Measures the segments of the first worker. */
+  capacity: RunCapacity
 }
 
 /** From the cancellation of activities to the end of a worker whose activities ignore it. */
@@ -37,10 +40,10 @@ export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveri
 const ACTIVITIES = 200
 
 /**
- * The active runs that a worker carries: a quarter more than have a slot of their own, so that the next activity waits
- * at Temporal when a slot gets free. More would only queue there, where an organization's share is no longer exact.
+ * The most active runs of a worker: a quarter more than have an activity slot, so that the next activity waits at
+ * Temporal when a slot gets free.
  */
-export const ACTIVE_RUNS = ACTIVITIES * 1.25
+export const MOST_RUNS = ACTIVITIES * 1.25
 
 const FILES_AT_ONCE = 4
 
@@ -65,6 +68,10 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     Worker.create({
       ...shared,
       taskQueue,
+      interceptors: {
+        ...shared.interceptors,
+        activity: [...(shared.interceptors.activity ?? []), options.capacity.interceptor()],
+      },
       activities: options.activities,
       maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,

@@ -12,7 +12,7 @@ import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
-import { ACTIVE_RUNS } from '../workers.ts'
+import type { RunCapacity } from '../run-capacity.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 export const workflowIdOf = (row: { id: string; kind: string }) =>
@@ -31,18 +31,21 @@ export function runsQueue({
   db,
   taskQueue,
   log,
+  capacity,
 }: {
   db: Database
   taskQueue: string
   log: Logger
+  capacity: RunCapacity
 }): Queue<ClaimedRun> {
   const startWorkflow = workflowStarter(taskQueue, log)
-  const relay = { id: randomUUID(), starts: STARTS, active: ACTIVE_RUNS }
+  const id = randomUUID()
+  const relay = () => ({ id, starts: STARTS, active: capacity.active })
   let beats = 0
   return {
     name: 'runs',
     channel: 'agx_runs',
-    claim: (system, limit) => claimRuns(system, relay, limit),
+    claim: (system, limit) => claimRuns(system, relay(), limit),
     async start(client, row) {
       if (await startRun(startWorkflow, client, row)) return
       const { status } = await client.workflow.getHandle(workflowIdOf(row)).describe()
@@ -54,14 +57,14 @@ export function runsQueue({
       if (resumed) throw new Error('the workflow of a queued run had closed; the run is started again')
     },
     started: markRunsStarted,
-    failed: (system, rows) => releaseRuns(system, relay, rows),
+    failed: (system, rows) => releaseRuns(system, relay(), rows),
     async beat(system, rows) {
-      await seeRelay(system, relay)
+      capacity.adjust(await seeRelay(system, relay()))
       if (++beats % REPAIR_EVERY !== 0) return
       const known = rows.map(({ id }) => id)
-      await repairClaims(system, relay, known)
+      await repairClaims(system, relay(), known)
     },
-    leave: (system) => removeRelay(system, relay),
+    leave: (system) => removeRelay(system, relay()),
     refused: (db, row, reason) =>
       db.tenant(row.organization_id, SYSTEM, (tx) => failRunStart(tx, row.id, reason)),
   }
