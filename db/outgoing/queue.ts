@@ -51,6 +51,20 @@ const CLAIM = `
   returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
     c.failing, e.name as event_name`
 
+/** Lets deliveries be claimed again whose start has failed, after a second. */
+export async function releaseDeliveries(system: System, deliveries: Release[]): Promise<void> {
+  await system.raw(
+    `update deliveries d set lease_until = least(d.lease_until, now() + interval '1 second')
+     from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, releases integer)
+     where d.organization_id = r.organization_id and d.id = r.id and d.releases = r.releases and d.status = 'queued'`,
+    [
+      JSON.stringify(
+        deliveries.map(({ organization_id, id, releases }) => ({ organization_id, id, releases })),
+      ),
+    ],
+  )
+}
+
 /** A delivery that was changed while its workflow runs. */
 export interface ClaimedChange extends Release {
   /** The number of changes. */
