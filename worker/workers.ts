@@ -2,8 +2,8 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
-import type { RunCapacity } from './run-capacity.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
+import type { RunCapacity } from './run-capacity.ts'
 
 export interface WorkersOptions {
   connection: NativeConnection

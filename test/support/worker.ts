@@ -77,7 +77,12 @@ export async function startWorker(
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
-  const relay = new Relay({ db, client, log: testLog, queues: allQueues({ db, taskQueue, log: testLog, capacity }) })
+  const relay = new Relay({
+    db,
+    client,
+    log: testLog,
+    queues: allQueues({ db, taskQueue, log: testLog, capacity }),
+  })
   await relay.start()
   return {
     client,

@@ -158,7 +158,12 @@ describe('ends of runs', () => {
       .where({ id: other })
       .update({ limits: JSON.stringify({ max_running: 0 }) })
     const id = await queueRun(suite.db, other, { nodes: [set('a')] })
-    const queue = runsQueue({ db: suite.db, taskQueue: 'q'.repeat(2_000), log: testLog, capacity: new RunCapacity(1) })
+    const queue = runsQueue({
+      db: suite.db,
+      taskQueue: 'q'.repeat(2_000),
+      log: testLog,
+      capacity: new RunCapacity(1),
+    })
     const row = rowOf(id, { organization_id: other })
     const reason = await queue.start(suite.worker.client, row).then(
       () => undefined,

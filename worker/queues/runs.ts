@@ -11,8 +11,8 @@ import type { run, testNode } from '../../workflows/index.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
-import { searchAttributes } from '../search-attributes.ts'
 import type { RunCapacity } from '../run-capacity.ts'
+import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 export const workflowIdOf = (row: { id: string; kind: string }) =>
