@@ -122,7 +122,7 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  const { answer, nodes, end } = await runSegment(
+  const { answer, nodes, end, sleepsUntil } = await runSegment(
     program,
     state,
     { ...input, happened },
@@ -151,6 +151,7 @@ async function oneSegment(
     nodes,
     events: [...started, ...events, ...ended],
     created: objects,
+    sleeps_until: sleepsUntil,
     ...(end ? { end } : {}),
   })
   return answer

@@ -12,21 +12,28 @@ export interface QueueStatus {
   lag_seconds: number | null
 }
 
+const UNCLAIMED_RUN = `not exists (
+  select from run_claims c where c.organization_id = q.organization_id and c.run_id = q.id)`
+const NOT_LEASED = 'lease_until is null or lease_until < now()'
+
 /** Every queue of the relay, of all organizations: by table the statuses with a partial index, and what claims it. */
 const QUEUES = [
-  { table: 'runs', statuses: ['queued', 'running'] },
-  { table: 'deliveries', statuses: ['queued', 'delivering', 'held'] },
-  { table: 'imports', statuses: ['queued', 'running'] },
-  { table: 'exports', statuses: ['queued', 'running'] },
+  { table: 'runs', statuses: ['queued', 'running'], unclaimed: UNCLAIMED_RUN },
+  { table: 'deliveries', statuses: ['queued', 'delivering', 'held'], unclaimed: NOT_LEASED },
+  { table: 'imports', statuses: ['queued', 'running'], unclaimed: NOT_LEASED },
+  { table: 'exports', statuses: ['queued', 'running'], unclaimed: NOT_LEASED },
 ]
 
+const lagOf = (unclaimed: string) =>
+  `extract(epoch from now() - min(created_at) filter (where ${unclaimed}))::float8`
+
 const STATEMENT = [
-  ...QUEUES.flatMap(({ table, statuses }) =>
+  ...QUEUES.flatMap(({ table, statuses, unclaimed }) =>
     statuses.map(
       (status) => `
       select '${table}' as queue, '${status}' as status, count(*) as count,
-        ${status === 'queued' ? 'extract(epoch from now() - min(created_at) filter (where lease_until is null or lease_until < now()))::float8' : 'null::float8'} as lag_seconds
-      from (select created_at, lease_until from ${table} where status = '${status}' limit ${LIMIT}) q`,
+        ${status === 'queued' ? lagOf(unclaimed) : 'null::float8'} as lag_seconds
+      from (select * from ${table} where status = '${status}' limit ${LIMIT}) q`,
     ),
   ),
   `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8

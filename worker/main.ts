@@ -22,9 +22,10 @@ import { serveHealth } from './health.ts'
 import { countActivities } from './metrics.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
+import { RunCapacity } from './run-capacity.ts'
 import { Sweep } from './sweep.ts'
 import { describeTemporalServer } from './temporal-server.ts'
-import { createWorkers } from './workers.ts'
+import { createWorkers, MOST_RUNS } from './workers.ts'
 
 /** Of the retries of a connection to Temporal. */
 const MAX_DELAY_MS = 2_000
@@ -93,7 +94,9 @@ async function main(): Promise<void> {
       const connection = await NativeConnection.connect(connectionOptions)
       const server = await describeTemporalServer(connection, namespace)
       await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
+      const capacity = new RunCapacity(MOST_RUNS)
       const workers = await createWorkers({
+        capacity,
         connection,
         namespace,
         taskQueue,
@@ -106,7 +109,7 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log }) })
+      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log, capacity }) })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

@@ -9,7 +9,7 @@ import type { Channel, System } from '../db/postgres/tenancy.ts'
  * A queue of rows that are their own outbox: a row is inserted as `queued`, and only the relay starts its workflow. A
  * queue contains no SQL and no loop: it names the queries of `db/` and the workflow. To add a queue:
  * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves.ts`: a line in the table, a statement);
- * 2. add a file in `worker/queues/` with the four functions below, and list it in `worker/queues/index.ts`;
+ * 2. add a file in `worker/queues/` with the functions below, and list it in `worker/queues/index.ts`;
  * 3. for a new channel, extend `Channel` (`db/postgres/tenancy.ts`) and call `tx.wake()` where rows are inserted.
  */
 export interface Queue<Row> {
@@ -17,8 +17,8 @@ export interface Queue<Row> {
   /** The notification channel. The queue is also polled once a second. */
   channel: Channel
   /**
-   * Leases up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
-   * started nor refused can be claimed again when its lease expires.
+   * Claims up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
+   * started nor refused can be claimed again when its lease expires, or when its relay is dead.
    */
   claim(system: System, limit: number): Promise<Row[]>
   /** Starts the row's workflow. "Already started" counts as success. Throws Temporal's errors. */
@@ -27,6 +27,12 @@ export interface Queue<Row> {
   started(system: System, rows: Row[]): Promise<unknown>
   /** Records that Temporal rejected this row permanently: it fails with the reason. */
   refused(db: Database, row: Row, reason: string): Promise<unknown>
+  /** Lets rows be claimed again whose start has failed. Without it they wait for the end of their lease. */
+  failed?(system: System, rows: Row[]): Promise<unknown>
+  /** Reports once a second that this relay is alive; `rows` are the claimed ones whose start is not recorded yet. */
+  beat?(system: System, rows: Row[]): Promise<unknown>
+  /** Ends the claims of this relay. */
+  leave?(system: System): Promise<unknown>
 }
 
 /** Limit of concurrent starts per queue. */
@@ -37,10 +43,16 @@ const POLL_MS = 1_000
  * and `max`, and long enough that claiming takes at most `share` of the time. A busy queue claims larger batches.
  */
 const PACE = { min: 5, share: 1 / 5, max: 100 }
+/**
+ * The minimum while starts are in flight: 50 clients caused a claim per run without it. A run that comes alone does not
+ * wait.
+ */
+const BUSY_PACE_MS = 20
 /** After a failed claim. */
 const PAUSE_MS = 500
 /** Delay from a start until it is recorded; far shorter than any lease. */
 const RECORD_DELAY_MS = 250
+const BEAT_MS = 1_000
 
 /** Runs its queues until closed: claims rows, starts them in parallel, records the starts in batches. */
 export class Relay {
@@ -78,6 +90,8 @@ class QueueLoop<Row> {
   private readonly client: Client
   private readonly log: Logger
   private readonly starting = new Set<Promise<void>>()
+  /** The claimed rows whose start is not recorded yet. */
+  private readonly claimed = new Set<Row>()
   private readonly unrecorded: Row[] = []
   private recording: Promise<void> | undefined
   private readonly closing = new AbortController()
@@ -85,6 +99,7 @@ class QueueLoop<Row> {
   private closed = false
   private endSleep = () => {}
   private loop: Promise<void> | undefined
+  private beating: Promise<void> | undefined
 
   constructor(deps: { db: Database; client: Client; log: Logger }, queue: Queue<Row>) {
     this.queue = queue
@@ -95,6 +110,7 @@ class QueueLoop<Row> {
 
   run(): void {
     this.loop = this.work()
+    this.beating = this.beat()
   }
 
   wake(): void {
@@ -108,7 +124,10 @@ class QueueLoop<Row> {
     await this.loop
     await Promise.all(this.starting)
     this.closing.abort()
-    await this.recording
+    await Promise.all([this.recording, this.beating])
+    await this.queue
+      .leave?.(this.db.system)
+      .catch((err) => this.log.error({ err }, 'the relay could not leave'))
   }
 
   private async work(): Promise<void> {
@@ -117,8 +136,9 @@ class QueueLoop<Row> {
       const claimedAt = performance.now()
       const limit = MAX_IN_FLIGHT - this.starting.size
       const rows = limit > 0 ? await this.claim(limit) : []
-      const pace = Math.min(Math.max(PACE.min, (performance.now() - claimedAt) / PACE.share), PACE.max)
+      const claimMs = performance.now() - claimedAt
       for (const row of rows) {
+        this.claimed.add(row)
         const start = this.start(row).finally(() => {
           this.starting.delete(start)
           if (this.starting.size === MAX_IN_FLIGHT - 1) this.wake()
@@ -127,6 +147,8 @@ class QueueLoop<Row> {
       }
       if (rows.length === limit && limit > 0) continue
       await this.sleep(POLL_MS)
+      const least = this.starting.size > 0 ? BUSY_PACE_MS : PACE.min
+      const pace = Math.min(Math.max(least, claimMs / PACE.share), PACE.max)
       const remaining = pace - (performance.now() - claimedAt)
       if (remaining > 0) await setTimeout(remaining)
     }
@@ -148,13 +170,16 @@ class QueueLoop<Row> {
     } catch (error) {
       const reason = refusal(error)
       if (reason === undefined) {
-        this.log.warn({ err: error }, 'starting a workflow failed; it is retried when its lease expires')
+        this.log.warn({ err: error }, 'starting a workflow failed; it will be retried')
+        await this.queue.failed?.(this.db.system, [row]).catch(() => {})
+        this.claimed.delete(row)
         return
       }
       this.log.error({ reason }, 'Temporal rejected a start')
       await this.queue
         .refused(this.db, row, reason)
         .catch((err) => this.log.error({ err }, 'a rejected start was not recorded'))
+      this.claimed.delete(row)
       return
     }
     this.unrecorded.push(row)
@@ -172,10 +197,21 @@ class QueueLoop<Row> {
       await this.queue
         .started(this.db.system, rows)
         .catch((error) =>
-          this.log.error({ err: error }, 'started rows were not recorded; their lease will expire'),
+          this.log.error({ err: error }, 'started rows were not recorded; they will be started again'),
         )
+      for (const row of rows) this.claimed.delete(row)
     }
     this.recording = undefined
+  }
+
+  private async beat(): Promise<void> {
+    const { signal } = this.closing
+    while (this.queue.beat && !signal.aborted) {
+      await this.queue
+        .beat(this.db.system, [...this.claimed])
+        .catch((err) => this.log.error({ err }, 'the heartbeat of the relay failed'))
+      await setTimeout(BEAT_MS, undefined, { signal }).catch(() => {})
+    }
   }
 
   private sleep(milliseconds: number): Promise<void> {

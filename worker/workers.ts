@@ -3,6 +3,7 @@ import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
+import type { RunCapacity } from './run-capacity.ts'
 
 export interface WorkersOptions {
   connection: NativeConnection
@@ -16,6 +17,8 @@ export interface WorkersOptions {
   /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
   shutdownGraceMs: number
   interceptors: NonNullable<WorkerOptions['interceptors']>
+  /** Measures the segments of the first worker. */
+  capacity: RunCapacity
 }
 
 /** From the cancellation of activities to the end of a worker whose activities ignore it. */
@@ -32,6 +35,15 @@ const WORKFLOW_TASKS = 400
 
 /** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
+
+/** Activities that a worker executes at once, per task queue. */
+const ACTIVITIES = 200
+
+/**
+ * The most active runs of a worker: a quarter more than have an activity slot, so that the next activity waits at
+ * Temporal when a slot gets free.
+ */
+export const MOST_RUNS = ACTIVITIES * 1.25
 
 const FILES_AT_ONCE = 4
 
@@ -56,8 +68,12 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     Worker.create({
       ...shared,
       taskQueue,
+      interceptors: {
+        ...shared.interceptors,
+        activity: [...(shared.interceptors.activity ?? []), options.capacity.interceptor()],
+      },
       activities: options.activities,
-      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS,
     }),
@@ -65,7 +81,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
       ...shared,
       taskQueue: deliveriesTaskQueue(taskQueue),
       activities: options.deliveries,
-      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS / 2,
     }),

@@ -8,6 +8,7 @@ import {
   type RunDetails,
   type RunNodeView,
   type RunSummary,
+  WAITING_FOR,
 } from '../../db/runs/views.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
@@ -52,6 +53,10 @@ const details = summary
     outputs: z.record(z.string(), z.unknown()).nullable(),
     error,
     cancel_requested_at: time.nullable(),
+    waiting_for: z.enum(WAITING_FOR).nullable().meta({
+      description:
+        'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
+    }),
     nodes: z.array(
       z
         .object({

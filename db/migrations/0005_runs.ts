@@ -40,13 +40,14 @@ export async function up(knex: Knex): Promise<void> {
       concurrency integer,
       -- the title of the first node, for the Temporal UI
       starts_with text,
-      -- a relay is starting it until then
-      lease_until timestamptz(3),
-      start_attempts integer not null default 0,
       -- the Temporal run that owns the row; after a reset the newest one
       temporal_run_id text,
       cancel_requested_at timestamptz(3),
+      -- a relay is sending the cancellation to Temporal until then
+      cancel_lease_until timestamptz(3),
       cancel_sent_at timestamptz(3),
+      -- of a running run: until when it only waits, at most ('infinity': for an event); null: it is active
+      sleeps_until timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
       -- whether a reset in Temporal has taken it over: only then are run_effects read
@@ -72,16 +73,39 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
     create index runs_queue on runs (organization_id, lane, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
-    -- what the relay is starting at this moment: counting it must not read the whole queue
-    create index runs_leased on runs (organization_id, lane, lease_until)
-      where status = 'queued' and lease_until is not null;
-    create index runs_idle on runs (updated_at) where status = 'running';
+    create index runs_active on runs (organization_id) where status = 'running' and sleeps_until is null;
+    create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
+    create index runs_asleep on runs (updated_at) where status = 'running' and sleeps_until is not null;
+    create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);
     create index runs_status on runs (organization_id, status, id desc);
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
+
+    -- The relays of all workers.
+    create table relays (
+      id uuid primary key,
+      -- the number of active runs that its worker carries
+      active integer not null,
+      seen_at timestamptz(3) not null
+    );
+    grant select, insert, update, delete on relays to agx_system;
+
+    -- Which relay starts a queued run; see db/runs/claims.ts.
+    create table run_claims (
+      organization_id uuid not null,
+      run_id uuid not null,
+      relay_id uuid not null,
+      attempts integer not null default 1,
+      claimed_at timestamptz(3) not null default now(),
+      -- its start has failed: any relay may claim it from then on
+      retry_at timestamptz(3),
+      primary key (organization_id, run_id),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    -- a few rows, which change with every run
+    ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
     create table run_nodes (
       organization_id uuid not null,
@@ -216,6 +240,14 @@ export async function up(knex: Knex): Promise<void> {
     );
     grant select, insert, update on temporal_server to agx_system;
   `)
-  for (const table of ['runs', 'run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals'])
+  for (const table of [
+    'runs',
+    'run_nodes',
+    'run_segments',
+    'run_effects',
+    'run_waits',
+    'run_signals',
+    'run_claims',
+  ])
     await protect(knex, table)
 }

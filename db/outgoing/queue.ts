@@ -1,3 +1,4 @@
+import { queuedLanes } from '../postgres/lanes.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { holdsFor } from './moves/holds.ts'
@@ -21,22 +22,13 @@ export interface ClaimedDelivery extends Release {
 
 /**
  * Leases up to `limit` queued deliveries whose endpoint has a free slot, round-robin by organization. Half of an
- * endpoint's slots (every other claim for a single slot) are reserved for due retries, which new events would starve. A
- * skip scan of the queue's index finds the lanes (endpoints) with queued deliveries: a backlog costs nothing.
+ * endpoint's slots (every other claim for a single slot) are reserved for due retries, which new events would starve.
  */
 export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
   claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
 
 const CLAIM = `
-  with recursive lanes as (
-    (select organization_id, webhook_id from deliveries where status = 'queued'
-     order by organization_id, webhook_id limit 1)
-    union all
-    select next.* from lanes cross join lateral (
-      select d.organization_id, d.webhook_id from deliveries d
-      where d.status = 'queued' and (d.organization_id, d.webhook_id) > (lanes.organization_id, lanes.webhook_id)
-      order by d.organization_id, d.webhook_id limit 1) next
-  ), endpoints as materialized (
+  with recursive ${queuedLanes('deliveries', 'webhook_id')}, endpoints as materialized (
     select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing,
       (w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())))::integer as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
@@ -58,6 +50,20 @@ const CLAIM = `
     and e.organization_id = d.organization_id and e.id = d.event_id
   returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases,
     c.failing, e.name as event_name`
+
+/** Lets deliveries be claimed again whose start has failed, after a second. */
+export async function releaseDeliveries(system: System, deliveries: Release[]): Promise<void> {
+  await system.raw(
+    `update deliveries d set lease_until = least(d.lease_until, now() + interval '1 second')
+     from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, releases integer)
+     where d.organization_id = r.organization_id and d.id = r.id and d.releases = r.releases and d.status = 'queued'`,
+    [
+      JSON.stringify(
+        deliveries.map(({ organization_id, id, releases }) => ({ organization_id, id, releases })),
+      ),
+    ],
+  )
+}
 
 /** A delivery that was changed while its workflow runs. */
 export interface ClaimedChange extends Release {

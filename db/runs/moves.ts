@@ -13,8 +13,8 @@ import { rewind } from './state.ts'
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row | ends the lease |
- * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot |
+ * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row | deletes the claim |
+ * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot: after the first segment, for a run that has ended or sleeps |
  * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
@@ -32,18 +32,28 @@ export async function markRunsStarted(
   system: System,
   runs: { organization_id: string; id: string }[],
 ): Promise<number> {
-  // A locked row is skipped: its first segment writes the same.
-  const { rowCount } = await system.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', started_at = coalesce(started_at, now()), updated_at = now(), lease_until = null
-     from (
-       select r.organization_id, r.id
-       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
-       join runs r on r.organization_id = s.organization_id and r.id = s.id
-       where r.status = 'queued' for update of r skip locked) s
-     where r.organization_id = s.organization_id and r.id = s.id`,
+  // A locked row is skipped: its first segment writes the same. The relay deletes its claim later (`repairClaims`).
+  const { rows } = await system.raw<{ rows: { count: number }[] }>(
+    `with started as materialized (
+       select s.* from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+     ), moved as (
+       update runs r set status = 'running', started_at = coalesce(started_at, now()), updated_at = now()
+       from (
+         select r.organization_id, r.id from started s
+         join runs r on r.organization_id = s.organization_id and r.id = s.id
+         where r.status = 'queued' for update of r skip locked) s
+       where r.organization_id = s.organization_id and r.id = s.id
+       returning r.id
+     ), claims as (
+       delete from run_claims c using started s
+       where c.organization_id = s.organization_id and c.run_id = s.id
+         and (c.run_id in (select id from moved) or (
+           select r.status from runs r where r.organization_id = c.organization_id and r.id = c.run_id) <> 'queued')
+     )
+     select count(*) as count from moved`,
     [JSON.stringify(runs.map(({ organization_id, id }) => ({ organization_id, id })))],
   )
-  return rowCount
+  return rows[0]?.count ?? 0
 }
 
 export interface SegmentRecord {
@@ -53,6 +63,8 @@ export interface SegmentRecord {
   /** New rows and changed rows. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** Until when the run only waits; null or absent: it is active. */
+  sleeps_until?: string | null
   /** The events that the segment raised. */
   events: NewEvent[]
   /** What its nodes created. */
@@ -78,7 +90,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
-         temporal_run_id = :temporalRunId, lease_until = null, stuck_reason = null, failures = 0, updated_at = now(),
+         temporal_run_id = :temporalRunId, stuck_reason = null, failures = 0, updated_at = now(),
+         sleeps_until = cast(:sleepsUntil as timestamptz),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:status as text) = 'running' then null else clock_timestamp() end,
          node = case when cast(:status as text) = 'running' then node else node - 'sealed' end
@@ -103,9 +116,10 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
      )${created.length > 0 ? CREATED : ''}
-     select cast(:status as text) <> 'running' and exists (
+     select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
-         and (other.lease_until is null or other.lease_until < now())) as others_wait
+         and not exists (
+           select from run_claims c where c.organization_id = other.organization_id and c.run_id = other.id)) as others_wait
      from run`,
     {
       organizationId: tx.organizationId,
@@ -117,28 +131,37 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       answer: JSON.stringify(record.answer),
       ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
       status: record.end?.status ?? 'running',
+      sleepsUntil: record.sleeps_until ?? null,
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
     },
   )
   if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
-  if (!record.end) return
-  tx.wake('agx_run_ended', runId)
-  // The run's slot is free.
+  if (record.end) tx.wake('agx_run_ended', runId)
+  // A slot is free: of a run, or of a first segment.
   if (rows[0].others_wait) tx.wake('agx_runs')
 }
+
+/** SQL: whether Temporal cannot know the run. */
+const NEVER_CLAIMED = `status = 'queued' and resumes = 0 and not exists (
+  select from run_claims c where c.organization_id = runs.organization_id and c.run_id = runs.id)`
 
 /**
  * Cancels a run or requests its cancellation: an unclaimed run ends at once, a running one when Temporal has cancelled
  * its workflow. An ended run stays unchanged. @returns its new status. Throws `not_found`.
  */
 export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
+  // The statement after the lock sees a claim that was made before it.
+  await tx.trx.raw('select from runs where organization_id = ? and id = ? for no key update', [
+    tx.organizationId,
+    id,
+  ])
   const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()),
        -- a run that a relay has claimed counts as running
-       status = case when status = 'queued' and start_attempts = 0 then 'cancelled' else status end,
-       ended_at = case when status = 'queued' and start_attempts = 0 then now() end,
+       status = case when ${NEVER_CLAIMED} then 'cancelled' else status end,
+       ended_at = case when ${NEVER_CLAIMED} then now() end,
        updated_at = now()
      where organization_id = ? and id = ? and kind = 'run' and status in ('queued', 'running')
      returning status`,
@@ -191,7 +214,7 @@ async function endRun(
   const { status, error } = move
   const organization_id = tx.organizationId
   const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
-    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(), lease_until = null,
+    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
        node = node - 'sealed'
      where organization_id = :organizationId and id = :id and ${move.where}
      returning to_jsonb(runs) - 'outputs' - 'error' as run`,
@@ -223,7 +246,7 @@ export async function reopenRun(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
-       cancel_requested_at = null, cancel_sent_at = null, reopened = true
+       cancel_requested_at = null, cancel_sent_at = null, reopened = true, sleeps_until = null
      where r.organization_id = :organizationId and r.id = :id and r.status <> 'queued'
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
@@ -244,13 +267,14 @@ const MAX_RESUMES = 10
  */
 export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs set status = 'queued', resumes = resumes + 1, lease_until = null, cancel_sent_at = null,
-       stuck_reason = null, updated_at = now()
+    `update runs set status = 'queued', resumes = resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
+       sleeps_until = null, stuck_reason = null, updated_at = now()
      where organization_id = :organizationId and id = :id and kind = 'run' and status in ('queued', 'running')
        and temporal_run_id is not distinct from :temporalRunId and resumes < ${MAX_RESUMES}`,
     { organizationId: tx.organizationId, id, temporalRunId },
   )
   if (rowCount === 0) return false
+  await tx.trx('run_claims').where({ organization_id: tx.organizationId, run_id: id }).delete()
   tx.wake('agx_runs')
   return true
 }
@@ -266,7 +290,7 @@ export async function takeOver(
   resume: Resume,
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', temporal_run_id = :temporalRunId, lease_until = null, updated_at = now()
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
      where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
        and r.temporal_run_id <> :temporalRunId and r.resumes = :count
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id

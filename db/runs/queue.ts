@@ -1,16 +1,7 @@
-import { ENGINE } from '../../workflows/definition/types.ts'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
-import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** Queries of the relay and the sweep on runs and node tests; `moves.ts` has the status changes. */
-
-/** The limit of concurrent runs by plan, as JSON. */
-const MAX_RUNNING = JSON.stringify(
-  Object.fromEntries(PLANS.map((plan) => [plan, PLAN_LIMITS[plan].max_running])),
-)
-const LEASE_SECONDS = 30
+/** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves.ts` the status changes. */
 
 /** A claimed run or node test. */
 export interface ClaimedRun {
@@ -31,74 +22,17 @@ export interface ClaimedRun {
   segment: number | null
 }
 
-/**
- * Leases up to `limit` queued runs that have a free slot, round-robin by organization. A skip scan of the queue's index
- * finds the lanes (workflows of an organization) with queued runs; no lane provides more runs than it has free slots.
- */
-export const claimRuns = (system: System, limit: number): Promise<ClaimedRun[]> =>
-  claimAlone(system, 'runs', CLAIM, { limit, lease: LEASE_SECONDS, maxRunning: MAX_RUNNING, engine: ENGINE })
-
-const CLAIM = `
-  with recursive lanes as (
-    (select organization_id, lane from runs where status = 'queued' order by organization_id, lane limit 1)
-    union all
-    select next.* from lanes cross join lateral (
-      select r.organization_id, r.lane from runs r
-      where r.status = 'queued' and (r.organization_id, r.lane) > (lanes.organization_id, lanes.lane)
-      order by r.organization_id, r.lane limit 1) next
-  ), busy as materialized (
-    select l.organization_id, l.lane,
-      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and (r.status = 'running')) +
-      (select count(*) from runs r where r.organization_id = l.organization_id and r.lane = l.lane
-         and r.status = 'queued' and r.lease_until > now()) as running
-    from lanes l
-  ), organizations_busy as materialized (
-    select o.id, o.name, coalesce((o.limits ->> 'max_running')::integer, (cast(:maxRunning as jsonb) ->> o.plan)::integer) -
-      (select count(*) from runs r where r.organization_id = o.id and r.status = 'running') -
-      (select coalesce(sum(b.running), 0) - coalesce(sum((select count(*) from runs r
-         where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'running')), 0)
-       from busy b where b.organization_id = o.id) as free
-    from organizations o where o.id in (select organization_id from lanes)
-  ), candidates as (
-    select q.organization_id, q.id,
-      row_number() over (partition by q.organization_id order by q.id) as turn
-    from busy b cross join lateral (
-      select r.organization_id, r.id, r.concurrency,
-        row_number() over (order by r.id) as place
-      from runs r
-      where r.organization_id = b.organization_id and r.lane = b.lane and r.status = 'queued'
-        and (r.lease_until is null or r.lease_until < now())
-        -- others are left to newer workers
-        and r.engine <= :engine
-      order by r.id limit :limit) q
-    where q.concurrency is null or b.running + q.place <= q.concurrency
-  ), chosen as materialized (
-    select c.organization_id, c.id, o.name from candidates c join organizations_busy o on o.id = c.organization_id
-    where c.turn <= o.free order by c.turn, c.id limit :limit
-  )
-  update runs r set lease_until = now() + make_interval(secs => :lease), start_attempts = start_attempts + 1
-  from chosen c
-  where r.organization_id = c.organization_id and r.id = c.id
-    -- an expression, so that the planner uses the primary key instead of a full scan of the queue's index per row
-    and r.status || '' = 'queued'
-  returning r.organization_id, r.id, r.kind, r.workflow_id, r.workflow_name, r.workflow_version,
-    r.trigger ->> 'type' as trigger_type, r.record_id, r.starts_with, c.name as organization_name, r.resumes, r.temporal_run_id,
-    case when r.resumes > 0 then (select max(s.segment) + 1 from run_segments s
-      where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = r.temporal_run_id
-    ) end as segment`
-
 /** A run whose cancellation was requested. */
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
 
 /** Leases up to `limit` running runs whose cancellation was requested but not sent to Temporal, oldest request first. */
 export async function claimCancels(system: System, limit: number): Promise<ClaimedCancel[]> {
   const { rows } = await system.raw<{ rows: ClaimedCancel[] }>(
-    `update runs set lease_until = now() + interval '10 seconds'
+    `update runs set cancel_lease_until = now() + interval '10 seconds'
      where (organization_id, id) in (
        select organization_id, id from runs
        where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null
-         and (lease_until is null or lease_until < now())
+         and (cancel_lease_until is null or cancel_lease_until < now())
        order by cancel_requested_at limit ? for update skip locked)
      returning organization_id, id, kind`,
     [limit],
@@ -115,7 +49,7 @@ export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Pr
     )
     // A reset clears the request.
     .whereNotNull('cancel_requested_at')
-    .update({ cancel_sent_at: system.fn.now(), lease_until: null })
+    .update({ cancel_sent_at: system.fn.now(), cancel_lease_until: null })
 }
 
 /** A running run without a recent write. */
@@ -131,16 +65,22 @@ export interface IdleRun {
   overdue: boolean
 }
 
+/** How late a run may be at the end of a wait. */
+const OVERDUE = `interval '10 seconds'`
+
 const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue'
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running') as integer) as calls,
-         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - interval '10 seconds'), true) as overdue
+         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - ${OVERDUE}), true) as overdue
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 
+/** A sleeping run is looked up so many times less often: thousands may sleep for weeks. */
+const ASLEEP = 720
+
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), nor since `before`, the longest idle
- * first.
+ * first. Of those that sleep only the overdue ones, and those without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -150,12 +90,25 @@ export async function listIdleRuns(
 ): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
     `select ${IDLE_RUN}
-     from (select * from runs
-           where status = 'running' and updated_at < least(now() - cast(? as interval), cast(? as timestamptz))
-           order by updated_at limit ?) r
+     from (
+       (select * from runs
+        where status = 'running' and sleeps_until is null
+          and updated_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+        order by updated_at limit :limit)
+       union all
+       (select * from runs
+        where status = 'running' and sleeps_until is not null and sleeps_until < now() - ${OVERDUE}
+          and updated_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+        order by sleeps_until limit :limit)
+       union all
+       (select * from runs
+        where status = 'running' and sleeps_until is not null and sleeps_until >= now() - ${OVERDUE}
+          and updated_at < least(now() - ${ASLEEP} * cast(:idle as interval), cast(:before as timestamptz))
+        order by updated_at limit :limit)
+       order by updated_at limit :limit) r
      ${OPEN_NODES}
      order by r.updated_at`,
-    [idle, before, limit],
+    { idle, before, limit },
   )
   return rows
 }

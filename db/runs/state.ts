@@ -42,17 +42,18 @@ export async function lockRun(
  * or lost its connection to Temporal, can write it no more.
  */
 export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, token: string): Promise<void> {
-  await tx
-    .trx('run_nodes')
-    .where({
-      organization_id: tx.organizationId,
-      run_id: runId,
-      path: '',
-      node_id: nodeId,
-      status: 'running',
-    })
-    .update({ attempt_token: token })
+  await runningNode(tx, runId, nodeId).update({ attempt_token: token })
 }
+
+/** The row of an external node outside of any loop, as long as the node is running. */
+const runningNode = (tx: Tenant, runId: string, nodeId: string) =>
+  tx.trx('run_nodes').where({
+    organization_id: tx.organizationId,
+    run_id: runId,
+    path: '',
+    node_id: nodeId,
+    status: 'running',
+  })
 
 /**
  * Updates the row of an external node outside of any loop, by the attempt that owns it. `next` is the number of the next
@@ -76,16 +77,8 @@ export async function updateNode(
     output: json(change.output),
     error: change.error === null ? null : json(change.error),
   }
-  const count = await tx
-    .trx('run_nodes')
-    .where({
-      organization_id: tx.organizationId,
-      run_id: runId,
-      path: '',
-      node_id: nodeId,
-      status: 'running',
-      attempt_token: token,
-    })
+  const count = await runningNode(tx, runId, nodeId)
+    .andWhere({ attempt_token: token })
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0
 }

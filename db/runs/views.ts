@@ -6,6 +6,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Count } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 
 /** A run as lists show it: without inputs and outputs. */
 export interface RunSummary {
@@ -27,7 +28,20 @@ export interface RunDetails extends RunSummary {
   outputs: Record<string, unknown> | null
   error: RunError | null
   cancel_requested_at: Date | null
+  /** What a queued run waits for; null in any other status. */
+  waiting_for: WaitingFor | null
 }
+
+/** A free slot of its workflow, of its organization, or of the workers. */
+export const WAITING_FOR = ['workflow', 'organization', 'workers'] as const
+export type WaitingFor = (typeof WAITING_FOR)[number]
+
+const WAITS_FOR = `case when runs.status = 'queued' then
+    case when ${runningInLane('runs', 'coalesce(runs.concurrency, 0)')} >= runs.concurrency then 'workflow'
+      when (select ${ACTIVE_RUNS} >= ${ORGANIZATION_LIMIT} from organizations o where o.id = runs.organization_id)
+        then 'organization'
+      else 'workers' end
+  end as waiting_for`
 
 export interface RunNodeView {
   node_id: string
@@ -53,7 +67,10 @@ const SUMMARY = [
 export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   const run = await ofKind(tx, 'run')
     .andWhere({ id })
-    .first<RunDetails | undefined>(...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at')
+    .first<RunDetails | undefined>(
+      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at'],
+      tx.trx.raw(WAITS_FOR),
+    )
   if (!run) throw notFound('run')
   return run
 }

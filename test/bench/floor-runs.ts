@@ -30,9 +30,10 @@ const run = await recorded.tenant(organizationId!, actor, async (tx) => {
     inputs: { contact_id: contactId },
     chain: CHAIN_START,
   })
-  // Leased and started here: otherwise the relay of the measured stack would claim it, and nothing would be recorded.
+  // Claimed and started here: otherwise the relay of the measured stack would claim it, and nothing would be recorded.
   const kept = statements.length
-  await tx.trx('runs').where({ organization_id: organizationId, id }).update({ lease_until: LEASED })
+  const claim = { organization_id: organizationId, run_id: id, relay_id: id, retry_at: LEASED }
+  await tx.trx('run_claims').insert(claim)
   statements.length = kept
   return id
 })

@@ -97,7 +97,7 @@ for (const [name, definition] of Object.entries(cases)) {
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
   }
   if (name === 'cancelled-before-the-first-segment') {
-    await db.system('runs').where({ id }).update({ cancel_requested_at: new Date(), start_attempts: 1 })
+    await db.system('runs').where({ id }).update({ cancel_requested_at: new Date() })
     await limit({})
   }
   if (name.startsWith('resumed') || name.startsWith('refreshed')) {

@@ -13,9 +13,12 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { purgeBatch } from '../../db/retention/run.ts'
-import { claimCancels, claimRuns, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
+import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
+import { claimCancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import { listRuns } from '../../db/runs/views.ts'
 import { testActor } from './database.ts'
+
+const RELAY = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active: 10_000 }
 
 type Work = (db: Database) => Promise<unknown>
 
@@ -31,7 +34,8 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     ...Object.fromEntries(
       PURGES.map((purge) => [`purge: ${purge.name}`, ({ system }: Database) => purgeBatch(system, purge)]),
     ),
-    'claim: runs': ({ system }) => claimRuns(system, 100),
+    'claim: runs': ({ system }) => claimRuns(system, RELAY, 100),
+    'claim: repair': ({ system }) => repairClaims(system, RELAY, []),
     'claim: deliveries': ({ system }) => claimDeliveries(system, 100),
     'claim: imports': ({ system }) => claimFiles(system, 'imports', 10),
     'claim: cancels': ({ system }) => claimCancels(system, 100),

@@ -15,7 +15,8 @@ import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { workflowBundle } from '../../worker/bundle.ts'
 import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
-import { createWorkers } from '../../worker/workers.ts'
+import { RunCapacity } from '../../worker/run-capacity.ts'
+import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { testActor } from './database.ts'
@@ -62,7 +63,9 @@ export async function startWorker(
     effects: createEffects({ http: effects.http ?? unused }),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
+  const capacity = new RunCapacity(MOST_RUNS)
   const workers = await createWorkers({
+    capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
     files: createFiles({ db, log: testLog }),
     connection,
@@ -74,7 +77,12 @@ export async function startWorker(
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
-  const relay = new Relay({ db, client, log: testLog, queues: allQueues({ db, taskQueue, log: testLog }) })
+  const relay = new Relay({
+    db,
+    client,
+    log: testLog,
+    queues: allQueues({ db, taskQueue, log: testLog, capacity }),
+  })
   await relay.start()
   return {
     client,

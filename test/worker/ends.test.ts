@@ -6,6 +6,7 @@ import { cancelRun } from '../../db/runs/moves.ts'
 import type { ClaimedRun } from '../../db/runs/queue.ts'
 import { runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
+import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
@@ -104,7 +105,9 @@ describe('ends of runs', () => {
     const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
     const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
     // A relay claimed it once, and its start failed.
-    await suite.db.system('runs').where({ id }).update({ start_attempts: 1 })
+    await suite.db
+      .system('run_claims')
+      .insert({ organization_id: organizationId, run_id: id, relay_id: randomUUID(), retry_at: new Date() })
     const status = await suite.db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal(status, 'queued')
     await suite.db.system('organizations').where({ id: organizationId }).update({ limits: '{}' })
@@ -125,7 +128,7 @@ describe('ends of runs', () => {
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
     const client = new Client({ connection: suite.worker.connection, namespace })
-    const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog })
+    const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog, capacity: new RunCapacity(1) })
     const row = rowOf(randomUUID())
     // A new namespace is available after a moment.
     for (const until = Date.now() + 30_000; ; ) {
@@ -155,7 +158,12 @@ describe('ends of runs', () => {
       .where({ id: other })
       .update({ limits: JSON.stringify({ max_running: 0 }) })
     const id = await queueRun(suite.db, other, { nodes: [set('a')] })
-    const queue = runsQueue({ db: suite.db, taskQueue: 'q'.repeat(2_000), log: testLog })
+    const queue = runsQueue({
+      db: suite.db,
+      taskQueue: 'q'.repeat(2_000),
+      log: testLog,
+      capacity: new RunCapacity(1),
+    })
     const row = rowOf(id, { organization_id: other })
     const reason = await queue.start(suite.worker.client, row).then(
       () => undefined,

@@ -140,7 +140,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     const unrecorded = await queueRun(db, await createOrganization(db, { limits: { max_running: 0 } }), {
       nodes: [save('save')],
     })
-    await db.system('runs').where({ id: unrecorded }).update({ status: 'running', start_attempts: 1 })
+    await db.system('runs').where({ id: unrecorded }).update({ status: 'running' })
     await sweep()
     const { organization_id } = await run(unrecorded)
     await db.system('organizations').where({ id: organization_id }).update({ limits: '{}' })

@@ -1,6 +1,7 @@
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Queue } from '../relay.ts'
+import type { RunCapacity } from '../run-capacity.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
@@ -14,13 +15,15 @@ export function allQueues({
   db,
   taskQueue,
   log,
+  capacity,
 }: {
   db: Database
   taskQueue: string
   log: Logger
+  capacity: RunCapacity
 }): Queue<unknown>[] {
   return [
-    runsQueue({ db, taskQueue, log }),
+    runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,
     eventsQueue,
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),

@@ -1,34 +1,51 @@
+import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import { claimRuns, releaseRuns, repairClaims } from '../../db/runs/claims.ts'
 import { failRunStart, markRunsStarted, resumeRun } from '../../db/runs/moves.ts'
-import { type ClaimedRun, claimRuns } from '../../db/runs/queue.ts'
+import type { ClaimedRun } from '../../db/runs/queue.ts'
+import { removeRelay, seeRelay } from '../../db/runs/relays.ts'
 import type { run, testNode } from '../../workflows/index.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
+import type { RunCapacity } from '../run-capacity.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 export const workflowIdOf = (row: { id: string; kind: string }) =>
   row.kind === 'run' ? `run:${row.id}` : `node-test:${row.id}`
 
-/** Runs of workflows and tests of nodes. */
+/**
+ * Runs in their first segment per worker. Each takes some 8 ms of CPU: 16 keep a worker busy, and more would only delay
+ * the run of another organization behind them.
+ */
+const STARTS = 16
+/** Of the heartbeats, how many go by between two repairs of claims. */
+const REPAIR_EVERY = 5
+
+/** Runs of workflows and tests of nodes. Each queue has a relay id of its own. */
 export function runsQueue({
   db,
   taskQueue,
   log,
+  capacity,
 }: {
   db: Database
   taskQueue: string
   log: Logger
+  capacity: RunCapacity
 }): Queue<ClaimedRun> {
   const startWorkflow = workflowStarter(taskQueue, log)
+  const id = randomUUID()
+  const relay = () => ({ id, starts: STARTS, active: capacity.active })
+  let beats = 0
   return {
     name: 'runs',
     channel: 'agx_runs',
-    claim: claimRuns,
+    claim: (system, limit) => claimRuns(system, relay(), limit),
     async start(client, row) {
       if (await startRun(startWorkflow, client, row)) return
       const { status } = await client.workflow.getHandle(workflowIdOf(row)).describe()
@@ -40,6 +57,14 @@ export function runsQueue({
       if (resumed) throw new Error('the workflow of a queued run had closed; the run is started again')
     },
     started: markRunsStarted,
+    failed: (system, rows) => releaseRuns(system, relay(), rows),
+    async beat(system, rows) {
+      capacity.adjust(await seeRelay(system, relay()))
+      if (++beats % REPAIR_EVERY !== 0) return
+      const known = rows.map(({ id }) => id)
+      await repairClaims(system, relay(), known)
+    },
+    leave: (system) => removeRelay(system, relay()),
     refused: (db, row, reason) =>
       db.tenant(row.organization_id, SYSTEM, (tx) => failRunStart(tx, row.id, reason)),
   }

@@ -31,7 +31,12 @@ export interface SegmentResult {
   nodes: RunNode[]
   /** How the run ended, if it did. */
   end: End | undefined
+  /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
+  sleepsUntil: string | null
 }
+
+/** Sorts after every time in ISO 8601. */
+const NEVER = 'infinity'
 
 type RunSoFar = RunFacts & Pick<RunState, 'nodes'>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
@@ -100,7 +105,16 @@ class Segment {
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
-    return { answer, nodes: [...this.changed], end }
+    return { answer, nodes: [...this.changed], end, sleepsUntil: end ? null : this.sleepsUntil() }
+  }
+
+  private sleepsUntil(): string | null {
+    const open = this.open()
+    const isAwake = open.some(({ status }) => status !== 'waiting')
+    if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
+    return open.reduce((first, { wait_until }) => {
+      return wait_until !== null && wait_until < first ? wait_until : first
+    }, NEVER)
   }
 
   private reissue(): void {

@@ -10,6 +10,7 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
     'a user may belong to several organizations; agx_app sees id and name of all, until users are limited to members',
   agx_migrations:
     'the applied migrations, which a process compares with those it knows; agx_app only reads it',
+  relays: 'one row per worker; agx_app has no access',
   sweep_state: 'one row that the workers share; agx_app has no access',
   agx_migrations_lock: "Knex's own; no role of ours may read it",
   temporal_server: 'one row, the Temporal namespace of the whole database; only agx_system may read it',
@@ -105,6 +106,7 @@ describe('row-level security', () => {
       'select * from agx_migrations_lock',
       'select * from temporal_server',
       'select * from sweep_state',
+      'select * from relays',
     ])
       await assert.rejects(
         asApp(mine, (client) => client.query(statement)),

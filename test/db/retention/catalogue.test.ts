@@ -14,6 +14,8 @@ const DO_NOT_GROW: Record<string, string> = {
   memberships: BY_HAND,
   organizations: BY_HAND,
   outgoing_webhooks: BY_HAND,
+  relays: 'one row per worker; dead ones are deleted by those that live',
+  run_claims: 'one row per run that a relay starts; deleted when it has started',
   sweep_state: 'one row',
   temporal_server: 'one row',
   users: BY_HAND,

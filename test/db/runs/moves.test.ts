@@ -117,7 +117,7 @@ describe('the moves of runs', function () {
       },
       cancelRun: [
         {
-          arrange: (run) => run.set({ start_attempts: 0 }),
+          arrange: ({ id }) => db.system('run_claims').where({ run_id: id }).delete(),
           act: async (run) => {
             const before = await run.status()
             const after = await tenant(run, (tx) => cancelRun(tx, run.id))
@@ -125,7 +125,11 @@ describe('the moves of runs', function () {
           },
         },
         {
-          arrange: (run) => run.set({ start_attempts: 1, cancel_requested_at: null }),
+          arrange: async (run) => {
+            await run.set({ cancel_requested_at: null })
+            const claim = { organization_id: run.organizationId, run_id: run.id, relay_id: randomUUID() }
+            await db.system('run_claims').insert(claim).onConflict().ignore()
+          },
           act: async (run) => {
             await tenant(run, (tx) => cancelRun(tx, run.id))
             const row = await db.system('runs').where({ id: run.id }).first('cancel_requested_at')

@@ -1,0 +1,23 @@
+import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
+
+/**
+ * What limits the runs in progress, as SQL. An organization's limit (`max_running`) counts active runs: those that sleep,
+ * that is, only wait for a time or an event, use nothing. A workflow's `concurrency` counts all its running runs.
+ */
+
+const BY_PLAN = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan].max_running}`).join(' ')
+
+/** SQL: the limit of active runs of the organization `o`. */
+export const ORGANIZATION_LIMIT = `coalesce((o.limits ->> 'max_running')::integer, case o.plan ${BY_PLAN} end)`
+
+/** SQL: whether the run `r` is active. */
+export const IS_ACTIVE = `r.status = 'running' and r.sleeps_until is null`
+
+/** SQL: the number of active runs of the organization `o`, counted up to its limit. */
+export const ACTIVE_RUNS = `(select count(*) from (
+  select from runs r where r.organization_id = o.id and ${IS_ACTIVE} limit ${ORGANIZATION_LIMIT}) active)`
+
+/** SQL: the number of running runs in the lane of the row `alias`, counted up to `most`: many may sleep. */
+export const runningInLane = (alias: string, most: string): string => `(select count(*) from (
+  select from runs r where r.organization_id = ${alias}.organization_id and r.lane = ${alias}.lane
+    and r.status = 'running' limit ${most}) busy)`

@@ -1,0 +1,41 @@
+import type { System } from '../postgres/tenancy.ts'
+import { IS_ACTIVE } from './admission.ts'
+
+/** The relays of all workers. A relay that has not been seen for some seconds is dead: its claims are free. */
+
+/** A relay, and what its worker can carry. */
+export interface RelayCapacity {
+  id: string
+  /** The limit of its runs in their first segment. */
+  starts: number
+  /** The limit of active runs per worker; the sum over all live relays counts. */
+  active: number
+}
+
+/** SQL: a relay that was seen after this time is alive. Five seconds are five missed heartbeats. */
+export const LIVE_SINCE = `now() - interval '5 seconds'`
+
+/** SQL: whether the relay that `column` names is alive. */
+export const isLive = (column: string): string => `exists (
+  select from relays alive where alive.id = ${column} and alive.seen_at > ${LIVE_SINCE})`
+
+/** Reports that a relay is alive. @returns the share of the capacity of all workers that is in use. */
+export async function seeRelay(system: System, { id, active }: RelayCapacity): Promise<number> {
+  await system.raw(
+    `with dead as (delete from relays where seen_at < now() - interval '1 minute')
+     insert into relays (id, active, seen_at) values (?, ?, now())
+     on conflict (id) do update set active = excluded.active, seen_at = excluded.seen_at`,
+    [id, active],
+  )
+  const { rows } = await system.raw<{ rows: { used: number }[] }>(
+    `select ((select count(*) from run_claims where retry_at is null) +
+         (select count(*) from (select from runs r where ${IS_ACTIVE} limit capacity) a))::float8 / capacity as used
+     from (select greatest(1, coalesce(sum(active), 0)) as capacity from relays where seen_at > ${LIVE_SINCE}) c`,
+  )
+  return rows[0]?.used ?? 0
+}
+
+/** Ends a relay: other relays may claim what it holds. */
+export async function removeRelay(system: System, { id }: Pick<RelayCapacity, 'id'>): Promise<void> {
+  await system('relays').where({ id }).delete()
+}

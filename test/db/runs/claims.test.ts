@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
+import { cancelRun, markRunsStarted } from '../../../db/runs/moves.ts'
+import { type RelayCapacity, removeRelay, seeRelay } from '../../../db/runs/relays.ts'
+import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { createEmptyWorkflow } from '../../support/workflows.ts'
+
+describe('claims of runs', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+  beforeEach(async () => {
+    await db.system('runs').delete()
+    await db.system('relays').delete()
+  })
+
+  const relayOf = (values: Partial<RelayCapacity> = {}): RelayCapacity => ({
+    ...{ id: randomUUID(), starts: 100, active: 100 },
+    ...values,
+  })
+
+  /** A relay that has reported itself. */
+  async function startRelay(values?: Partial<RelayCapacity>): Promise<RelayCapacity> {
+    const relay = relayOf(values)
+    await seeRelay(db.system, relay)
+    return relay
+  }
+
+  /** Queues runs of a new organization. */
+  async function queue(count: number, values: { limits?: object } = {}): Promise<string> {
+    const organizationId = await createOrganization(db, values)
+    await db.tenant(organizationId, testActor, async (tx) => {
+      const { id } = await createEmptyWorkflow(tx)
+      const workflow = { id, version: 1, name: 'Test' }
+      for (let i = 0; i < count; i++)
+        await createRun(tx, { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START })
+    })
+    return organizationId
+  }
+
+  const claim = (relay: RelayCapacity, limit = 100) => claimRuns(db.system, relay, limit)
+  const start = (runs: { organization_id: string; id: string }[]) => markRunsStarted(db.system, runs)
+  const claimsOf = (id: string) => db.system('run_claims').where({ run_id: id })
+  const age = (table: string, column: string, seconds: number) =>
+    db.system(table).update({ [column]: db.system.raw(`${column} - make_interval(secs => ?)`, [seconds]) })
+
+  it('belong to their relay as long as it lives', async () => {
+    await queue(3)
+    const first = await startRelay()
+    const second = await startRelay()
+    assert.equal((await claim(first, 2)).length, 2)
+    assert.equal((await claim(second)).length, 1)
+    assert.deepEqual(await claim(second), [])
+    assert.deepEqual(await claim(first), [])
+    await age('relays', 'seen_at', 4)
+    assert.deepEqual(await claim(second), [])
+    await age('relays', 'seen_at', 2)
+    await seeRelay(db.system, second)
+    assert.equal((await claim(second)).length, 2)
+  })
+
+  it('of a relay that leaves are free at once', async () => {
+    await queue(1)
+    const first = await startRelay()
+    const second = await startRelay()
+    assert.equal((await claim(first)).length, 1)
+    await removeRelay(db.system, first)
+    assert.equal((await claim(second)).length, 1)
+  })
+
+  it('whose start failed are free after a backoff, which grows', async () => {
+    await queue(1)
+    const relay = await startRelay()
+    const waits: number[] = []
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const [run] = await claim(relay)
+      await releaseRuns(db.system, relay, [run!])
+      const [{ wait }] = await claimsOf(run!.id).select(
+        db.system.raw('extract(epoch from retry_at - now())::float8 as wait'),
+      )
+      waits.push(wait)
+      assert.deepEqual(await claim(relay), [])
+      await db.system('run_claims').update({ retry_at: new Date(Date.now() - 1) })
+    }
+    assert.ok(waits[0]! > 0.2 && waits[0]! < 1 && waits[1]! > waits[0]! && waits[1]! < 2, `${waits}`)
+    assert.equal((await claim(relay)).length, 1)
+  })
+
+  it('end when the start is recorded, by the relay or by the first segment', async () => {
+    await queue(2)
+    const relay = await startRelay()
+    const [one, two] = await claim(relay)
+    assert.equal(await start([one!]), 1)
+    assert.deepEqual(await claimsOf(one!.id), [])
+    await db.system('runs').where({ id: two!.id }).update({ status: 'completed' })
+    assert.equal(await start([two!]), 0)
+    assert.deepEqual(await claimsOf(two!.id), [])
+  })
+
+  it('that their relay does not know are repaired', async () => {
+    await queue(3)
+    const relay = await startRelay()
+    const [known, lost, started] = await claim(relay)
+    await db.system('runs').where({ id: started!.id }).update({ status: 'running' })
+    await repairClaims(db.system, relay, [known!.id])
+    assert.equal((await db.system('run_claims')).length, 3, 'a claim may be on its way to the relay')
+    await age('run_claims', 'claimed_at', 6)
+    await repairClaims(db.system, relay, [known!.id])
+    assert.deepEqual(await claimsOf(started!.id), [])
+    assert.deepEqual(
+      (await claim(relay)).map(({ id }) => id),
+      [lost!.id],
+    )
+  })
+
+  it('of a dead relay on runs that have started are deleted by another', async () => {
+    await queue(1)
+    const [run] = await claim(await startRelay())
+    await db.system('runs').where({ id: run!.id }).update({ status: 'running' })
+    await age('relays', 'seen_at', 6)
+    await age('run_claims', 'claimed_at', 6)
+    await repairClaims(db.system, await startRelay(), [])
+    assert.deepEqual(await claimsOf(run!.id), [])
+  })
+
+  it('leave a cancellation to Temporal, also those of dead relays; without one the run ends at once', async () => {
+    const organizationId = await queue(2)
+    const [run] = await claim(await startRelay(), 1)
+    await db.system('relays').delete()
+    const statuses = []
+    for (const { id } of await db.system('runs').orderBy('id'))
+      statuses.push([id === run!.id, await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))])
+    assert.deepEqual(statuses, [
+      [true, 'queued'],
+      [false, 'cancelled'],
+    ])
+  })
+
+  it('go to the organization with the fewest runs in progress first', async () => {
+    const many = await queue(20)
+    const relay = await startRelay({ starts: 4 })
+    const first = await claim(relay)
+    assert.deepEqual(
+      first.map(({ organization_id }) => organization_id),
+      Array(4).fill(many),
+    )
+    await start(first)
+    const few = await queue(2)
+    const fewer = await queue(1)
+    const next = await claim(relay)
+    assert.deepEqual(
+      next.map(({ organization_id }) => organization_id).sort(),
+      [few, few, fewer, many].sort(),
+    )
+  })
+
+  it('are limited by the first segments of the relay, but for one run of each organization', async () => {
+    const many = await queue(5)
+    const relay = await startRelay({ starts: 2 })
+    const first = await claim(relay)
+    assert.equal(first.length, 2)
+    const other = await queue(2)
+    assert.deepEqual(
+      (await claim(relay)).map(({ organization_id }) => organization_id),
+      [other],
+    )
+    assert.deepEqual(await claim(relay), [])
+    await start(first)
+    const next = await claim(relay)
+    assert.deepEqual(next.map(({ organization_id }) => organization_id).sort(), [many, other].sort())
+  })
+
+  it('are limited by the active runs of all live workers, but for ten runs of each organization', async () => {
+    const many = await queue(40)
+    const one = await startRelay({ active: 15 })
+    const two = await startRelay({ active: 10 })
+    const first = await claim(one)
+    assert.equal(first.length, 25)
+    await start(first)
+    assert.deepEqual(await claim(two), [])
+    const other = await queue(12)
+    const reserved = await claim(two)
+    assert.deepEqual(
+      reserved.map(({ organization_id }) => organization_id),
+      Array(10).fill(other),
+    )
+    // Sleeping runs use nothing.
+    await db
+      .system('runs')
+      .whereIn(
+        'id',
+        first.map(({ id }) => id),
+      )
+      .update({ sleeps_until: 'infinity' })
+    const organizations = (await claim(two)).map(({ organization_id }) => organization_id)
+    assert.equal(organizations.length, 15)
+    assert.ok(organizations.includes(many) && organizations.filter((id) => id === other).length === 2)
+  })
+
+  it('never exceed the limit of the organization', async () => {
+    await queue(5, { limits: { max_running: 2 } })
+    const relay = await startRelay()
+    const first = await claim(relay)
+    assert.equal(first.length, 2)
+    await start(first.slice(0, 1))
+    assert.deepEqual(await claim(relay), [])
+  })
+})

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { claimRuns, repairClaims } from '../../../db/runs/claims.ts'
+import { listIdleRuns } from '../../../db/runs/queue.ts'
+import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
+import { getRun } from '../../../db/runs/views.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { planOf, statementsOf } from '../../support/plans.ts'
+import { createEmptyWorkflow } from '../../support/workflows.ts'
+
+const SLEEPING = 20_000
+const CONCURRENCY = 50
+
+describe(`${SLEEPING} sleeping runs`, function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let organizationId: string
+  let queued: string
+  const relay = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active: 100 }
+
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
+    await db.asOwner(async (client) => {
+      await client.query(
+        `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, status, trigger, inputs,
+           temporal_run_id, started_at, updated_at, sleeps_until)
+         select $1, gen_random_uuid(), $2, 1, 'Test', 'running', '{}', '{}', 'a', now(), now() - interval '1 hour',
+           case when i <= 3 then now() - interval '1 minute' else now() + i * interval '1 minute' end
+         from generate_series(1, $3::integer) i`,
+        [organizationId, workflow.id, SLEEPING],
+      )
+    })
+    queued = await db.tenant(organizationId, testActor, (tx) =>
+      createRun(tx, {
+        workflow: { id: workflow.id, version: 1, name: 'Test' },
+        trigger: { type: 'api' },
+        inputs: {},
+        chain: CHAIN_START,
+      }),
+    )
+    await db.asOwner((client) => client.query('vacuum analyze'))
+  })
+  after(() => db?.drop())
+
+  /** The rows that the statements of `work` read. */
+  async function rowsRead(work: Parameters<typeof statementsOf>[1]): Promise<number> {
+    let rows = 0
+    for (const statement of await statementsOf(db, work))
+      rows += (await db.asOwner((client) => planOf(client, statement))).rows
+    return rows
+  }
+
+  it('cost the sweep nothing, but for those that are overdue', async () => {
+    assert.equal((await listIdleRuns(db.system, '30 seconds', new Date(), 200)).length, 3)
+    const rows = await rowsRead(({ system }) => listIdleRuns(system, '30 seconds', new Date(), 200))
+    assert.ok(rows < 100, `${rows} rows`)
+  })
+
+  it('are looked up after six hours', async () => {
+    await db
+      .system('runs')
+      .where({ id: queued })
+      .update({ updated_at: new Date(0) })
+    await db.asOwner((client) =>
+      client.query(
+        "update runs set updated_at = now() - interval '7 hours' where id in (select id from runs where sleeps_until > now() limit 5)",
+      ),
+    )
+    assert.equal((await listIdleRuns(db.system, '30 seconds', new Date(), 200)).length, 8)
+  })
+
+  it('cost a claim and the view of a queued run no more than the concurrency of their workflow', async () => {
+    for (const concurrency of [null, CONCURRENCY]) {
+      await db.system('runs').where({ id: queued }).update({ concurrency })
+      const claim = await rowsRead(({ system }) => claimRuns(system, relay, 100))
+      await db.system('run_claims').delete()
+      const view = await rowsRead((db) => db.tenant(organizationId, testActor, (tx) => getRun(tx, queued)))
+      const repair = await rowsRead(({ system }) => repairClaims(system, relay, []))
+      for (const rows of [claim, view, repair])
+        assert.ok(rows < 100 + CONCURRENCY, `concurrency ${concurrency}: ${[claim, view, repair]} rows`)
+    }
+    assert.deepEqual(await claimRuns(db.system, relay, 100), [])
+  })
+})

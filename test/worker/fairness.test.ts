@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import type { Definition } from '../../workflows/definition/types.ts'
+import { createOrganization, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
+
+/** Set `BACKLOG=10000 npx mocha …` for a longer test. */
+const BACKLOG = Number(process.env.BACKLOG ?? 400)
+const CALL_MS = 1_000
+/** A quarter of the runs that one worker has in progress at most. */
+const MOST_BEFORE = 64
+
+const call = (id: string) => ({
+  id,
+  type: 'api_request',
+  config: { method: 'GET', url: 'https://a.example' },
+})
+const light = { nodes: [{ id: 'set', type: 'set_fields', config: { fields: { a: 1 } } }] }
+const calls: Pick<Definition, 'nodes' | 'edges'> = {
+  nodes: [call('first'), call('second')],
+  edges: [{ from: 'first', handle: 'success', to: 'second' }],
+}
+
+/** Queues `count` further runs of the workflow of a run. */
+async function repeat(db: TestDatabase, organizationId: string, id: string, count: number): Promise<void> {
+  const { workflow_id, workflow_version, workflow_name } = await db.system('runs').where({ id }).first()
+  await db.tenant(organizationId, testActor, async (tx) => {
+    const workflow = { id: workflow_id, version: workflow_version, name: workflow_name }
+    for (let i = 0; i < count; i++)
+      await createRun(tx, { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START })
+  })
+}
+
+const countOf = async (db: TestDatabase, organizationId: string, statuses: string[]) => {
+  const [row] = await db
+    .system('runs')
+    .where({ organization_id: organizationId })
+    .whereIn('status', statuses)
+    .count('* as count')
+  return Number(row!.count)
+}
+
+describe('a backlog of one organization', function () {
+  this.timeout(60_000 + BACKLOG * 200)
+  const suite = withWorker({
+    http: async () => {
+      await new Promise((resolve) => setTimeout(resolve, CALL_MS))
+      return httpResponse({ status: 200 })
+    },
+  })
+
+  /** Milliseconds from the request to the end of one run. */
+  async function latency(organizationId: string, definition: Parameters<typeof queueRun>[2]) {
+    const id = await queueRun(suite.db, organizationId, definition)
+    const run = await untilRun(suite.db, id, undefined, 120_000)
+    assert.equal(run.status, 'completed')
+    const { created_at, ended_at } = await suite.db.system('runs').where({ id }).first()
+    return ended_at.getTime() - created_at.getTime()
+  }
+
+  it('delays the run of another by no more than its idle latency, to its end', async () => {
+    const [hog, other] = [await createOrganization(suite.db), await createOrganization(suite.db)]
+    await latency(other, calls)
+    const idle = await latency(other, calls)
+    await repeat(suite.db, hog, await queueRun(suite.db, hog, calls), BACKLOG)
+    while ((await countOf(suite.db, hog, ['completed'])) < 20)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    const before = await countOf(suite.db, hog, ['completed'])
+    const behind = await latency(other, calls)
+    const overtaken = (await countOf(suite.db, hog, ['completed'])) - before
+    const waiting = await countOf(suite.db, hog, ['queued'])
+    assert.ok(waiting > 0, 'the backlog was too short')
+    // On a machine that is busy with other work everything is slow: there the runs that went before it count.
+    assert.ok(
+      behind <= 2 * idle || overtaken <= MOST_BEFORE,
+      `${behind} ms and ${overtaken} runs behind ${waiting} queued runs, ${idle} ms without`,
+    )
+    await suite.db.system('runs').where({ organization_id: hog, status: 'queued' }).delete()
+  })
+
+  it('drains without a failed start and without a stuck run', async () => {
+    const organizationId = await createOrganization(suite.db)
+    const first = await queueRun(suite.db, organizationId, light)
+    await repeat(suite.db, organizationId, first, BACKLOG - 1)
+    for (let before = -1; (await countOf(suite.db, organizationId, ['completed'])) < BACKLOG; ) {
+      await new Promise((resolve) => setTimeout(resolve, 10_000))
+      const now = await countOf(suite.db, organizationId, ['completed'])
+      assert.ok(now > before, `${now} of ${BACKLOG} runs have ended, and no more do`)
+      before = now
+    }
+    const failed = await suite.db.system('run_claims').where('attempts', '>', 1)
+    assert.deepEqual(failed, [])
+  })
+})
