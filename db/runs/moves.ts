@@ -13,7 +13,7 @@ import { rewind } from './state.ts'
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
- * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row | deletes the claim |
+ * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row, it was not resumed since | deletes the claim |
  * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot: after the first segment, for a run that has ended or sleeps |
  * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
@@ -30,17 +30,18 @@ import { rewind } from './state.ts'
 /** @returns the number of runs that changed from queued to running. */
 export async function markRunsStarted(
   system: System,
-  runs: { organization_id: string; id: string }[],
+  runs: { organization_id: string; id: string; resumes: number }[],
 ): Promise<number> {
   // A locked row is skipped: its first segment writes the same. The relay deletes its claim later (`repairClaims`).
   const { rows } = await system.raw<{ rows: { count: number }[] }>(
     `with started as materialized (
-       select s.* from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+       select s.* from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, resumes integer)
      ), moved as (
        update runs r set status = 'running', started_at = coalesce(started_at, now()), updated_at = now()
        from (
          select r.organization_id, r.id from started s
-         join runs r on r.organization_id = s.organization_id and r.id = s.id
+         -- a run that was resumed since this start waits for another workflow
+         join runs r on r.organization_id = s.organization_id and r.id = s.id and r.resumes = s.resumes
          where r.status = 'queued' for update of r skip locked) s
        where r.organization_id = s.organization_id and r.id = s.id
        returning r.id
@@ -51,7 +52,7 @@ export async function markRunsStarted(
            select r.status from runs r where r.organization_id = c.organization_id and r.id = c.run_id) <> 'queued')
      )
      select count(*) as count from moved`,
-    [JSON.stringify(runs.map(({ organization_id, id }) => ({ organization_id, id })))],
+    [JSON.stringify(runs.map(({ organization_id, id, resumes }) => ({ organization_id, id, resumes })))],
   )
   return rows[0]?.count ?? 0
 }

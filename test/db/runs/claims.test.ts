@@ -48,7 +48,8 @@ describe('claims of runs', () => {
   }
 
   const claim = (relay: RelayCapacity, limit = 100) => claimRuns(db.system, relay, limit)
-  const start = (runs: { organization_id: string; id: string }[]) => markRunsStarted(db.system, runs)
+  const start = (runs: { organization_id: string; id: string; resumes: number }[]) =>
+    markRunsStarted(db.system, runs)
   const claimsOf = (id: string) => db.system('run_claims').where({ run_id: id })
   const age = (table: string, column: string, seconds: number) =>
     db.system(table).update({ [column]: db.system.raw(`${column} - make_interval(secs => ?)`, [seconds]) })

@@ -98,7 +98,15 @@ describe('the moves of runs', function () {
     drivers: {
       markRunsStarted: {
         act: async ({ organizationId, id }) =>
-          (await markRunsStarted(db.system, [{ organization_id: organizationId, id }])) === 1,
+          (await markRunsStarted(db.system, [{ organization_id: organizationId, id, resumes: 0 }])) === 1,
+        unmet: {
+          'a run that was resumed since': async ({ organizationId, id, set }) => {
+            await set({ resumes: 1 })
+            return (
+              (await markRunsStarted(db.system, [{ organization_id: organizationId, id, resumes: 0 }])) === 1
+            )
+          },
+        },
       },
       recordSegment: {
         act: (run, to) =>
