@@ -13,7 +13,7 @@ import { type ProcessName, spawnSupervisor, startStack, type TestStack } from '.
 const PARTS: ProcessName[] = ['supervisor', 'api', 'worker', 'temporal', 'postgres']
 
 describe('npm start', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let stack: TestStack
   let pids: number[]
   let contact: string
@@ -125,7 +125,7 @@ describe('npm start reports an invalid setting in one line', () => {
     const supervisor = spawnSupervisor({ DATA_DIR: dataDir, DATABASE_URL: 'mysql://x' })
     assert.equal(await supervisor.exited, 1)
     assert.match(supervisor.output(), /^DATABASE_URL must look like postgres:.*\n$/)
-  }).timeout(20_000)
+  })
 
   /** The checks of `npm start` in this process: a start of another takes two seconds of CPU. */
   const refused = async (settings: Record<string, string>, line: RegExp) => {
