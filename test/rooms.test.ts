@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { nodeTypes } from '../workflows/nodes/index.ts'
+import { testBundle } from './support/bundle.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -138,11 +138,7 @@ describe('the workflow bundle', function () {
   this.timeout(60_000)
 
   it('holds the Temporal SDK and a few files of this project, but no zod, yaml or Node built-in', async () => {
-    const { code } = await bundleWorkflowCode({
-      workflowsPath: join(ROOT, 'workflows/index.ts'),
-      logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
-    })
-    const modules = sourcesOf(code)
+    const modules = sourcesOf(readFileSync(await testBundle(), 'utf8'))
     const ours = modules.filter((path) => !path.includes('node_modules/') && /(^|\/)workflows\//.test(path))
     const packages = modules
       .map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1])

@@ -50,13 +50,18 @@ export async function signIn(system: Knex, email: string, password: string): Pro
     .orderBy('created_at')
     .first('organization_id')
   if (!membership) return undefined
+  return openSession(system, user.id, membership.organization_id)
+}
+
+/** Opens a session of a user who is authenticated. */
+export async function openSession(system: Knex, userId: string, organizationId: string): Promise<SignedIn> {
   const token = randomBytes(32).toString('base64url')
   const expires_at = new Date(Date.now() + SESSION_DAYS * 86_400_000)
   await system('sessions').insert({
     token_hash: hashToken(token),
     id: uuidv7(),
-    organization_id: membership.organization_id,
-    user_id: user.id,
+    organization_id: organizationId,
+    user_id: userId,
     csrf_token: randomBytes(32).toString('base64url'),
     expires_at,
   })

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import type { MemberRole } from '../../db/access/roles.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { migrate } from '../../db/postgres/migrate.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
@@ -49,11 +50,16 @@ export async function createOrganization(
   return id
 }
 
-/** Creates a member of the organization, who cannot sign in. @returns the user's id. */
-export async function createMember(db: Database, organizationId: string, name = 'Grace'): Promise<string> {
+/** Creates a member of the organization, who has no password. @returns the user's id. */
+export async function createMember(
+  db: Database,
+  organizationId: string,
+  name = 'Grace',
+  role: MemberRole = 'member',
+): Promise<string> {
   const id = uuidv7()
   await db.system('users').insert({ id, name, email: `${id}@example.com`, password_hash: 'none' })
-  await db.system('memberships').insert({ organization_id: organizationId, user_id: id, role: 'member' })
+  await db.system('memberships').insert({ organization_id: organizationId, user_id: id, role })
   return id
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { MemberRole } from '../../db/access/roles.ts'
-import { createUser } from '../../db/access/users.ts'
 import { type Answer, startApi, type TestApi } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { sessionHeaders } from './session.ts'
 
 export interface TestWebhook {
   id: string
@@ -30,15 +30,7 @@ export interface IncomingTest {
 export async function startIncoming(env: Record<string, string> = {}): Promise<IncomingTest> {
   const db = await createTestDatabase()
   const api = await startApi(db, env)
-  const password = 'correct horse battery staple'
-
-  async function signIn(role: MemberRole) {
-    const email = `${crypto.randomUUID()}@example.com`
-    await createUser(db.system, { email, password, name: role, organizationId: api.organizationId, role })
-    const answer = await api.request('POST', '/app/session', { key: null, body: { email, password } })
-    const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
-    return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token as string }
-  }
+  const signIn = (role: MemberRole) => sessionHeaders(db, api, role)
   const session = await signIn('owner')
 
   async function app(method: string, path: string, body?: unknown, status?: number) {

@@ -1,9 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../db/postgres/embedded/server.ts'
+import { SHARED_DATA } from './bundle.ts'
 
 /** One process of the service, as `npm run api` or `npm run worker` starts it. */
 export interface TestProcess {
@@ -26,7 +25,7 @@ export interface ProcessOptions {
   until?: '/readyz' | '/healthz'
 }
 
-const START_MS = 30_000
+const START_MS = 60_000
 
 /** Resolves when the process answers `until`. Throws with its log where it ends before. */
 export async function startProcess(
@@ -42,7 +41,7 @@ export async function startProcess(
       NODE_ENV: 'test',
       NODE_V8_COVERAGE: '',
       DATABASE_URL: databaseUrl,
-      DATA_DIR: join(tmpdir(), 'agx-test'),
+      DATA_DIR: SHARED_DATA,
       SECRETS_KEY: Buffer.alloc(32).toString('base64'),
       TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
       EGRESS_ALLOW: '127.0.0.1/32',

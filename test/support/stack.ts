@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../db/postgres/embedded/server.ts'
+import { shareBundle } from './bundle.ts'
 import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 
@@ -54,6 +55,7 @@ export async function startStack({
   const env: Record<string, string> = { ...shared, ...given }
   const known = previous ?? beside
   const dataDir = previous?.dataDir ?? temporaryFolder()
+  await shareBundle(dataDir)
   const ports = previous ? portsOf(previous) : await freePorts()
   const supervisor = spawnSupervisor({ DATA_DIR: dataDir, ...ports, ...env })
   const reap = reaper(cleanUp(supervisor.pid, dataDir))

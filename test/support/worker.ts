@@ -1,6 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
 import { pino } from 'pino'
@@ -12,13 +10,13 @@ import { createActivities } from '../../activities/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
-import { workflowBundle } from '../../worker/bundle.ts'
 import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
+import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
@@ -73,7 +71,7 @@ export async function startWorker(
     taskQueue,
     shutdownGraceMs: 10_000,
     interceptors: {},
-    bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
+    bundle: await testBundle(),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { credentialIn, maskText } from '../../workflows/credentials.ts'
+import { cpuTime } from '../support/cpu-time.ts'
 
 /** Parts are joined here, so that no scanner takes this file for a leak. */
 const join = (...parts: string[]) => parts.join('')
@@ -181,10 +182,10 @@ describe('credentials', () => {
       '-----BEGIN ',
     ]) {
       const text = piece.repeat((1024 * 1024) / piece.length)
-      const start = performance.now()
+      const start = cpuTime()
       maskText(text)
       credentialIn(text, 'password')
-      assert.ok(performance.now() - start < 2_000, `${piece}: ${Math.round(performance.now() - start)} ms`)
+      assert.ok(cpuTime() - start < 2_000, `${piece}: ${Math.round(cpuTime() - start)} ms`)
     }
   }).timeout(60_000)
 })

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import proto from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
-import { workflowBundle } from '../../worker/bundle.ts'
+import { testBundle } from '../support/bundle.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
 
@@ -13,7 +11,7 @@ describe('stored histories replay', () => {
   let codePath: string
   before(async function () {
     this.timeout(60_000)
-    codePath = await workflowBundle(join(tmpdir(), 'agx-test'))
+    codePath = await testBundle()
   })
   const load = (file: string) =>
     proto.temporal.api.history.v1.History.decode(readFileSync(new URL(file, folder)))

@@ -63,8 +63,12 @@ export async function checkDatabase(url: string): Promise<void> {
 }
 
 /** Connects with the same TEMPORAL_* variables as every process (address, namespace, TLS, API key). */
-export async function checkTemporal(address: string, namespace: string): Promise<void> {
-  const connection = await connectToTemporal().catch((error) => {
+export async function checkTemporal(
+  env: NodeJS.ProcessEnv,
+  address: string,
+  namespace: string,
+): Promise<void> {
+  const connection = await connectToTemporal(env).catch((error) => {
     const advice = 'start it, correct TEMPORAL_ADDRESS, or unset it to start an embedded server'
     throw new ConfigError(`TEMPORAL_ADDRESS ${address} cannot be reached (${reason(error)}): ${advice}`)
   })
@@ -81,8 +85,8 @@ export async function checkTemporal(address: string, namespace: string): Promise
   }
 }
 
-async function connectToTemporal(): Promise<Connection> {
-  const { connectionOptions } = temporalProfile()
+async function connectToTemporal(env: NodeJS.ProcessEnv): Promise<Connection> {
+  const { connectionOptions } = temporalProfile(env)
   return Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT })
 }
 

@@ -3,12 +3,9 @@ import { bootstrap } from '../../db/access/bootstrap.ts'
 import { ConfigError } from '../../db/config.ts'
 import { migrate } from '../../db/postgres/migrate.ts'
 import { box } from './box.ts'
-import { checkDatabase, checkDataDir, checkPort, checkTemporal } from './checks.ts'
-import { readConfig } from './config.ts'
 import { type Stack, startEmbeddedPostgres, startEmbeddedTemporal, startProcess } from './parts.ts'
-import { ProcessRecord } from './process-record.ts'
+import { prepare } from './prepare.ts'
 import { announced, say } from './say.ts'
-import { findTemporalCli } from './temporal-cli.ts'
 
 /**
  * `npm start`: the whole stack on one machine. Starts PostgreSQL and Temporal (unless the environment names running
@@ -40,27 +37,6 @@ if (stack) {
   stack.record.clear()
 }
 process.exit()
-
-/** Checks all settings before anything is started. */
-async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Stack> {
-  const config = readConfig(env)
-  checkDataDir(config.DATA_DIR)
-  const record = new ProcessRecord(config.DATA_DIR)
-  const ended = await record.takeOver()
-  if (ended.length) say(`ended processes of a killed start: ${ended.join(', ')}`)
-  await checkPort('PORT', config.PORT, config.HOST)
-  await checkPort('WORKER_PORT', config.WORKER_PORT, config.HOST)
-  if (config.TEMPORAL_ADDRESS) await checkTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE)
-  else {
-    await checkPort('TEMPORAL_PORT', config.TEMPORAL_PORT, '127.0.0.1')
-    await checkPort('TEMPORAL_UI_PORT', config.TEMPORAL_UI_PORT, '127.0.0.1')
-  }
-  if (config.DATABASE_URL) await checkDatabase(config.DATABASE_URL)
-  const temporalCli = config.TEMPORAL_ADDRESS
-    ? undefined
-    : await findTemporalCli({ path: config.TEMPORAL_CLI_PATH, env, progress: say, signal })
-  return { config, env, record, temporalCli, parts: [], signal }
-}
 
 /** @returns the box to print. */
 async function start(stack: Stack): Promise<string> {

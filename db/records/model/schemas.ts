@@ -165,8 +165,10 @@ export function refuseOthers(
       refuse([name], 'is set by the service and cannot be written', { type: 'read_only' })
       continue
     }
-    if (unknown++ === MAX_UNKNOWN)
-      return refuse([], 'has more unknown fields, which are not listed', { type: 'unrecognized_key' })
+    if (unknown++ === MAX_UNKNOWN) {
+      refuse([], 'has more unknown fields, which are not listed', { type: 'unrecognized_key' })
+      return
+    }
     refuse([name], 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
   }
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { mapManually } from '../../../api/incoming/mapping/manual.ts'
 import { transformed } from '../../../api/incoming/mapping/transforms.ts'
 import type { MappingRule, Transform } from '../../../db/incoming/types.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 const rule = (from: string, to: string, more: Partial<MappingRule> = {}): MappingRule => ({
@@ -82,9 +83,9 @@ describe('manual mapping', () => {
     const email = rule('email', 'email', { skip_if: '^(test|noreply)@' })
     assert.deepEqual(fieldsOf({ email: 'test@example.com' }, email), {})
     assert.deepEqual(fieldsOf({ email: 'ada@example.com' }, email), { email: 'ada@example.com' })
-    const started = performance.now()
+    const started = cpuTime()
     fieldsOf({ email: `${'a'.repeat(50_000)}!` }, rule('email', 'email', { skip_if: '^(a+)+$' }))
-    assert.ok(performance.now() - started < 2_000)
+    assert.ok(cpuTime() - started < 2_000)
   })
 
   it('applies a rule only if its condition holds', () => {

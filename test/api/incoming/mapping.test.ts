@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { mapAutomatically } from '../../../api/incoming/mapping/automatic.ts'
 import { parseBody } from '../../../api/incoming/parse-body.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
 const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'Contact')
@@ -12,9 +13,9 @@ describe('automatic mapping', () => {
   const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
 
   it('runs in linear time on a long text that is almost an address', () => {
-    const started = performance.now()
+    const started = cpuTime()
     mapAutomatically({ email: `a@${'.'.repeat(1_000_000)}@` }, 'Contact')
-    assert.ok(performance.now() - started < 1_000)
+    assert.ok(cpuTime() - started < 1_000)
   })
 
   for (const [first, last, email] of [

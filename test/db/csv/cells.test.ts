@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { CellProblem, type CellType, readCell, readList } from '../../../db/csv/read-cell.ts'
 import { readRows } from '../../../db/csv/rows.ts'
 import { csvLines, escapeFormula, writeCell, writeList } from '../../../db/csv/write-cell.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
 
 const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = [], delimiter = ',') => {
   for (const [cell, value] of Object.entries(cases))
@@ -75,10 +76,10 @@ describe('a cell', () => {
 
   it('is read in linear time', () => {
     const long = '1'.repeat(1_000_000)
-    const started = performance.now()
+    const started = cpuTime()
     assert.equal(readCell(`${long}x`, 'money'), `${long}x`)
     assert.throws(() => readCell(`${long}x`, 'number'), CellProblem)
-    assert.ok(performance.now() - started < 1_000)
+    assert.ok(cpuTime() - started < 1_000)
   })
 
   it('may contain the name of an inherited member', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { migrations } from '../../../db/migrations/index.ts'
 import { freePort } from '../../../db/postgres/embedded/server.ts'
@@ -38,8 +38,12 @@ describe('a database of another version', function () {
   })
   after(() => db.drop())
 
+  let child: ChildProcess | undefined
+  // One whose test took too long would wait for its database for ever.
+  afterEach(() => child?.kill('SIGKILL'))
+
   async function run(file: string): Promise<{ code: number; errors: string }> {
-    const child = spawn(process.execPath, ['--import', 'tsx', file], {
+    child = spawn(process.execPath, ['--import', 'tsx', file], {
       env: {
         ...process.env,
         DATABASE_URL: db.url,
@@ -52,7 +56,7 @@ describe('a database of another version', function () {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     let errors = ''
-    child.stderr.on('data', (chunk) => {
+    child.stderr!.on('data', (chunk) => {
       errors += chunk
     })
     const [code] = await once(child, 'close')

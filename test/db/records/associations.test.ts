@@ -376,11 +376,16 @@ describe('associations', () => {
   })
 
   it('are not created with a record that is being deleted', async () => {
+    let deleted = () => {}
+    const begun = new Promise<void>((resolve) => {
+      deleted = resolve
+    })
     const deletion = records.tenant(async (tx) => {
       await deleteRecord(tx, 'companies', company)
+      deleted()
       await new Promise((resolve) => setTimeout(resolve, 100))
     })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await begun
     await refused(records.link('contacts', contact, 'companies', company), 'not_found')
     await deletion
     await records.restore('companies', company)
