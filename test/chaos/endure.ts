@@ -1,0 +1,182 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import { liftLimits } from '../bench/setup.ts'
+import { type Accounted, account, countOpen, drained, isComplete } from '../load/account.ts'
+import { acknowledgedIn, emptyLedger, forget, type Ledger } from '../load/ledger.ts'
+import {
+  cancelRun,
+  createContact,
+  type Load,
+  type Operation,
+  receiveWebhook,
+  startQuickRun,
+  startRun,
+} from '../load/operations.ts'
+import { type Outside, startOutside } from '../load/outside.ts'
+import { prepareTarget, type Target } from '../load/target.ts'
+import { until } from '../support/journey.ts'
+import type { Fault } from './faults.ts'
+import { System } from './system.ts'
+
+/** A system under test. Its ledger grows with each fault: each account covers all requests since the start. */
+export interface Subject {
+  system: System
+  outside: Outside
+  target: Target
+  db: Database
+  ledger: Ledger
+}
+
+export async function startSubject(): Promise<Subject> {
+  const system = await System.start()
+  const db = connect({ url: system.stack.databaseUrl, poolSize: 4 })
+  await liftLimits(db)
+  const outside = await startOutside()
+  outside.delayCalls(CALL_MS)
+  outside.failDeliveries(FAILED_DELIVERIES)
+  return { system, outside, db, ledger: emptyLedger(), target: await prepareTarget(system.stack, outside) }
+}
+
+export async function stopSubject({ system, db, outside }: Subject): Promise<void> {
+  await db.close()
+  await system.stop()
+  await outside.close()
+}
+
+/** What a fault strikes. */
+export interface Situation {
+  system: System
+  outside: Outside
+  load: Load
+}
+
+export interface Durations {
+  /** Of the load before the fault and after it. */
+  beforeMs: number
+  afterMs: number
+}
+
+/** How the service came through a fault. Milliseconds from the end of the fault. */
+export interface Outcome {
+  fault: Fault
+  accounted: Accounted
+  /** Of this fault: requests that were acknowledged, and attempts that failed. */
+  acknowledged: number
+  failures: number
+  /** Until a run of one segment that was requested when the fault ended had ended. */
+  nextMs: number
+  /** Until the last run, and the last delivery, from before the fault had ended. */
+  heldRunsMs: number
+  heldDeliveriesMs: number
+  complete: boolean
+}
+
+const CLIENTS = 4
+/** Between two requests of a client: the machine must not be the limit. */
+const PAUSE_MS = 400
+const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun]
+const CALL_MS = 300
+/** One delivery in so many fails at first, so that retries are under way. */
+const FAILED_DELIVERIES = 10
+
+/** What Temporal or PostgreSQL lost is found by the sweep, which runs once a minute on rows idle for 30 s. */
+const DRAIN_MS = 240_000
+const REQUEST_MS = 120_000
+const PROGRESS_MS = 5_000
+
+/** Runs the load, strikes, goes on with the load, waits for all to end, and accounts for every request. */
+export async function endure(
+  fault: Fault,
+  subject: Subject,
+  { beforeMs, afterMs }: Durations,
+  say: (line: string) => void = () => {},
+): Promise<Outcome> {
+  const { system, outside, target, db, ledger } = subject
+  if (fault.second) {
+    await system.startSecond()
+    target.apiUrls = [system.stack.apiUrl, system.second!.apiUrl]
+  }
+  const before = { acknowledged: acknowledgedIn(ledger), failures: ledger.failures }
+  const ending = new AbortController()
+  const giveUp = new AbortController()
+  const load: Load = { target, ledger, giveUp: giveUp.signal }
+  const started = Date.now()
+  const report = async (what: string) => {
+    const seconds = ((Date.now() - started) / 1_000).toFixed(0).padStart(4)
+    const requests = `${acknowledgedIn(ledger) - before.acknowledged} requests acknowledged, ${ledger.failures - before.failures} attempts failed`
+    const open = await countOpen(db).then(
+      ({ runs, deliveries, events }) => `open: ${runs} runs, ${deliveries} deliveries, ${events} events`,
+      () => 'the database does not answer',
+    )
+    say(`  ${seconds} s  ${what}; ${requests}; ${open}`)
+  }
+  let phase = 'load'
+  const progress = setInterval(() => void report(phase), PROGRESS_MS)
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(load, n, ending.signal)))
+  try {
+    await pause(beforeMs)
+    phase = 'fault'
+    const struckAt = Date.now()
+    const { restoredTo } = await fault.strike({ system, outside, load })
+    const overAt = Date.now()
+    phase = 'load after the fault'
+    if (restoredTo !== undefined) forget(ledger, restoredTo, overAt)
+    const next = startQuickRun(load).then((id) => untilEnded(db, id))
+    await report('the fault is over')
+    await pause(afterMs)
+    ending.abort()
+    phase = 'open requests'
+    const limit = setTimeout(() => giveUp.abort(), REQUEST_MS)
+    await clients
+    clearTimeout(limit)
+    phase = 'open runs and deliveries'
+    await drained(db, DRAIN_MS)
+    await report('all has ended')
+    const accounted = await account({ db, ledger, outside })
+    const after = (time: Date | null) => (time ? Math.max(0, time.getTime() - overAt) : 0)
+    return {
+      fault,
+      accounted,
+      acknowledged: acknowledgedIn(ledger) - before.acknowledged,
+      failures: ledger.failures - before.failures,
+      nextMs: after(await next),
+      heldRunsMs: after(await lastEnd(db, 'runs', struckAt)),
+      heldDeliveriesMs: after(await lastEnd(db, 'deliveries', struckAt)),
+      complete: isComplete(accounted),
+    }
+  } finally {
+    clearInterval(progress)
+    ending.abort()
+    giveUp.abort()
+    await clients
+  }
+}
+
+async function client(load: Load, first: number, ending: AbortSignal): Promise<void> {
+  for (let n = first; !ending.aborted; n++) {
+    // The ledger counts the requests that were given up.
+    await MIX[n % MIX.length]!(load).catch(() => {})
+    await pause(PAUSE_MS)
+  }
+}
+
+/** @returns when the run ended. */
+const untilEnded = (db: Database, id: string): Promise<Date> =>
+  until(
+    'the end of the next run',
+    async () => {
+      const row = await db.system('runs').where({ id }).first<{ ended_at: Date | null } | undefined>()
+      return row?.ended_at ?? undefined
+    },
+    DRAIN_MS / 1_000,
+  )
+
+/** @returns the end of what was created before `time` and ended last; null if all had ended before. */
+async function lastEnd(db: Database, table: 'runs' | 'deliveries', time: number): Promise<Date | null> {
+  const [row] = await db
+    .system(table)
+    .where('created_at', '<', new Date(time))
+    .where('ended_at', '>=', new Date(time))
+    .max<{ max: Date | null }[]>('ended_at')
+  return row?.max ?? null
+}
