@@ -121,8 +121,7 @@ export const FAULTS: Fault[] = [
       await system.restorePostgres()
       // Cancellations that the database has forgotten are requested again; it may have forgotten their run, too.
       for (const { id, at } of load.ledger.cancelled)
-        if (at >= restoredTo)
-          await cancelRunById({ ...load, giveUp: AbortSignal.timeout(0) }, id).catch(() => {})
+        if (at >= restoredTo) await cancelRunById(load, id).catch(() => {})
       return { restoredTo }
     },
   },

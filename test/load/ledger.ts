@@ -16,8 +16,8 @@ export interface Ledger {
   cancelled: Acknowledged[]
   /** Attempts of requests that failed. */
   failures: number
-  /** Requests that were given up without an acknowledgement. */
-  abandoned: number
+  /** The errors of requests that were refused, or given up. */
+  abandoned: string[]
   /** Whether the database was restored: it may hold requests that were acknowledged but are not in this ledger. */
   forgetful: boolean
 }
@@ -28,7 +28,7 @@ export const emptyLedger = (): Ledger => ({
   runs: [],
   cancelled: [],
   failures: 0,
-  abandoned: 0,
+  abandoned: [],
   forgetful: false,
 })
 

@@ -9,13 +9,24 @@ export type Operation = (load: Load) => Promise<void>
 export interface Load {
   target: Target
   ledger: Ledger
-  /** Requests that fail are repeated until they are answered by 2xx, or until this signal. */
+  /** Requests that fail are repeated until they are answered by 2xx or refused, or until this signal. */
   giveUp: AbortSignal
 }
 
 const RETRY_MS = 250
 /** A client that gets no answer for so long repeats its request. */
 const ANSWER_MS = 10_000
+
+/** An answer other than 2xx. */
+class Refusal extends Error {
+  /** Whether the same request would be refused again. 409: it is still in progress. 429: a limit. */
+  readonly isFinal: boolean
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.isFinal = status >= 400 && status < 500 && status !== 409 && status !== 429
+  }
+}
 
 /**
  * Sends a request as a careful client does: a request that failed is repeated with the same idempotency key, on each api
@@ -40,11 +51,12 @@ async function send(
       })
       const parsed = (await answer.json()) as Record<string, string>
       if (answer.ok) return parsed
-      throw new Error(`${path}: ${answer.status} ${JSON.stringify(parsed)}`)
+      throw new Refusal(`${path}: ${answer.status} ${JSON.stringify(parsed)}`, answer.status)
     } catch (error) {
       ledger.failures++
-      if (giveUp.aborted) {
-        ledger.abandoned++
+      const final = error instanceof Refusal && error.isFinal
+      if (final || giveUp.aborted) {
+        ledger.abandoned.push(`${error}`)
         throw error
       }
       await pause(RETRY_MS)
