@@ -12,6 +12,9 @@ const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 const DURATIONS = { beforeMs: 6_000, afterMs: 8_000 }
+/** The limits after a kill. */
+const NEXT_MS = 5_000
+const HELD_MS = 15_000
 const HEAD = 'fault                        result  accepted  next run  held runs  held deliveries'
 
 if (values.list) {
@@ -42,6 +45,9 @@ for (const [n, fault] of chosen.entries()) {
 if (subject) await stopSubject(subject)
 say(`\n${HEAD}`)
 for (const row of rows) say(row)
+say(`
+next run: from the end of the fault to the end of a run that was requested then; held: to the end of the last one from
+before the fault. !: after a kill, more than ${NEXT_MS / 1_000} s for the next run, or ${HELD_MS / 1_000} s for those held.`)
 process.exit(failed ? 1 : 0)
 
 function faultNamed(name: string): Fault {
@@ -51,13 +57,16 @@ function faultNamed(name: string): Fault {
 }
 
 function rowOf({ fault, complete, acknowledged, nextMs, heldRunsMs, heldDeliveriesMs }: Outcome): string {
-  const seconds = (ms: number, width: number) => `${(ms / 1_000).toFixed(1)} s`.padStart(width)
+  const seconds = (ms: number, width: number, limit: number) => {
+    const late = fault.kind === 'kill' && ms > limit ? '!' : ' '
+    return `${(ms / 1_000).toFixed(1)} s${late}`.padStart(width)
+  }
   return [
     fault.name.padEnd(28),
     complete ? 'ok     ' : 'WRONG  ',
     String(acknowledged).padStart(7),
-    seconds(nextMs, 9),
-    seconds(heldRunsMs, 10),
-    seconds(heldDeliveriesMs, 15),
+    seconds(nextMs, 10, NEXT_MS),
+    seconds(heldRunsMs, 10, HELD_MS),
+    seconds(heldDeliveriesMs, 15, HELD_MS),
   ].join(' ')
 }
