@@ -84,8 +84,9 @@ export class System {
   }
 
   deleteTemporalDatabase(): void {
-    for (const name of readdirSync(this.stack.dataDir))
-      if (name.startsWith('temporal.db')) rmSync(join(this.stack.dataDir, name))
+    const { dataDir } = this.stack
+    rmSync(join(dataDir, 'temporal.db'))
+    for (const suffix of ['-wal', '-shm']) rmSync(join(dataDir, `temporal.db${suffix}`), { force: true })
   }
 
   /**
