@@ -24,7 +24,9 @@ export interface Fault {
 const OUTAGE_MS = 30_000
 /** The supervisor restarts a process at once if it ran for five seconds. */
 const BETWEEN_KILLS_MS = 6_000
+/** A kill within a phase of runs waits until so many are in it. */
 const SEVERAL = 3
+const WAIT_SECONDS = 90
 
 export const FAULTS: Fault[] = [
   kill('worker-before-claim', 'the worker is killed; runs are queued before it is back', ({ system, load }) =>
@@ -39,17 +41,16 @@ export const FAULTS: Fault[] = [
     })
   }),
   kill('worker-in-call', 'the worker is killed while external nodes wait for answers', async (on) => {
-    await heldCalls(on)
-    on.system.kill('worker')
-    on.outside.release()
+    await whileCallsWait(on, async () => on.system.kill('worker'))
   }),
   kill('worker-in-recording', 'the worker is killed before it records answers that it has', async (on) => {
-    await heldCalls(on)
-    await whileLocked(on, 'lock table run_nodes in share mode', async (blocked) => {
-      on.outside.release()
-      await blocked()
-      on.system.kill('worker')
-    })
+    await whileCallsWait(on, () =>
+      whileLocked(on, 'lock table run_nodes in share mode', async (blocked) => {
+        on.outside.release()
+        await blocked()
+        on.system.kill('worker')
+      }),
+    )
   }),
   kill('worker-before-report', 'the worker is killed before it reports to Temporal what it committed', (on) =>
     on.system.frozen('temporal', async () => {
@@ -162,10 +163,16 @@ async function repeatedly(times: number, strike: () => unknown): Promise<void> {
   }
 }
 
-/** Waits until several calls of runs wait for their answers. */
-async function heldCalls({ outside }: Situation): Promise<void> {
+/** Holds the answers of calls, and does `work` when several calls of runs wait. */
+async function whileCallsWait({ outside }: Situation, work: () => Promise<void>): Promise<void> {
   outside.hold()
-  await until('calls that wait for an answer', () => (outside.held() >= SEVERAL ? true : undefined))
+  try {
+    const several = () => (outside.held() >= SEVERAL ? true : undefined)
+    await until('calls that wait for an answer', several, WAIT_SECONDS)
+    await work()
+  } finally {
+    outside.release()
+  }
 }
 
 /** Holds a lock during `work`. `blocked` waits until several transactions of the worker wait for it. */
@@ -180,12 +187,16 @@ async function whileLocked(
     await holder!.query('begin')
     await holder!.query(lock)
     await work(() =>
-      until('transactions that wait for the lock', async () => {
-        const { rowCount } = await observer!.query(
-          `select from pg_stat_activity where application_name like 'agx worker%' and wait_event_type = 'Lock'`,
-        )
-        return rowCount! >= SEVERAL ? true : undefined
-      }),
+      until(
+        'transactions that wait for the lock',
+        async () => {
+          const { rowCount } = await observer!.query(
+            `select from pg_stat_activity where application_name like 'agx worker%' and wait_event_type = 'Lock'`,
+          )
+          return rowCount! >= SEVERAL ? true : undefined
+        },
+        WAIT_SECONDS,
+      ),
     )
   } finally {
     await Promise.all([holder!.end(), observer!.end()])
