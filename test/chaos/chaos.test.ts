@@ -7,7 +7,7 @@ import { FAULTS } from './faults.ts'
 const SHORT = ['worker-in-recording', 'postgres', 'everything']
 
 describe('acknowledged requests', function () {
-  this.timeout(300_000)
+  this.timeout(400_000)
   let subject: Subject
 
   before(async () => {

@@ -72,8 +72,11 @@ export interface Outcome {
 }
 
 const CLIENTS = 4
-/** Between two requests of a client: the machine must not be the limit. */
+/** Between two requests of a client. */
 const PAUSE_MS = 400
+/** While more runs are open, clients wait: on a slow machine the load, and not the fault, would be what delays runs. */
+const MAX_OPEN_RUNS = 40
+const GAUGE_MS = 500
 const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun]
 const CALL_MS = 300
 /** One delivery in so many fails at first, so that retries are under way. */
@@ -110,9 +113,22 @@ export async function endure(
     )
     say(`  ${seconds} s  ${what}; ${requests}; ${open}`)
   }
+  const gauge = { openRuns: 0 }
+  const measuring = setInterval(
+    () =>
+      countOpen(db).then(
+        ({ runs }) => {
+          gauge.openRuns = runs
+        },
+        () => {},
+      ),
+    GAUGE_MS,
+  )
   let phase = 'load'
   const progress = setInterval(() => void report(phase), PROGRESS_MS)
-  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(load, n, ending.signal)))
+  const clients = Promise.all(
+    Array.from({ length: CLIENTS }, (_, n) => client(load, n, gauge, ending.signal)),
+  )
   try {
     await pause(beforeMs)
     phase = 'fault'
@@ -146,14 +162,21 @@ export async function endure(
     }
   } finally {
     clearInterval(progress)
+    clearInterval(measuring)
     ending.abort()
     giveUp.abort()
     await clients
   }
 }
 
-async function client(load: Load, first: number, ending: AbortSignal): Promise<void> {
+async function client(
+  load: Load,
+  first: number,
+  gauge: { openRuns: number },
+  ending: AbortSignal,
+): Promise<void> {
   for (let n = first; !ending.aborted; n++) {
+    while (gauge.openRuns > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
     // The ledger counts the requests that were given up.
     await MIX[n % MIX.length]!(load).catch(() => {})
     await pause(PAUSE_MS)
