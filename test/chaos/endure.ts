@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
-import { type Accounted, account, countOpen, drained, isComplete } from '../load/account.ts'
+import { type Accounted, account, countOpen, drained, isComplete, type Open } from '../load/account.ts'
 import { acknowledgedIn, emptyLedger, forget, type Ledger } from '../load/ledger.ts'
 import {
   cancelRun,
@@ -30,14 +30,23 @@ export interface Subject {
 export async function startSubject(): Promise<Subject> {
   const system = await System.start()
   const db = connect({ url: system.stack.databaseUrl, poolSize: 4 })
-  await liftLimits(db)
   const outside = await startOutside()
   outside.delayCalls(CALL_MS)
   outside.failDeliveries(FAILED_DELIVERIES)
-  return { system, outside, db, ledger: emptyLedger(), target: await prepareTarget(system.stack, outside) }
+  try {
+    await liftLimits(db)
+    return { system, outside, db, ledger: emptyLedger(), target: await prepareTarget(system.stack, outside) }
+  } catch (error) {
+    await stopSubject({ system, outside, db })
+    throw error
+  }
 }
 
-export async function stopSubject({ system, db, outside }: Subject): Promise<void> {
+export async function stopSubject({
+  system,
+  db,
+  outside,
+}: Pick<Subject, 'system' | 'db' | 'outside'>): Promise<void> {
   await db.close()
   await system.stop()
   await outside.close()
@@ -104,28 +113,14 @@ export async function endure(
   const giveUp = new AbortController()
   const load: Load = { target, ledger, giveUp: giveUp.signal }
   const started = Date.now()
-  const report = async (what: string) => {
+  const gauge = new Gauge(db)
+  const report = (what: string) => {
     const seconds = ((Date.now() - started) / 1_000).toFixed(0).padStart(4)
     const requests = `${acknowledgedIn(ledger) - before.acknowledged} requests acknowledged, ${ledger.failures - before.failures} attempts failed`
-    const open = await countOpen(db).then(
-      ({ runs, deliveries, events }) => `open: ${runs} runs, ${deliveries} deliveries, ${events} events`,
-      () => 'the database does not answer',
-    )
-    say(`  ${seconds} s  ${what}; ${requests}; ${open}`)
+    say(`  ${seconds} s  ${what}; ${requests}; ${gauge}`)
   }
-  const gauge = { openRuns: 0 }
-  const measuring = setInterval(
-    () =>
-      countOpen(db).then(
-        ({ runs }) => {
-          gauge.openRuns = runs
-        },
-        () => {},
-      ),
-    GAUGE_MS,
-  )
   let phase = 'load'
-  const progress = setInterval(() => void report(phase), PROGRESS_MS)
+  const progress = setInterval(() => report(phase), PROGRESS_MS)
   const clients = Promise.all(
     Array.from({ length: CLIENTS }, (_, n) => client(load, n, gauge, ending.signal)),
   )
@@ -138,7 +133,7 @@ export async function endure(
     phase = 'load after the fault'
     if (restoredTo !== undefined) forget(ledger, restoredTo, overAt)
     const next = startQuickRun(load).then((id) => untilEnded(db, id))
-    await report('the fault is over')
+    report('the fault is over')
     await pause(afterMs)
     ending.abort()
     phase = 'open requests'
@@ -147,7 +142,7 @@ export async function endure(
     clearTimeout(limit)
     phase = 'open runs and deliveries'
     await drained(db, DRAIN_MS)
-    await report('all has ended')
+    report('all has ended')
     const accounted = await account({ db, ledger, outside })
     const after = (time: Date | null) => (time ? Math.max(0, time.getTime() - overAt) : 0)
     return {
@@ -162,21 +157,50 @@ export async function endure(
     }
   } finally {
     clearInterval(progress)
-    clearInterval(measuring)
+    gauge.close()
     ending.abort()
     giveUp.abort()
     await clients
   }
 }
 
-async function client(
-  load: Load,
-  first: number,
-  gauge: { openRuns: number },
-  ending: AbortSignal,
-): Promise<void> {
+/** What is open, read again and again. */
+class Gauge {
+  private open: Open | undefined
+  private closed = false
+  private readonly db: Database
+
+  constructor(db: Database) {
+    this.db = db
+    void this.measure()
+  }
+
+  /** As far as known: while the database does not answer, none. */
+  get runs(): number {
+    return this.open?.runs ?? 0
+  }
+
+  toString(): string {
+    if (!this.open) return 'the database does not answer'
+    const { runs, deliveries, events } = this.open
+    return `open: ${runs} runs, ${deliveries} deliveries, ${events} events`
+  }
+
+  close(): void {
+    this.closed = true
+  }
+
+  private async measure(): Promise<void> {
+    while (!this.closed) {
+      this.open = await Promise.race([countOpen(this.db), pause(5 * GAUGE_MS, undefined)]).catch(() => undefined)
+      await pause(GAUGE_MS)
+    }
+  }
+}
+
+async function client(load: Load, first: number, gauge: Gauge, ending: AbortSignal): Promise<void> {
   for (let n = first; !ending.aborted; n++) {
-    while (gauge.openRuns > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
+    while (gauge.runs > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
     // The ledger counts the requests that were given up.
     await MIX[n % MIX.length]!(load).catch(() => {})
     await pause(PAUSE_MS)
