@@ -192,7 +192,9 @@ class Gauge {
 
   private async measure(): Promise<void> {
     while (!this.closed) {
-      this.open = await Promise.race([countOpen(this.db), pause(5 * GAUGE_MS, undefined)]).catch(() => undefined)
+      this.open = await Promise.race([countOpen(this.db), pause(5 * GAUGE_MS, undefined)]).catch(
+        () => undefined,
+      )
       await pause(GAUGE_MS)
     }
   }
