@@ -175,6 +175,8 @@ async function whileCallsWait({ outside }: Situation, work: () => Promise<void>)
   }
 }
 
+const BLOCKED = `from pg_stat_activity where application_name like 'agx worker%' and wait_event_type = 'Lock'`
+
 /** Holds a lock during `work`. `blocked` waits until several transactions of the worker wait for it. */
 async function whileLocked(
   { system }: Situation,
@@ -190,14 +192,14 @@ async function whileLocked(
       until(
         'transactions that wait for the lock',
         async () => {
-          const { rowCount } = await observer!.query(
-            `select from pg_stat_activity where application_name like 'agx worker%' and wait_event_type = 'Lock'`,
-          )
+          const { rowCount } = await observer!.query(`select ${BLOCKED}`)
           return rowCount! >= SEVERAL ? true : undefined
         },
         WAIT_SECONDS,
       ),
     )
+    // PostgreSQL would still execute what the dead worker had sent, its COMMIT too, as soon as the lock is free.
+    await observer!.query(`select pg_terminate_backend(pid) ${BLOCKED}`)
   } finally {
     await Promise.all([holder!.end(), observer!.end()])
   }
