@@ -4,7 +4,7 @@ import { endure, type Subject, startSubject, stopSubject } from './endure.ts'
 import { FAULTS } from './faults.ts'
 
 /** The short form of `npm run chaos`, which has all faults. */
-const SHORT = ['worker-in-recording', 'postgres', 'everything']
+const SHORT = ['worker-in-recording', 'postgres']
 
 describe('acknowledged requests', function () {
   this.timeout(400_000)
