@@ -1,11 +1,13 @@
 import { parseArgs } from 'node:util'
 import { connect } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
+import { account, drained, isComplete, linesOf } from '../load/account.ts'
+import { emptyLedger } from '../load/ledger.ts'
+import { startOutside } from '../load/outside.ts'
+import { prepareTarget } from '../load/target.ts'
 import { startStack } from '../support/stack.ts'
-import { account } from './account.ts'
-import { measureCapacity, openLoop } from './load.ts'
+import { measureCapacity, openLoop, type TimedLoad } from './load.ts'
 import { Observer } from './observe.ts'
-import { setUp } from './set-up.ts'
 
 /**
  * `npm run soak [-- --minutes=60]`: a mixed load of records, lists, runs with an external node, webhooks in and out, at
@@ -13,26 +15,36 @@ import { setUp } from './set-up.ts'
  * accounted for, and the slope of the memory. Exits with 1 if something is missing.
  */
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '60' } } })
+const minutes = Number(values.minutes)
 const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+const DRAIN_MS = 120_000
 
 say('starting a stack …')
 const stack = await startStack({ env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true' } })
 const db = connect({ url: stack.databaseUrl })
+const outside = await startOutside()
 let complete = false
 try {
   await liftLimits(db)
-  const soak = await setUp(stack)
-  const capacity = await measureCapacity(soak)
+  const ledger = emptyLedger()
+  const giveUp = AbortSignal.timeout((minutes + 2) * 60_000)
+  const load: TimedLoad = { target: await prepareTarget(stack, outside), ledger, giveUp, times: [] }
+  const capacity = await measureCapacity(load)
   say(`capacity ${capacity.toFixed(0)} requests/s; the load is half of it`)
-  const observer = new Observer(stack, db, soak, say)
+  const observer = new Observer(stack, db, load, say)
   observer.start()
-  await openLoop(soak, capacity / 2, Number(values.minutes) * 60_000)
+  await openLoop(load, capacity / 2, minutes * 60_000)
   observer.stop()
-  complete = await account(db, soak, say)
+  await drained(db, DRAIN_MS)
+  const accounted = await account({ db, ledger, outside })
+  for (const line of linesOf(accounted)) say(line)
+  say(`requests that failed and were repeated: ${ledger.failures}`)
+  complete = isComplete(accounted)
   observer.printSlopes()
-  await soak.close()
 } finally {
   await db.close()
   await stack.stop()
+  await outside.close()
 }
 process.exit(complete ? 0 : 1)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Database } from '../../db/postgres/connect.ts'
 import { summary } from '../bench/load.ts'
 import type { ProcessName, TestStack } from '../support/stack.ts'
-import type { Soak } from './set-up.ts'
+import type { TimedLoad } from './load.ts'
 
 const EVERY_MS = 60_000
 const PROCESSES = ['api', 'worker', 'postgres', 'temporal'] as const satisfies ProcessName[]
@@ -11,7 +11,7 @@ const PROCESSES = ['api', 'worker', 'postgres', 'temporal'] as const satisfies P
 export class Observer {
   private readonly stack: TestStack
   private readonly db: Database
-  private readonly soak: Soak
+  private readonly load: TimedLoad
   private readonly say: (line: string) => void
   private readonly memory: Record<string, number[]> = {}
   private minute = 0
@@ -19,17 +19,17 @@ export class Observer {
   private failures = 0
   private timer: NodeJS.Timeout | undefined
 
-  constructor(stack: TestStack, db: Database, soak: Soak, say: (line: string) => void) {
+  constructor(stack: TestStack, db: Database, load: TimedLoad, say: (line: string) => void) {
     this.stack = stack
     this.db = db
-    this.soak = soak
+    this.load = load
     this.say = say
   }
 
   start(): void {
-    this.soak.times.length = 0
-    this.runs = this.soak.runs.length
-    this.failures = this.soak.failures
+    this.load.times.length = 0
+    this.runs = this.load.ledger.runs.length
+    this.failures = this.load.ledger.failures
     this.timer = setInterval(() => this.look().catch((error) => this.say(`not observed: ${error}`)), EVERY_MS)
   }
 
@@ -38,11 +38,11 @@ export class Observer {
   }
 
   private async look(): Promise<void> {
-    const { perSecond, p50, p99 } = summary(this.soak.times.splice(0), EVERY_MS / 1_000)
-    const runs = (this.soak.runs.length - this.runs) / (EVERY_MS / 1_000)
-    const failures = this.soak.failures - this.failures
-    this.runs = this.soak.runs.length
-    this.failures = this.soak.failures
+    const { perSecond, p50, p99 } = summary(this.load.times.splice(0), EVERY_MS / 1_000)
+    const runs = (this.load.ledger.runs.length - this.runs) / (EVERY_MS / 1_000)
+    const failures = this.load.ledger.failures - this.failures
+    this.runs = this.load.ledger.runs.length
+    this.failures = this.load.ledger.failures
     const resident = PROCESSES.map((name) => {
       const megabytes = residentOf(this.stack.pid(name)) / 1_024
       this.memory[name] = [...(this.memory[name] ?? []), megabytes]

@@ -151,7 +151,10 @@ class Segment {
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
     if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
-    else {
+    else if (one.type === 'settled' && row.status === 'running') {
+      // The activity wrote its result before it ended: the database was restored to a moment before. It runs again.
+      if (!this.host.reissue) this.wait(row, node)
+    } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
       const reported = one.type === 'failed' ? { code: one.code, message: one.message } : lost
       this.fail(row, node, row.error ?? reported)

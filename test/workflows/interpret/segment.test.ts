@@ -184,6 +184,15 @@ describe('a segment', () => {
     assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
   })
 
+  it('starts an external node again if a restored database has lost the result that its activity wrote', async () => {
+    const run = runOf({ nodes: [call('call'), set('then')], edges: [edge('call', 'then')] })
+    const first = (await run.next()).answer.commands
+    const { answer, end } = await run.next({ type: 'settled', node: 'call' })
+    assert.deepEqual([answer.commands, end], [first, undefined])
+    run.leave('call', { status: 'completed', handle: 'success' })
+    assert.equal((await run.next({ type: 'settled', node: 'call' })).end?.status, 'completed')
+  })
+
   it('uses the reported error of an activity that wrote no row', async () => {
     const run = runOf({ nodes: [call('call'), set('sorry')], edges: [edge('call', 'sorry', 'error')] })
     await run.next()

@@ -1,0 +1,231 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import { liftLimits } from '../bench/setup.ts'
+import { type Accounted, account, countOpen, drained, isComplete, type Open } from '../load/account.ts'
+import { acknowledgedIn, emptyLedger, forget, type Ledger } from '../load/ledger.ts'
+import {
+  cancelRun,
+  createContact,
+  type Load,
+  type Operation,
+  receiveWebhook,
+  startQuickRun,
+  startRun,
+} from '../load/operations.ts'
+import { type Outside, startOutside } from '../load/outside.ts'
+import { prepareTarget, type Target } from '../load/target.ts'
+import { until } from '../support/journey.ts'
+import type { Fault } from './faults.ts'
+import { System } from './system.ts'
+
+/** A system under test. Its ledger grows with each fault: each account covers all requests since the start. */
+export interface Subject {
+  system: System
+  outside: Outside
+  target: Target
+  db: Database
+  ledger: Ledger
+}
+
+export async function startSubject(): Promise<Subject> {
+  const system = await System.start()
+  const db = connect({ url: system.stack.databaseUrl, poolSize: 4 })
+  const outside = await startOutside()
+  outside.delayCalls(CALL_MS)
+  outside.failDeliveries(FAILED_DELIVERIES)
+  try {
+    await liftLimits(db)
+    return { system, outside, db, ledger: emptyLedger(), target: await prepareTarget(system.stack, outside) }
+  } catch (error) {
+    await stopSubject({ system, outside, db })
+    throw error
+  }
+}
+
+export async function stopSubject({
+  system,
+  db,
+  outside,
+}: Pick<Subject, 'system' | 'db' | 'outside'>): Promise<void> {
+  await db.close()
+  await system.stop()
+  await outside.close()
+}
+
+/** What a fault strikes. */
+export interface Situation {
+  system: System
+  outside: Outside
+  load: Load
+}
+
+export interface Durations {
+  /** Of the load before the fault and after it. */
+  beforeMs: number
+  afterMs: number
+}
+
+/** How the service came through a fault. Milliseconds from the end of the fault. */
+export interface Outcome {
+  fault: Fault
+  accounted: Accounted
+  /** Of this fault: requests that were acknowledged, and attempts that failed. */
+  acknowledged: number
+  failures: number
+  /** Until a run of one segment that was requested when the fault ended had ended. */
+  nextMs: number
+  /** Until the last run, and the last delivery, from before the fault had ended. */
+  heldRunsMs: number
+  heldDeliveriesMs: number
+  complete: boolean
+}
+
+const CLIENTS = 4
+/** Between two requests of a client. */
+const PAUSE_MS = 400
+/** While more runs are open, clients wait: on a slow machine the load, and not the fault, would be what delays runs. */
+const MAX_OPEN_RUNS = 40
+const GAUGE_MS = 500
+const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun]
+const CALL_MS = 300
+/** One delivery in so many fails at first, so that retries are under way. */
+const FAILED_DELIVERIES = 10
+
+/** What Temporal or PostgreSQL lost is found by the sweep, which runs once a minute on rows idle for 30 s. */
+const DRAIN_MS = 240_000
+const REQUEST_MS = 120_000
+const PROGRESS_MS = 5_000
+
+/** Runs the load, strikes, goes on with the load, waits for all to end, and accounts for every request. */
+export async function endure(
+  fault: Fault,
+  subject: Subject,
+  { beforeMs, afterMs }: Durations,
+  say: (line: string) => void = () => {},
+): Promise<Outcome> {
+  const { system, outside, target, db, ledger } = subject
+  if (fault.second) {
+    await system.startSecond()
+    target.apiUrls = [system.stack.apiUrl, system.second!.apiUrl]
+  }
+  const before = { acknowledged: acknowledgedIn(ledger), failures: ledger.failures }
+  const ending = new AbortController()
+  const giveUp = new AbortController()
+  const load: Load = { target, ledger, giveUp: giveUp.signal }
+  const started = Date.now()
+  const gauge = new Gauge(db)
+  const report = (what: string) => {
+    const seconds = ((Date.now() - started) / 1_000).toFixed(0).padStart(4)
+    const requests = `${acknowledgedIn(ledger) - before.acknowledged} requests acknowledged, ${ledger.failures - before.failures} attempts failed`
+    say(`  ${seconds} s  ${what}; ${requests}; ${gauge}`)
+  }
+  let phase = 'load'
+  const progress = setInterval(() => report(phase), PROGRESS_MS)
+  const clients = Promise.all(
+    Array.from({ length: CLIENTS }, (_, n) => client(load, n, gauge, ending.signal)),
+  )
+  try {
+    await pause(beforeMs)
+    phase = 'fault'
+    const struckAt = Date.now()
+    const { restoredTo } = await fault.strike({ system, outside, load })
+    const overAt = Date.now()
+    phase = 'load after the fault'
+    if (restoredTo !== undefined) forget(ledger, restoredTo, overAt)
+    const next = startQuickRun(load).then((id) => untilEnded(db, id))
+    report('the fault is over')
+    await pause(afterMs)
+    ending.abort()
+    phase = 'open requests'
+    const limit = setTimeout(() => giveUp.abort(), REQUEST_MS)
+    await clients
+    clearTimeout(limit)
+    phase = 'open runs and deliveries'
+    await drained(db, DRAIN_MS)
+    report('all has ended')
+    const accounted = await account({ db, ledger, outside })
+    const after = (time: Date | null) => (time ? Math.max(0, time.getTime() - overAt) : 0)
+    return {
+      fault,
+      accounted,
+      acknowledged: acknowledgedIn(ledger) - before.acknowledged,
+      failures: ledger.failures - before.failures,
+      nextMs: after(await next),
+      heldRunsMs: after(await lastEnd(db, 'runs', struckAt)),
+      heldDeliveriesMs: after(await lastEnd(db, 'deliveries', struckAt)),
+      complete: isComplete(accounted),
+    }
+  } finally {
+    clearInterval(progress)
+    gauge.close()
+    ending.abort()
+    giveUp.abort()
+    await clients
+  }
+}
+
+/** What is open, read again and again. */
+class Gauge {
+  private open: Open | undefined
+  private closed = false
+  private readonly db: Database
+
+  constructor(db: Database) {
+    this.db = db
+    void this.measure()
+  }
+
+  /** As far as known: while the database does not answer, none. */
+  get runs(): number {
+    return this.open?.runs ?? 0
+  }
+
+  toString(): string {
+    if (!this.open) return 'the database does not answer'
+    const { runs, deliveries, events } = this.open
+    return `open: ${runs} runs, ${deliveries} deliveries, ${events} events`
+  }
+
+  close(): void {
+    this.closed = true
+  }
+
+  private async measure(): Promise<void> {
+    while (!this.closed) {
+      this.open = await Promise.race([countOpen(this.db), pause(5 * GAUGE_MS, undefined)]).catch(
+        () => undefined,
+      )
+      await pause(GAUGE_MS)
+    }
+  }
+}
+
+async function client(load: Load, first: number, gauge: Gauge, ending: AbortSignal): Promise<void> {
+  for (let n = first; !ending.aborted; n++) {
+    while (gauge.runs > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
+    // The ledger counts the requests that were given up.
+    await MIX[n % MIX.length]!(load).catch(() => {})
+    await pause(PAUSE_MS)
+  }
+}
+
+/** @returns when the run ended. */
+const untilEnded = (db: Database, id: string): Promise<Date> =>
+  until(
+    'the end of the next run',
+    async () => {
+      const row = await db.system('runs').where({ id }).first<{ ended_at: Date | null } | undefined>()
+      return row?.ended_at ?? undefined
+    },
+    DRAIN_MS / 1_000,
+  )
+
+/** @returns the end of what was created before `time` and ended last; null if all had ended before. */
+async function lastEnd(db: Database, table: 'runs' | 'deliveries', time: number): Promise<Date | null> {
+  const [row] = await db
+    .system(table)
+    .where('created_at', '<', new Date(time))
+    .where('ended_at', '>=', new Date(time))
+    .max<{ max: Date | null }[]>('ended_at')
+  return row?.max ?? null
+}

@@ -1,0 +1,72 @@
+import { parseArgs } from 'node:util'
+import { linesOf } from '../load/account.ts'
+import { endure, type Outcome, type Subject, startSubject, stopSubject } from './endure.ts'
+import { FAULTS, type Fault } from './faults.ts'
+
+/**
+ * `npm run chaos [-- --only=worker-in-call,everything] [--list]`: strikes a stack under load with one fault after the
+ * other, and accounts for every acknowledged request after each. Prints what was counted, and at
+ * the end a table. Exits with 1 if anything was lost, doubled or stuck.
+ */
+const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+const DURATIONS = { beforeMs: 6_000, afterMs: 8_000 }
+/** The limits after a kill. */
+const NEXT_MS = 5_000
+const HELD_MS = 15_000
+const HEAD = 'fault                        result  accepted  next run  held runs  held deliveries'
+
+if (values.list) {
+  for (const { name, title } of FAULTS) say(`${name.padEnd(30)} ${title}`)
+  process.exit()
+}
+const chosen = values.only ? values.only.split(',').map(faultNamed) : FAULTS
+const rows: string[] = []
+let failed = false
+let subject: Subject | undefined
+for (const [n, fault] of chosen.entries()) {
+  say(`\n${n + 1} of ${chosen.length}: ${fault.name}: ${fault.title}`)
+  try {
+    subject ??= await startSubject()
+    const outcome = await endure(fault, subject, DURATIONS, say)
+    for (const line of linesOf(outcome.accounted)) say(line)
+    rows.push(rowOf(outcome))
+    if (outcome.complete) continue
+  } catch (error) {
+    say(`  WRONG  ${error instanceof Error ? error.stack : error}`)
+    rows.push(`${fault.name.padEnd(28)} WRONG, not measured`)
+  }
+  failed = true
+  // The next fault shall not suffer from this one.
+  if (subject) await stopSubject(subject)
+  subject = undefined
+}
+if (subject) await stopSubject(subject)
+say(`\n${HEAD}`)
+for (const row of rows) say(row)
+say(`
+next run: from the end of the fault to the end of a run that was requested then; held: to the end of the last one from
+before the fault. !: after a kill, more than ${NEXT_MS / 1_000} s for the next run, or ${HELD_MS / 1_000} s for those held.`)
+process.exit(failed ? 1 : 0)
+
+function faultNamed(name: string): Fault {
+  const fault = FAULTS.find((one) => one.name === name)
+  if (!fault) throw new Error(`no fault is named ${name}; --list prints them`)
+  return fault
+}
+
+function rowOf({ fault, complete, acknowledged, nextMs, heldRunsMs, heldDeliveriesMs }: Outcome): string {
+  const seconds = (ms: number, width: number, limit: number) => {
+    const late = fault.kind === 'kill' && ms > limit ? '!' : ' '
+    return `${(ms / 1_000).toFixed(1)} s${late}`.padStart(width)
+  }
+  return [
+    fault.name.padEnd(28),
+    complete ? 'ok     ' : 'WRONG  ',
+    String(acknowledged).padStart(7),
+    seconds(nextMs, 10, NEXT_MS),
+    seconds(heldRunsMs, 10, HELD_MS),
+    seconds(heldDeliveriesMs, 15, HELD_MS),
+  ].join(' ')
+}

@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type ProcessName, startStack, type TestStack } from '../support/stack.ts'
+
+/** The parts that a fault can strike. */
+export type Victim = Exclude<ProcessName, 'supervisor'>
+
+export const VICTIMS: Victim[] = ['worker', 'api', 'temporal', 'postgres']
+
+const ENV = {
+  EGRESS_ALLOW: '127.0.0.0/8',
+  ALLOW_INSECURE_WEBHOOKS: 'true',
+  LOG_LEVEL: 'warn',
+  SECRETS_KEY: randomBytes(32).toString('base64'),
+}
+
+/** A running stack whose parts can be killed, kept down and frozen. Linux only. */
+export class System {
+  stack: TestStack
+  /** A second api and worker on the same database and Temporal. */
+  second: TestStack | undefined
+
+  private constructor(stack: TestStack) {
+    this.stack = stack
+  }
+
+  static async start(): Promise<System> {
+    return new System(await startStack({ env: ENV }))
+  }
+
+  async startSecond(): Promise<void> {
+    this.second ??= await startStack({ env: ENV, beside: this.stack })
+  }
+
+  async stop(): Promise<void> {
+    await this.second?.stop()
+    await this.stack.stop()
+  }
+
+  /** Kills a part with SIGKILL. The supervisor restarts it. */
+  kill(victim: Victim): void {
+    for (const pid of this.tree(victim)) signal(pid, 'SIGKILL')
+  }
+
+  /** Kills parts and keeps them down: their supervisor is frozen. `meanwhile` runs before they are restarted. */
+  async down(victims: Victim[], meanwhile: () => Promise<void>): Promise<void> {
+    this.stack.kill('supervisor', 'SIGSTOP')
+    try {
+      for (const victim of victims) this.kill(victim)
+      await meanwhile()
+    } finally {
+      this.stack.kill('supervisor', 'SIGCONT')
+    }
+  }
+
+  /** Stops a part with SIGSTOP. The processes of PostgreSQL are all stopped. */
+  async frozen(victim: Victim, meanwhile: () => Promise<void>): Promise<void> {
+    // A stopped process starts no other: after the second round all are found.
+    const pids = new Set<number>()
+    for (let round = 0; round < 2; round++)
+      for (const pid of this.tree(victim)) {
+        signal(pid, 'SIGSTOP')
+        pids.add(pid)
+      }
+    try {
+      await meanwhile()
+    } finally {
+      for (const pid of pids) signal(pid, 'SIGCONT')
+    }
+  }
+
+  /** Kills all processes, the supervisor first, and starts the stack again. */
+  async restart(meanwhile: () => void = () => {}): Promise<void> {
+    this.stack.kill('supervisor')
+    for (const victim of VICTIMS) this.kill(victim)
+    await this.stack.exited
+    // The processes of PostgreSQL end after their parent.
+    await pause(200)
+    meanwhile()
+    this.stack = await startStack({ previous: this.stack, env: ENV })
+  }
+
+  deleteTemporalDatabase(): void {
+    const { dataDir } = this.stack
+    rmSync(join(dataDir, 'temporal.db'))
+    for (const suffix of ['-wal', '-shm']) rmSync(join(dataDir, `temporal.db${suffix}`), { force: true })
+  }
+
+  /**
+   * Copies the data folder of PostgreSQL at one moment, as a snapshot of a file system does.
+   * @returns the time of the copy in milliseconds since the epoch: what was committed before is in it.
+   */
+  async copyPostgres(): Promise<number> {
+    const at = Date.now()
+    const { folder, copy } = this.postgresFolders()
+    await this.frozen('postgres', async () => void execFileSync('cp', ['-a', folder, copy]))
+    return at
+  }
+
+  /** Replaces the data folder of PostgreSQL by its copy, while Temporal goes on. */
+  async restorePostgres(): Promise<void> {
+    const { folder, copy } = this.postgresFolders()
+    await this.down(['postgres'], async () => {
+      await pause(500)
+      rmSync(folder, { recursive: true })
+      renameSync(copy, folder)
+      rmSync(join(folder, 'postmaster.pid'))
+    })
+  }
+
+  private postgresFolders() {
+    const { dataDir } = this.stack
+    return { folder: join(dataDir, 'postgres'), copy: join(dataDir, 'postgres-copy') }
+  }
+
+  private tree(victim: Victim): number[] {
+    const pid = this.stack.pid(victim)
+    return [pid, ...childrenOf(pid)]
+  }
+}
+
+/** A process may have ended in the meantime. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const children = threads.flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    )
+    return children.flatMap((child) => [child, ...childrenOf(child)])
+  } catch {
+    return []
+  }
+}

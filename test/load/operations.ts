@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Acknowledged, Ledger } from './ledger.ts'
+import type { Target } from './target.ts'
+
+/** One operation of a client. It enters what was acknowledged in the ledger, and throws if it gives up. */
+export type Operation = (load: Load) => Promise<void>
+
+export interface Load {
+  target: Target
+  ledger: Ledger
+  /** Requests that fail are repeated until they are answered by 2xx or refused, or until this signal. */
+  giveUp: AbortSignal
+}
+
+const RETRY_MS = 250
+/** A client that gets no answer for so long repeats its request. */
+const ANSWER_MS = 10_000
+
+/** An answer other than 2xx. */
+class Refusal extends Error {
+  /** Whether the same request would be refused again. 409: it is still in progress. 429: a limit. */
+  readonly isFinal: boolean
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.isFinal = status >= 400 && status < 500 && status !== 409 && status !== 429
+  }
+}
+
+/**
+ * Sends a request as a careful client does: a request that failed is repeated with the same idempotency key, on each api
+ * in turn. @returns the body of the 2xx.
+ */
+async function send(
+  { target, ledger, giveUp }: Load,
+  path: string,
+  body?: object,
+  headers: Record<string, string> = target.headers,
+): Promise<Record<string, string>> {
+  const id = randomUUID()
+  const keyed = { ...headers, 'idempotency-key': id }
+  for (let attempt = Math.floor(Math.random() * target.apiUrls.length); ; attempt++) {
+    const apiUrl = target.apiUrls[attempt % target.apiUrls.length]!
+    try {
+      const answer = await fetch(apiUrl + path, {
+        method: body ? 'POST' : 'GET',
+        headers: body ? keyed : headers,
+        ...(body && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      })
+      const parsed = (await answer.json()) as Record<string, string>
+      if (answer.ok) return parsed
+      throw new Refusal(`${path}: ${answer.status} ${JSON.stringify(parsed)}`, answer.status)
+    } catch (error) {
+      ledger.failures++
+      const final = error instanceof Refusal && error.isFinal
+      if (final || giveUp.aborted) {
+        ledger.abandoned.push(`${error}`)
+        throw error
+      }
+      await pause(RETRY_MS)
+    }
+  }
+}
+
+const acknowledged = (id: string): Acknowledged => ({ id, at: Date.now() })
+
+export const createContact: Operation = async (load) => {
+  const contact = { first_name: 'Load', email: `${randomUUID()}@a.example` }
+  const { id } = await send(load, '/v1/objects/contacts', contact)
+  load.ledger.contacts.push(acknowledged(id!))
+}
+
+export const readContact: Operation = async (load) => {
+  const { contacts } = load.ledger
+  const one = contacts[Math.floor(Math.random() * contacts.length)]
+  await send(load, one ? `/v1/objects/contacts/${one.id}` : '/v1/objects/contacts?limit=1')
+}
+
+export const listContacts: Operation = async (load) =>
+  void (await send(load, '/v1/objects/contacts?limit=50'))
+
+export const listRuns: Operation = async (load) => void (await send(load, '/v1/runs?limit=50'))
+
+const startByName = async (load: Load, name: string) =>
+  (await send(load, '/v1/workflows/run-by-name', { name, inputs: {}, confirm: true })).run_id!
+
+export const startRun: Operation = async (load) =>
+  void load.ledger.runs.push(acknowledged(await startByName(load, 'Load')))
+
+/** @returns the id of a run that ends in its first segment. */
+export const startQuickRun = (load: Load): Promise<string> => startByName(load, 'Quick')
+
+/** Starts a run that would take a month, and cancels it. */
+export const cancelRun: Operation = async (load) => {
+  const id = await startByName(load, 'Long')
+  // Many cancellations shall meet a run that has started.
+  await pause(Math.random() * 500)
+  await cancelRunById(load, id)
+  load.ledger.cancelled.push(acknowledged(id))
+}
+
+export const cancelRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/cancel`, {})
+
+export const receiveWebhook: Operation = async (load) => {
+  const { path, secret } = load.target.incoming
+  const body = { first_name: 'Form', email: `${randomUUID()}@b.example` }
+  const headers = { 'content-type': 'application/json', 'x-webhook-secret': secret }
+  load.ledger.received.push(acknowledged((await send(load, path, body, headers)).record_id!))
+}

@@ -1,0 +1,76 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A third-party server that counts the calls of runs (`/call`) and the deliveries of webhooks (`/hook`). */
+export interface Outside {
+  url: string
+  /** The idempotency keys of the calls of each run, one entry per call. */
+  calls: Map<string, string[]>
+  /** How often each delivery arrived, by webhook-id. */
+  deliveries: Map<string, number>
+  /** Answers of calls are delayed by this many milliseconds. */
+  delayCalls(milliseconds: number): void
+  /** Of this many first attempts of deliveries, one is answered by 500; 0 for none. */
+  failDeliveries(oneIn: number): void
+  /** Holds the answers of all later calls until `release`. */
+  hold(): void
+  /** Requests whose answers are held. */
+  held(): number
+  release(): void
+  close(): Promise<void>
+}
+
+export async function startOutside(): Promise<Outside> {
+  const calls: Outside['calls'] = new Map()
+  const deliveries: Outside['deliveries'] = new Map()
+  const held: ServerResponse[] = []
+  let holding = false
+  let delay = 0
+  let failing = 0
+  const answer = (response: ServerResponse, status = 200) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
+  const server = createServer(async (request, response) => {
+    let body = ''
+    try {
+      for await (const chunk of request) body += chunk
+    } catch {
+      return // The sender was killed.
+    }
+    const id = request.headers['webhook-id']
+    if (typeof id === 'string') {
+      const times = (deliveries.get(id) ?? 0) + 1
+      deliveries.set(id, times)
+      answer(response, failing > 0 && times === 1 && deliveries.size % failing === 0 ? 500 : 200)
+      return
+    }
+    const { run } = JSON.parse(body) as { run: string }
+    calls.set(run, [...(calls.get(run) ?? []), String(request.headers['idempotency-key'])])
+    if (holding) held.push(response)
+    else setTimeout(() => answer(response), delay)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    deliveries,
+    delayCalls(milliseconds) {
+      delay = milliseconds
+    },
+    failDeliveries(oneIn) {
+      failing = oneIn
+    },
+    hold() {
+      holding = true
+    },
+    held: () => held.length,
+    release() {
+      holding = false
+      for (const response of held.splice(0)) answer(response)
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}
