@@ -43,6 +43,7 @@ export async function startWorker(
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
+    stackTraces?: boolean
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -70,6 +71,7 @@ export async function startWorker(
     taskQueue,
     shutdownGraceMs: 10_000,
     interceptors: {},
+    stackTraces: effects.stackTraces ?? false,
     bundle: await workflowBundle(join(tmpdir(), 'agx-test')),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
