@@ -76,6 +76,8 @@ export const workerSettings = z.object({
     .max(200, 'must have at most 200 characters')
     .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
     .default('agx'),
+  /** Records the stack of every promise in workflow code, for the query `__stack_trace`. */
+  WORKFLOW_STACK_TRACES: flag.default(false),
 })
 
 /** The owner and the key of the first start, which are otherwise generated. */

@@ -105,6 +105,7 @@ async function main(): Promise<void> {
         deliveries,
         files,
         shutdownGraceMs: graceMs,
+        stackTraces: config.WORKFLOW_STACK_TRACES,
         interceptors: { activity: [countActivities(metrics)] },
       })
       delay = 250

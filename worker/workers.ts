@@ -3,6 +3,7 @@ import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
+import { withoutPromiseStacks } from './promise-stacks.ts'
 import type { RunCapacity } from './run-capacity.ts'
 
 export interface WorkersOptions {
@@ -19,6 +20,8 @@ export interface WorkersOptions {
   interceptors: NonNullable<WorkerOptions['interceptors']>
   /** Measures the segments of the first worker. */
   capacity: RunCapacity
+  /** Records the stacks that the query `__stack_trace` ("Call Stack" in the Temporal UI) returns. */
+  stackTraces?: boolean
 }
 
 /** From the cancellation of activities to the end of a worker whose activities ignore it. */
@@ -47,8 +50,20 @@ export const MOST_RUNS = ACTIVITIES * 1.25
 
 const FILES_AT_ONCE = 4
 
+/**
+ * A longer activation of a workflow is terminated, which aborts the process (see promise-stacks.ts). Ours take
+ * milliseconds: only a process that was frozen, or that has no CPU time, exceeds the SDK's default of 5 s. The SDK passes
+ * the option on, but does not declare it.
+ */
+const ACTIVATION = { isolateExecutionTimeout: '1 minute' }
+
 /** The Temporal workers of this process, one for each task queue. */
-export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+export function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+  const create = () => createAll(options)
+  return options.stackTraces ? create() : withoutPromiseStacks(create)
+}
+
+function createAll(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue } = options
   const shared = {
     connection,
@@ -60,6 +75,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    ...ACTIVATION,
     // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',

@@ -44,7 +44,7 @@ async function loop(
   root: CancellationScope,
 ): Promise<{ status: EndStatus }> {
   const { organization_id, run_id } = input
-  // Created on first use: each scope creates promises, whose stacks the SDK records.
+  // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, string>()

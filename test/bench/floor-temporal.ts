@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { v7 as uuidv7 } from 'uuid'
+import { withoutPromiseStacks } from '../../worker/promise-stacks.ts'
 import { type LoadResult, summary } from './load.ts'
 
 export interface Floor {
@@ -10,23 +11,30 @@ export interface Floor {
   close(): Promise<void>
 }
 
-/** A worker and a client with eager start, for a hand-written workflow with the local activity `work`. */
+/**
+ * A worker and a client with eager start, for a hand-written workflow with the local activity `work`. Its workflow threads
+ * have the same setting as those of the measured stack.
+ */
 export async function startFloor(address: string, work: () => Promise<void>): Promise<Floor> {
   Runtime.install({ logger: new DefaultLogger('ERROR') })
   const connection = await NativeConnection.connect({ address })
   const taskQueue = `floor-${uuidv7()}`
-  const worker = await Worker.create({
-    connection,
-    taskQueue,
-    workflowBundle: await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('./floor-workflow.ts', import.meta.url)),
-    }),
-    activities: { work },
-    workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
-    maxConcurrentWorkflowTaskExecutions: 100,
-    maxConcurrentLocalActivityExecutions: 100,
-    maxCachedWorkflows: 1_000,
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('./floor-workflow.ts', import.meta.url)),
   })
+  const create = () =>
+    Worker.create({
+      connection,
+      taskQueue,
+      workflowBundle,
+      activities: { work },
+      workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5 },
+      maxConcurrentWorkflowTaskExecutions: 100,
+      maxConcurrentLocalActivityExecutions: 100,
+      maxCachedWorkflows: 1_000,
+    })
+  const stackTraces = process.env.WORKFLOW_STACK_TRACES === 'true'
+  const worker = await (stackTraces ? create() : withoutPromiseStacks(create))
   const running = worker.run()
   const client = new Client({ connection })
   const once = () =>

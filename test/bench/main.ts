@@ -2,20 +2,23 @@ import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
+import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchStart } from './start.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records runs deliveries imports start volume]`: each figure as a ratio to a floor measured in the same run, in
- * turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work instead. Options of records: `--rows=` for fewer than a million,
- * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
+ * `npm run bench [-- records volume runs deliveries imports memory start]`: each figure as a ratio to a floor measured in
+ * the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work
+ * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=` for fewer than a
+ * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   deliveries: benchDeliveries,
   imports: benchImports,
+  memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()
     await benchStart(stack)
@@ -29,6 +32,7 @@ const { positionals: wanted, values: options } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     database: { type: 'string' },
     only: { type: 'string' },
+    runs: { type: 'string', default: '20000' },
   },
 })
 const unknown = wanted.filter((name) => !ALL.includes(name))

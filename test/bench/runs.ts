@@ -1,7 +1,7 @@
 import { connect } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
-import { type LoadResult, load } from './load.ts'
+import { type LoadResult, load, type Shot } from './load.ts'
 import { inTurns, printPairs } from './report.ts'
 import { liftLimits } from './setup.ts'
 
@@ -33,32 +33,78 @@ nodes:
 outputs: {text: "{{ nodes.greet.output.text }}"}
 `
 
-/** run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL. */
-export async function benchRuns(stack: TestStack): Promise<void> {
+/** Sequential light nodes, each with a template. */
+const LIGHT_NODES = 40
+
+/** The specification of a workflow of `count` light nodes in a row. */
+const chain = (name: string, count: number) => {
+  const nodes = Array.from({ length: count }, (_, i) => [
+    `n${i}`,
+    {
+      type: 'set_fields',
+      config: { fields: { text: i === 0 ? 'start' : `{{ nodes.n${i - 1}.output.text }}` } },
+      ...(i < count - 1 ? { next: `n${i + 1}` } : {}),
+    },
+  ])
+  return JSON.stringify({ name, nodes: Object.fromEntries(nodes) })
+}
+
+type Post = <T>(path: string, body: object) => Promise<T>
+
+/** Runs a workflow by name and waits for its end. */
+export interface Bench {
+  organizationId: string
+  post: Post
+  /** The request that runs a workflow. */
+  shot(name: string, inputs?: object): Shot
+}
+
+/** Prepares the demo organization for benches of runs. */
+export async function prepareRuns(stack: TestStack): Promise<Bench> {
   const db = connect({ url: stack.databaseUrl })
   const organizationId = await liftLimits(db)
   await db.close()
   const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' }
-  const post = async <T>(path: string, body: object): Promise<T> => {
-    const answer = await fetch(stack.apiUrl + path, { method: 'POST', headers, body: JSON.stringify(body) })
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-    return (await answer.json()) as T
+  return {
+    organizationId,
+    async post<T>(path: string, body: object): Promise<T> {
+      const answer = await fetch(stack.apiUrl + path, { method: 'POST', headers, body: JSON.stringify(body) })
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+      return (await answer.json()) as T
+    },
+    shot: (name, inputs = {}) => ({
+      method: 'POST',
+      path: '/v1/workflows/run-by-name',
+      headers: { ...headers, prefer: 'wait=30' },
+      body: JSON.stringify({ name, inputs, confirm: true }),
+    }),
   }
+}
+
+/** Saves the workflow `Bench` of five light nodes. @returns its id, its contact, and the request that runs it. */
+export async function fiveNodes({ post, shot }: Bench) {
   const contact = await post<{ id: string }>('/v1/objects/contacts', { first_name: 'Bench' })
   const workflow = await post<{ workflow_id: string }>('/v1/workflows', { spec: SPEC })
-  const body = JSON.stringify({ name: 'Bench', inputs: { contact_id: contact.id }, confirm: true })
-  const shot = {
-    method: 'POST',
-    path: '/v1/workflows/run-by-name',
-    headers: { ...headers, prefer: 'wait=30' },
-    body,
-  } as const
+  return {
+    contactId: contact.id,
+    workflowId: workflow.workflow_id,
+    shot: shot('Bench', { contact_id: contact.id }),
+  }
+}
+
+/**
+ * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL; and a row of
+ * light nodes against a single one.
+ */
+export async function benchRuns(stack: TestStack): Promise<void> {
+  const bench = await prepareRuns(stack)
+  const { contactId, workflowId, shot } = await fiveNodes(bench)
   const floor = await startChild('./floor-runs.ts', [
     stack.databaseUrl,
     stack.temporalAddress,
-    organizationId,
-    workflow.workflow_id,
-    contact.id,
+    bench.organizationId,
+    workflowId,
+    contactId,
   ])
   // Until the JIT has compiled both.
   await load(stack.apiUrl, 50, 10, () => shot)
@@ -73,4 +119,15 @@ export async function benchRuns(stack: TestStack): Promise<void> {
       ),
     )
   await floor.close()
+  for (const count of [1, LIGHT_NODES])
+    await bench.post('/v1/workflows', { spec: chain(`Light ${count}`, count) })
+  const light = (count: number) => load(stack.apiUrl, 1, SECONDS, () => bench.shot(`Light ${count}`))
+  printPairs(
+    `${LIGHT_NODES} light nodes (floor: one)`,
+    await inTurns(
+      ROUNDS,
+      () => light(LIGHT_NODES),
+      () => light(1),
+    ),
+  )
 }

@@ -42,6 +42,7 @@ export async function startWorker(
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
+    stackTraces?: boolean
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -71,6 +72,7 @@ export async function startWorker(
     taskQueue,
     shutdownGraceMs: 10_000,
     interceptors: {},
+    stackTraces: effects.stackTraces ?? false,
     bundle: await testBundle(),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })

@@ -26,7 +26,11 @@ describe('interrupted deliveries', function () {
     const webhook = await on.createWebhook({ retry_schedule: [] })
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await on.raise(webhook)
-    const set = (status: string) => on.db.system('deliveries').where({ id }).update({ status })
+    const set = (status: string) =>
+      on.db
+        .system('deliveries')
+        .where({ id })
+        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
     await set('queued')
     await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
     await set('held')
@@ -43,7 +47,11 @@ describe('interrupted deliveries', function () {
     const webhook = await on.createWebhook({ retry_schedule: [1] })
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await on.raise(webhook)
-    const set = (status: string) => on.db.system('deliveries').where({ id }).update({ status })
+    const set = (status: string) =>
+      on.db
+        .system('deliveries')
+        .where({ id })
+        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
     await set('queued')
     await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
     await set('held')
