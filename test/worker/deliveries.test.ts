@@ -190,7 +190,11 @@ describe('deliveries on Temporal', function () {
     const webhook = await createWebhook()
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await raise(webhook)
-    const set = (status: string) => db.system('deliveries').where({ id }).update({ status })
+    const set = (status: string) =>
+      db
+        .system('deliveries')
+        .where({ id })
+        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
     await set('queued')
     await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id))
     await set('held')
