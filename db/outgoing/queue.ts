@@ -52,7 +52,7 @@ const CLAIM = `
     c.failing, e.name as event_name`
 
 /** Lets deliveries be claimed again whose start has failed, after a second. */
-export async function releaseDeliveries(system: System, deliveries: Release[]): Promise<void> {
+export async function shortenLeases(system: System, deliveries: Release[]): Promise<void> {
   await system.raw(
     `update deliveries d set lease_until = least(d.lease_until, now() + interval '1 second')
      from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, releases integer)

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
 import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
-import { type ClaimedDelivery, claimDeliveries, releaseDeliveries } from '../../db/outgoing/queue.ts'
+import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
 import { DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
@@ -27,7 +27,7 @@ export function deliveriesQueue({
     claim: claimDeliveries,
     start: (client, row) => startDelivery(startWorkflow, client, row),
     started: markDeliveriesStarted,
-    failed: releaseDeliveries,
+    failed: shortenLeases,
     refused: (db, row, reason) => failDeliveryStart(db.system, row, reason),
   }
 }

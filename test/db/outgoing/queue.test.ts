@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { matchEvents } from '../../../db/outgoing/match.ts'
-import { claimDeliveries, releaseDeliveries } from '../../../db/outgoing/queue.ts'
+import { claimDeliveries, shortenLeases } from '../../../db/outgoing/queue.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -27,7 +27,7 @@ describe('the queue of deliveries', () => {
     await matchEvents(db.system)
     const claimed = await claimDeliveries(db.system, 10)
     assert.equal(claimed.length, 1)
-    await releaseDeliveries(db.system, [{ ...claimed[0]!, releases: 1 }])
+    await shortenLeases(db.system, [{ ...claimed[0]!, releases: 1 }])
     const seconds = async () => {
       const row = await db
         .system('deliveries')
@@ -35,7 +35,7 @@ describe('the queue of deliveries', () => {
       return row.seconds as number
     }
     assert.ok((await seconds()) > 5, 'another release keeps its lease')
-    await releaseDeliveries(db.system, claimed)
+    await shortenLeases(db.system, claimed)
     assert.ok((await seconds()) <= 1)
     assert.deepEqual(await claimDeliveries(db.system, 10), [])
     await new Promise((resolve) => setTimeout(resolve, 1_100))
