@@ -23,10 +23,20 @@ export async function startReceiver() {
     received.push({ headers: request.headers as Record<string, string>, body })
     const behaviour = next.shift() ?? 204
     mostOpen = Math.max(mostOpen, ++open)
-    response.on('close', () => open--)
+    let isOpen = true
+    const close = () => {
+      if (isOpen) open--
+      isOpen = false
+    }
+    response.on('close', close)
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay))
-    if (behaviour === 'hang') response.on('close', () => hungUp++)
-    else if (typeof behaviour === 'number') response.writeHead(behaviour, { location: '/elsewhere' }).end()
+    if (behaviour === 'hang') {
+      response.on('close', () => hungUp++)
+      return
+    }
+    // Before the answer: the sender may have its next request here before the event of this one arrives.
+    close()
+    if (typeof behaviour === 'number') response.writeHead(behaviour, { location: '/elsewhere' }).end()
     else response.writeHead(behaviour.status, behaviour.headers).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
