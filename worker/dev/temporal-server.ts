@@ -15,6 +15,11 @@ const DYNAMIC_CONFIG = {
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
   'system.enableActivityEagerExecution': true,
+  // SQLite has one connection. With the default of 512 workers for each queue, tasks that wait for it exceed their
+  // deadline of 3 s once the machine is busy, and their retries keep it busy: runs made no progress any more.
+  'history.transferProcessorSchedulerWorkerCount': 16,
+  'history.timerProcessorSchedulerWorkerCount': 16,
+  'history.visibilityProcessorSchedulerWorkerCount': 4,
 }
 
 /** How long closed runs stay in the Temporal UI; the default is 24 hours. */
