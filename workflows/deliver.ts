@@ -10,6 +10,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
+import { requireVersion } from './require-version.ts'
 
 /** Stored in Temporal histories: members may be added; existing ones keep their meaning. */
 export interface DeliverInput {
@@ -48,6 +49,7 @@ export const changed = defineSignal('changed')
  * costs one workflow task. Then one activity makes the retries and sets the delay of each.
  */
 export async function deliver(input: DeliverInput): Promise<{ status: DeliverAnswer['status'] }> {
+  requireVersion(input.engine ?? 0, DELIVER_ENGINE)
   let changes = 0
   let sending: CancellationScope | undefined
   setHandler(changed, () => {

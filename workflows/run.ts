@@ -17,10 +17,12 @@ import {
   type Happened,
   type NodeInput,
   REFRESH,
+  RUN_WORKFLOW_VERSION,
   type RunInput,
   type SegmentAnswer,
   type SegmentInput,
 } from './protocol.ts'
+import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
 
 /**
@@ -29,6 +31,7 @@ import { summaryOf } from './summary.ts'
  * end throws, of a run that was cancelled or has failed, after it is recorded.
  */
 export function run(input: RunInput): Promise<{ status: EndStatus }> {
+  requireVersion(input.engine, RUN_WORKFLOW_VERSION)
   const inbox: Happened[] = []
   const root = CancellationScope.current()
   root.cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))

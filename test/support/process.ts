@@ -23,18 +23,22 @@ export interface ProcessOptions {
   stdio?: SpawnOptions['stdio']
   /** Default: until /readyz answers 200. */
   until?: '/readyz' | '/healthz'
+  /** The folder of another version's sources, see other-version.ts. Default: those of this project. */
+  root?: string
 }
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const START_MS = 60_000
 
 /** Resolves when the process answers `until`. Throws with its log where it ends before. */
 export async function startProcess(
   name: 'api' | 'worker',
-  { databaseUrl, env = {}, stdio, until = '/readyz' }: ProcessOptions,
+  { databaseUrl, env = {}, stdio, until = '/readyz', root = ROOT }: ProcessOptions,
 ): Promise<TestProcess> {
   const port = await freePort()
   const child = spawn(process.execPath, ['--import', 'tsx', `${name}/main.ts`], {
-    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    cwd: root,
     stdio: stdio ?? ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,

@@ -1,0 +1,67 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ENGINE } from '../../workflows/definition/types.ts'
+import { DELIVER_ENGINE } from '../../workflows/deliver.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
+import { temporaryFolder } from './folder.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** All that a worker process is made of. */
+const SOURCES = ['package.json', 'tsconfig.json', 'activities', 'db', 'worker', 'workflows']
+
+/** What the next version adds; a plan that uses it needs `engine`. */
+export const NEXT = { engine: ENGINE + 1, nodeType: 'set_fields_next' }
+
+/** A change of one file; the first match is replaced. */
+type Patch = [file: string, find: RegExp, replacement: string]
+
+/**
+ * The changes of the next version. Both workflows issue a command that the current code does not know, but only in
+ * executions that the next version has started: so must every change of a workflow be made.
+ */
+const PATCHES: Patch[] = [
+  ['workflows/definition/types.ts', /ENGINE = \d+/, `ENGINE = ${NEXT.engine}`],
+  [
+    'workflows/nodes/index.ts',
+    /^ {2}setFields,$/m,
+    `  setFields, { ...setFields, type: '${NEXT.nodeType}' },`,
+  ],
+  [
+    'workflows/protocol.ts',
+    /RUN_WORKFLOW_VERSION = \d+/,
+    `RUN_WORKFLOW_VERSION = ${RUN_WORKFLOW_VERSION + 1}`,
+  ],
+  [
+    'workflows/run.ts',
+    /=> (loop\(.*\))\)/,
+    `=> input.engine > ${RUN_WORKFLOW_VERSION} ? sleep(1).then(() => $1) : $1)`,
+  ],
+  ['workflows/deliver.ts', /DELIVER_ENGINE = \d+/, `DELIVER_ENGINE = ${DELIVER_ENGINE + 1}`],
+  ['workflows/deliver.ts', /^ {2}setHandler,$/m, '  setHandler, sleep,'],
+  [
+    'workflows/deliver.ts',
+    /^ {2}if \(!input\.failing\) \{$/m,
+    `  if ((input.engine ?? 0) > ${DELIVER_ENGINE}) await sleep(1)\n$&`,
+  ],
+]
+
+/**
+ * Writes the next version of this project into a temporary folder: these sources with a higher engine, one more node
+ * type, and changed workflows. Not an earlier commit: a checkout may have no history, and an earlier commit may have
+ * another schema. For the worker of this version, the next one is what this one is for an older worker.
+ *
+ * @returns the folder, for `startProcess`. Throws where a change does not apply: adapt PATCHES to the sources.
+ */
+export function writeNextVersion(): string {
+  const folder = temporaryFolder()
+  for (const name of SOURCES) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  for (const [file, find, replacement] of PATCHES) {
+    const path = join(folder, file)
+    const source = readFileSync(path, 'utf8')
+    if (!find.test(source)) throw new Error(`${find} does not match ${file}: adapt ${import.meta.filename}`)
+    writeFileSync(path, source.replace(find, replacement))
+  }
+  return folder
+}
