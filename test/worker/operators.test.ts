@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
+import { createOrganization, testActor } from '../support/database.ts'
+import { until } from '../support/journey.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { queueRun, testLog, untilRun } from '../support/worker.ts'
+import { historyOf, queueRun, testLog, untilRun } from '../support/worker.ts'
 
 /** What an operator does to a run in the Temporal UI, and what its row shows afterwards. */
 describe('an operator in Temporal', function () {
@@ -32,13 +36,20 @@ describe('an operator in Temporal', function () {
     return id
   }
 
-  it('finds a run by organization, workflow, name and status', async () => {
-    const id = await waiting()
-    const { workflow_id } = await row(id)
+  it('finds a run by organization, workflow, name, record and status', async () => {
+    const { workflow_id } = await row(await waiting())
+    const record_id = randomUUID()
+    const id = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
+      createRun(tx, {
+        workflow: { id: workflow_id, version: 1, name: 'Test' },
+        ...{ trigger: { type: 'api' }, inputs: {}, record_id, chain: CHAIN_START },
+      }),
+    )
     const query = [
       `AgxOrganization = '${suite.organizationId}'`,
       `AgxWorkflow = '${workflow_id}'`,
       `AgxWorkflowName = 'Test'`,
+      `AgxRecord = '${record_id}'`,
       `ExecutionStatus = 'Running'`,
     ].join(' AND ')
     const found: string[] = []
@@ -97,6 +108,33 @@ describe('an operator in Temporal', function () {
     await untilRun(suite.db, id, ['running'])
     await handle(id).signal('approve', { by: 'mistake' })
     assert.equal((await untilRun(suite.db, id)).status, 'completed')
+  })
+
+  it('reads on the row why a run is stuck whose workflow task keeps failing', async () => {
+    const other = await createOrganization(suite.db, { limits: { max_running: 0 } })
+    const id = await queueRun(suite.db, other, { nodes: [wait] })
+    await suite.db.system('runs').where({ id }).update({ status: 'running' })
+    // As a newer worker starts it: this one fails the task.
+    const input = {
+      engine: RUN_WORKFLOW_VERSION + 1,
+      organization_id: other,
+      run_id: id,
+      starts_with: 'wait',
+    }
+    const { client, taskQueue } = suite.worker
+    await client.workflow.start('run', {
+      ...{ taskQueue, workflowId: `run:${id}`, args: [input] },
+      // A task that fails again is left to its timeout.
+      workflowTaskTimeout: '1 second',
+    })
+    const stuck = await until('the reason', async () => {
+      await sweep.once('0 seconds')
+      return (await row(id)).stuck_reason ?? undefined
+    })
+    assert.match(stuck, /^The workflow task is at attempt \d+\.$/)
+    const events = await historyOf(client, `run:${id}`)
+    assert.ok(!events.some((event) => event.workflowExecutionSignaledEventAttributes))
+    await handle(id).terminate()
   })
 
   it('pauses an activity that is being retried: the row says so, and it goes on when unpaused', async () => {

@@ -55,7 +55,7 @@ function findingOf(run: IdleRun, found: Found): Finding {
   const reason = stuckReason(workflow)
   if (reason) return { reason }
   const { raw } = workflow
-  // It is about to go on: another signal would only add to the work of a busy server.
+  // It will read the rows. A signal would add to the work of a busy server, and reset the attempts of a failing task.
   if (raw.pendingWorkflowTask) return {}
   const calls = raw.pendingActivities?.length ?? 0
   return { stale: run.kind === 'run' && (run.overdue || run.calls > calls) }
