@@ -2,11 +2,13 @@ import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { freePort, startPostgres } from '../../db/postgres/embedded/server.ts'
+import { freePort } from '../../db/postgres/embedded/server.ts'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
+import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
+import { startTestPostgres } from './test-postgres.ts'
 
 /**
  * Property tests use the same seed in every run, so that a failure comes from the current change. FAST_CHECK_SEED sets
@@ -19,7 +21,7 @@ const stops: (() => Promise<void>)[] = []
 /** Starts PostgreSQL and Temporal once for the suite, unless the environment names running ones. */
 export async function mochaGlobalSetup(): Promise<void> {
   await Promise.all([
-    process.env.TEST_DATABASE_URL ? undefined : startTestPostgres(),
+    process.env.TEST_DATABASE_URL ? undefined : startSuitePostgres(),
     process.env.TEST_TEMPORAL_ADDRESS ? undefined : startTestTemporal(),
   ])
 }
@@ -28,13 +30,10 @@ export async function mochaGlobalTeardown(): Promise<void> {
   await Promise.all(stops.map((stop) => stop()))
 }
 
-async function startTestPostgres(): Promise<void> {
-  const folder = temporaryFolder()
-  const server = await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log'), fast: true })
-  // Its data is not kept, so it needs no clean shutdown.
-  const pidFile = join(server.folder, 'postmaster.pid')
-  stops.push(reaper(`kill -QUIT $(head -n 1 '${pidFile}'); sleep 0.2; rm -rf '${server.folder}' '${folder}'`))
-  process.env.TEST_DATABASE_URL = server.url
+async function startSuitePostgres(): Promise<void> {
+  const { url, stop } = await startTestPostgres()
+  stops.push(stop)
+  process.env.TEST_DATABASE_URL = url
 }
 
 async function startTestTemporal(): Promise<void> {
@@ -43,9 +42,11 @@ async function startTestTemporal(): Promise<void> {
   const folder = temporaryFolder()
   const port = await freePort()
   const log = openSync(join(folder, 'temporal.log'), 'a')
-  // Temporal suggests to continue as new from 4,096 events, which take a test half a minute.
-  const sooner = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=1000']
-  const child = spawn(cli, [...serverArguments({ dbFile: join(folder, 'temporal.db'), port }), ...sooner], {
+  const settings = Object.entries(TEST_DYNAMIC_CONFIG).flatMap(([key, value]) => [
+    '--dynamic-config-value',
+    `${key}=${value}`,
+  ])
+  const child = spawn(cli, [...serverArguments({ dbFile: join(folder, 'temporal.db'), port }), ...settings], {
     detached: true,
     stdio: ['ignore', log, log],
   })

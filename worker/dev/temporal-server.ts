@@ -6,7 +6,7 @@ import { searchAttributes } from '../search-attributes.ts'
  * The defaults of the development server cost 50 ms per hop and stalls of seconds; with these a hop takes under 10 ms.
  * The server stores in SQLite: WAL with synchronous=normal survives a crash of the process.
  */
-const DYNAMIC_CONFIG = {
+export const DYNAMIC_CONFIG = {
   'history.transferProcessorMaxPollRPS': 10_000,
   'history.timerProcessorMaxPollRPS': 10_000,
   'history.timerProcessorMaxTimeShift': '10ms',
