@@ -6,8 +6,9 @@ import { checkGraph, checkLikelyMistakes, checkNodes, checkTrigger } from './che
 import { checkReferences } from './check-references.ts'
 import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
+import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
-import { common, defaultHandle, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
+import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { countValues } from './measure.ts'
 import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
@@ -63,6 +64,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkTrigger(lowered.definition),
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
+    ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
     ...checkLikelyMistakes(lowered, read),
@@ -86,6 +88,7 @@ function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
   return {
     definition: { ...common(raw), nodes, edges },
     ends: [],
+    warnings: [],
     nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
     edgePath: (edge) => pointer('edges', places.get(edge) ?? ''),
   }
