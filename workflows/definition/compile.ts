@@ -1,14 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import {
-  type Definition,
-  ENGINE,
-  type NodeSpec,
-  type Program,
-  type ProgramNode,
-  type RetryPolicy,
-  type RetrySpec,
-} from './types.ts'
+import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
 const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -33,7 +25,7 @@ export function compile(definition: Definition): Program {
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout } = definition.settings
   return {
-    engine: ENGINE,
+    engine: Math.max(...definition.nodes.map(engineOf)),
     start: start.id,
     nodes,
     outputs: definition.outputs,
@@ -44,6 +36,8 @@ export function compile(definition: Definition): Program {
     },
   }
 }
+
+const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1
 
 function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)

@@ -96,10 +96,11 @@ export interface ProgramNode {
 }
 
 /** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 1
+export const ENGINE = 2
 
 export interface Program {
-  engine: typeof ENGINE
+  /** At most `ENGINE`. */
+  engine: number
   start: string
   nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>

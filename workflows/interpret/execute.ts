@@ -1,6 +1,6 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
-import { type NodeContext, NodeError, type NodeType } from '../nodes/define.ts'
+import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
@@ -15,7 +15,7 @@ export type Outcome =
       status: 'ended'
       input: unknown
       output: unknown
-      end: { status: 'completed' | 'failed'; message?: string }
+      end: NodeEnd
     }
   | ({ status: 'failed'; input: unknown } & Failure)
 

@@ -1,6 +1,6 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
-import { NodeError } from '../nodes/define.ts'
+import { type NodeEnd, NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
@@ -197,11 +197,13 @@ class Segment {
     if (command) this.commands.push(command)
   }
 
-  private stop(row: RunNode, end: { status: 'completed' | 'failed'; message?: string }): void {
+  private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {
     this.settle(row, 'completed', null)
-    const message = end.message ?? 'A stop node ended the run as failed.'
-    if (end.status === 'completed') this.complete()
-    else this.finish('failed', { code: 'stopped', message, node_id: row.node_id })
+    if (status === 'failed') {
+      const reason = message ?? 'A stop node ended the run as failed.'
+      this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
+    } else if (outputs) this.end ??= { status, outputs, error: null }
+    else this.complete()
   }
 
   private fail(row: RunNode, node: ProgramNode, error: RunError): void {
@@ -270,8 +272,8 @@ class Segment {
     }
   }
 
-  private finish(status: 'failed' | 'cancelled', error: RunError): void {
-    this.end ??= { status, outputs: undefined, error }
+  private finish(status: 'failed' | 'cancelled', error: RunError, outputs?: Record<string, unknown>): void {
+    this.end ??= { status, outputs, error }
   }
 
   private details(): string {

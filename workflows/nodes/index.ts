@@ -8,6 +8,7 @@ import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
+import { waitUntil } from './wait-until.ts'
 
 /** Every node type, by name. To add one: its file and a line here. */
 export const nodeTypes: Record<string, NodeType> = byType([
@@ -17,6 +18,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   setFields,
   sortItems,
   delay,
+  waitUntil,
   apiRequest,
   emitEvent,
   stop,
