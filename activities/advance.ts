@@ -5,6 +5,7 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
+import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
@@ -13,7 +14,7 @@ import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
-import { runSegment } from '../workflows/interpret/segment.ts'
+import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
@@ -122,7 +123,12 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  const { answer, nodes, end, sleepsUntil } = await runSegment(
+  const {
+    answer,
+    nodes,
+    end: ended,
+    sleepsUntil,
+  } = await runSegment(
     program,
     state,
     { ...input, happened },
@@ -142,19 +148,30 @@ async function oneSegment(
       },
     },
   )
-  const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
+  const end = await withErrorWorkflow(tx, run, ended)
+  const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes,
-    events: [...started, ...events, ...ended],
+    events: [...started, ...events, ...lastEvents],
     created: objects,
     sleeps_until: sleepsUntil,
     ...(end ? { end } : {}),
   })
   return answer
+}
+
+/** The end of a run; if it failed, with what became of its error workflow. */
+async function withErrorWorkflow<E extends SegmentResult['end']>(
+  tx: Tenant,
+  run: RunState['run'],
+  end: E,
+): Promise<E> {
+  if (end?.status !== 'failed' || !end.error) return end
+  return { ...end, error: await startErrorWorkflow(tx, run, { status: end.status, error: end.error }) }
 }
 
 /** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
@@ -240,7 +257,7 @@ async function endReduced(
   if ('commands' in loaded) return loaded
   const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
-  const end = { status: 'failed', outputs: undefined, error } as const
+  const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,

@@ -30,12 +30,10 @@ const preview = z
           .meta({ id: 'RunPreviewNode' }),
       ),
       edges: z.array(
-        z
-          .object({ from: z.string(), handle: z.string(), to: z.string() })
-          .meta({
-            id: 'RunPreviewEdge',
-            description: 'After `from` has left by `handle`, the run continues with `to`.',
-          }),
+        z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
+          id: 'RunPreviewEdge',
+          description: 'After `from` has left by `handle`, the run continues with `to`.',
+        }),
       ),
       inputs: z.record(z.string(), z.unknown()),
       warnings: z.array(z.string()),

@@ -4,6 +4,7 @@ import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
 import { EVENT_COLUMNS, eventRows, insertEvents, type NewEvent, selectEvents } from '../events/outbox.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { startErrorWorkflow } from './error-workflow.ts'
 import { runEvent } from './events.ts'
 import { rewind } from './state.ts'
 
@@ -18,7 +19,7 @@ import { rewind } from './state.ts'
  * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
- * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
+ * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, starts the error workflow, wakes the relay for the free slot |
  * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the request of a cancellation |
  * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
  * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | |
@@ -212,14 +213,14 @@ async function endRun(
   id: string,
   move: { where: string; bindings: Record<string, string | null>; status: EndStatus; error: RunError },
 ): Promise<boolean> {
-  const { status, error } = move
+  const { status } = move
   const organization_id = tx.organizationId
   const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
     `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
        node = node - 'sealed'
      where organization_id = :organizationId and id = :id and ${move.where}
      returning to_jsonb(runs) - 'outputs' - 'error' as run`,
-    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(error) },
+    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(move.error) },
   )
   const run = rows[0]?.run
   if (!run) return false
@@ -228,6 +229,12 @@ async function endRun(
     .where({ organization_id, run_id: id })
     .whereIn('status', ['running', 'waiting'])
     .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  const error = status === 'cancelled' ? move.error : await startErrorWorkflow(tx, run, move)
+  if (error !== move.error)
+    await tx
+      .trx('runs')
+      .where({ organization_id, id })
+      .update({ error: JSON.stringify(error) })
   if (run.kind === 'run' && status !== 'cancelled') await insertEvents(tx, [runEvent(run, status, { error })])
   tx.wake('agx_run_ended', id)
   // The run's slot is free.

@@ -158,6 +158,19 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
   })
 }
 
+/** A workflow is never its own error workflow. */
+export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' | 'settings'>): Problem[] {
+  if (settings.error_workflow !== name) return []
+  return [
+    {
+      code: 'not_applicable',
+      message: 'error_workflow has no effect: a workflow is never its own error workflow',
+      path: '/settings/error_workflow',
+      hint: 'name another workflow, or remove it',
+    },
+  ]
+}
+
 export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[] {
   if (trigger.type !== 'event' && trigger.type !== 'schedule') return []
   const wrong =

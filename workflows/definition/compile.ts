@@ -23,7 +23,7 @@ export function compile(definition: Definition): Program {
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
-  const { concurrency, timeout } = definition.settings
+  const { concurrency, timeout, error_workflow } = definition.settings
   return {
     engine: Math.max(...definition.nodes.map(engineOf)),
     start: start.id,
@@ -33,6 +33,7 @@ export function compile(definition: Definition): Program {
     settings: {
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
+      ...(error_workflow === undefined ? {} : { error_workflow }),
     },
   }
 }

@@ -40,6 +40,7 @@ export type WarningCode =
   | 'literal_credential'
   | 'implicit_end'
   | 'constant_when'
+  | 'unknown_workflow'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
@@ -58,6 +59,7 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'literal_credential',
   'implicit_end',
   'constant_when',
+  'unknown_workflow',
 ])
 
 export const isWarning = (code: Problem['code']) => WARNINGS.has(code)

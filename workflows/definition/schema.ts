@@ -122,6 +122,11 @@ const common = {
     .strictObject({
       concurrency: z.int().min(1).max(1_000).optional(),
       timeout: upTo('365d').optional(),
+      error_workflow: name
+        .optional()
+        .describe(
+          'The name or id of the workflow that each failed run starts, once. Its `trigger` has the failed `run`, the `node` and the `error`.',
+        ),
     })
     .default({}),
 }

@@ -5,7 +5,7 @@ import type { NodeStatus, RunStatus } from './statuses.ts'
 
 /** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
 export interface RunTrigger {
-  type: 'api' | 'webhook' | 'event' | 'schedule' | 'node_test'
+  type: 'api' | 'webhook' | 'event' | 'schedule' | 'error' | 'node_test'
   [member: string]: unknown
 }
 
@@ -33,6 +33,8 @@ export interface CreatedObject {
 export interface RunControl {
   engine: number
   resumes: number
+  /** How many runs led to it. */
+  depth: number
   cancel_requested_at: string | null
 }
 
