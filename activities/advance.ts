@@ -5,9 +5,10 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
+import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
+import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
@@ -123,9 +124,13 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
+  // Only runs with such a node pay for the query.
+  const awaits = state.nodes.some(({ status, wait_until }) => status === 'waiting' && wait_until === null)
+  const children = awaits ? await listAnswers(tx, run.id) : undefined
   const {
     answer,
     nodes,
+    waits,
     end: ended,
     sleepsUntil,
   } = await runSegment(
@@ -135,6 +140,7 @@ async function oneSegment(
     {
       clock: Date.now,
       reissue,
+      ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
       async runNode(node, scope) {
@@ -150,7 +156,9 @@ async function oneSegment(
   )
   const end = await withErrorWorkflow(tx, run, ended)
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
-  tx.last()
+  await insertChildWaits(tx, run.id, waits)
+  const hasFamily = run.parent_run_id !== null || awaits || waits.length > 0
+  if (!end || !hasFamily) tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,
@@ -161,6 +169,7 @@ async function oneSegment(
     sleeps_until: sleepsUntil,
     ...(end ? { end } : {}),
   })
+  if (end && hasFamily) await endFamily(tx, run)
   return answer
 }
 
@@ -266,6 +275,7 @@ async function endReduced(
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
+  await endFamily(tx, state.run)
   return answer
 }
 

@@ -13,6 +13,8 @@ export interface NewRun {
   /** The subject record, for the lists of runs and the Temporal UI. */
   record_id?: string
   chain: Chain
+  /** The run of which it is a child. */
+  parent_run_id?: string
 }
 
 /** Where a run stands in a chain of runs that start each other: how many led to it, and the id of the last of them. */
@@ -32,9 +34,9 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const id = uuidv7()
   const { rowCount } = await tx.trx.raw(
     `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs, record_id,
-                       depth, cause, engine, concurrency, starts_with)
+                       depth, cause, parent_run_id, engine, concurrency, starts_with)
      select :organizationId, :id, v.workflow_id, v.version, :name, :trigger, :triggerKey, :inputs, :recordId,
-            :depth, :cause, (v.plan ->> 'engine')::integer, (v.plan #>> '{settings,concurrency}')::integer,
+            :depth, :cause, :parentRunId, (v.plan ->> 'engine')::integer, (v.plan #>> '{settings,concurrency}')::integer,
             v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title'
      from workflow_versions v
      where v.organization_id = :organizationId and v.workflow_id = :workflowId and v.version = :version
@@ -48,6 +50,7 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
       inputs: JSON.stringify(run.inputs),
       recordId: run.record_id ?? null,
       ...run.chain,
+      parentRunId: run.parent_run_id ?? null,
       workflowId: run.workflow.id,
       version: run.workflow.version,
     },

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -137,7 +138,17 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
 
-function referencesIn({ definition }: Lowered): WorkflowReference[] {
+function referencesIn({ definition, nodePath }: Lowered): WorkflowReference[] {
   const { error_workflow } = definition.settings
-  return error_workflow === undefined ? [] : [{ workflow: error_workflow, path: '/settings/error_workflow' }]
+  const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
+    (findNodeType(type)?.workflows(config) ?? [])
+      .filter(({ workflow }) => !hasPlaceholder(workflow))
+      .map(({ workflow, path }) => ({
+        workflow,
+        node_id: id,
+        path: `${nodePath(id)}/config${pointer(...path)}`,
+      })),
+  )
+  if (error_workflow === undefined) return inNodes
+  return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
 }

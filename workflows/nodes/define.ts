@@ -45,6 +45,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
   /** Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. */
   outputOnly?: boolean
+  /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
+  workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
   /** The least version of the interpreter that knows the type, and this use of it; default 1. See `ENGINE`. */
   engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
@@ -69,6 +71,7 @@ export interface NodeType
   outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
   outputOnly(config: Authored): boolean
   engine(config: Authored): number
+  workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
 }
 
@@ -91,11 +94,12 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 
 /**
  * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
- * which it succeeds with `output`; or it ends the whole run, with the outputs of the workflow or its own.
+ * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or it ends the whole run, with the outputs of the workflow or its own.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
   | { wait_until: Date; output: Output }
+  | { wait_for_run: string; output: Output }
   | { end: NodeEnd; output: Output }
 
 export interface NodeEnd {
@@ -162,6 +166,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     engine: node.engine ?? (() => 1),
+    workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
   }
 }

@@ -4,6 +4,7 @@ import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { runWorkflow } from './run-workflow.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
@@ -19,6 +20,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   sortItems,
   delay,
   waitUntil,
+  runWorkflow,
   apiRequest,
   emitEvent,
   stop,

@@ -81,6 +81,18 @@ describe('workflows over HTTP', () => {
       )
     })
 
+    it('warns of a workflow to run that does not exist yet, at its name', async () => {
+      const named = (name: string) =>
+        `name: Parent\nnodes:\n  a:\n    type: run_workflow\n    config: {workflow: ${name}}\n`
+      const { body } = await post('/validate', { spec: named('Not saved') })
+      const [{ code, path, line, column, node_id }] = body.warnings
+      deepEqual(
+        [body.valid, code, path, line, column, node_id],
+        [true, 'unknown_workflow', '/nodes/a/config/workflow', 5, 24, 'a'],
+      )
+      deepEqual((await post('/validate', { spec: named('"{{ run.workflow_name }}"') })).body.warnings, [])
+    })
+
     it('refuses a body with neither form, and unknown keys', async () => {
       equal((await post('/validate', {})).status, 422)
       equal((await post('/validate', { spec: spec(), save: true })).status, 422)
@@ -325,6 +337,7 @@ describe('workflows over HTTP', () => {
           'crm_manager',
           'delay',
           'emit_event',
+          'run_workflow',
           'set_fields',
           'sort_items',
           'stop',
@@ -346,6 +359,7 @@ describe('workflows over HTTP', () => {
         'crm_manager',
         'delay',
         'emit_event',
+        'run_workflow',
         'set_fields',
         'sort_items',
         'stop',

@@ -33,6 +33,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     effects: {
       records: { upsert } as Records,
       events: { emit: async () => ID },
+      runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {
           requests.push(request)
