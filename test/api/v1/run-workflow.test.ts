@@ -345,6 +345,20 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
     )
   })
 
+  it('tests run_workflow: it starts a real run, but does not wait for its end', async () => {
+    const body = { node_type: 'run_workflow', config: { workflow: 'Greet', inputs: { name: 'Ada' } } }
+    const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
+    assert.deepEqual(preview.body.preview.calls, ['starting the workflow Greet, inputs name'])
+    const { body: test } = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { ...body, confirm: true },
+    })
+    const { run_id } = test.output
+    assert.deepEqual([test.status, test.output.status, test.handle], ['completed', 'queued', 'success'])
+    assert.match(test.log.at(-1).message, new RegExp(`would wait for the end of run ${run_id}`))
+    const started = await api.request('GET', `/v1/runs/${run_id}`)
+    assert.deepEqual([started.body.workflow_id, started.body.trigger.type], [workflowId, 'run'])
+  })
+
   it('previews the calls of a node without making them', async () => {
     const callsOf = async (node_type: string, config: object, inputs: object = {}) => {
       const body = { node_type, config, inputs }
