@@ -5,15 +5,17 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
+import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
+import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
+import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
-import { runSegment } from '../workflows/interpret/segment.ts'
+import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
@@ -122,13 +124,23 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  const { answer, nodes, end, sleepsUntil } = await runSegment(
+  // Only runs with such a node pay for the query.
+  const awaits = state.nodes.some(({ status, wait_until }) => status === 'waiting' && wait_until === null)
+  const children = awaits ? await listAnswers(tx, run.id) : undefined
+  const {
+    answer,
+    nodes,
+    waits,
+    end: ended,
+    sleepsUntil,
+  } = await runSegment(
     program,
     state,
     { ...input, happened },
     {
       clock: Date.now,
       reissue,
+      ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
       async runNode(node, scope) {
@@ -142,19 +154,33 @@ async function oneSegment(
       },
     },
   )
-  const ended = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
-  tx.last()
+  const end = await withErrorWorkflow(tx, run, ended)
+  const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
+  await insertChildWaits(tx, run.id, waits)
+  const hasFamily = run.parent_run_id !== null || awaits || waits.length > 0
+  if (!end || !hasFamily) tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes,
-    events: [...started, ...events, ...ended],
+    events: [...started, ...events, ...lastEvents],
     created: objects,
     sleeps_until: sleepsUntil,
     ...(end ? { end } : {}),
   })
+  if (end && hasFamily) await endFamily(tx, run)
   return answer
+}
+
+/** The end of a run; if it failed, with what became of its error workflow. */
+async function withErrorWorkflow<E extends SegmentResult['end']>(
+  tx: Tenant,
+  run: RunState['run'],
+  end: E,
+): Promise<E> {
+  if (end?.status !== 'failed' || !end.error) return end
+  return { ...end, error: await startErrorWorkflow(tx, run, { status: end.status, error: end.error }) }
 }
 
 /** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
@@ -240,7 +266,7 @@ async function endReduced(
   if ('commands' in loaded) return loaded
   const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
-  const end = { status: 'failed', outputs: undefined, error } as const
+  const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
   await recordSegment(tx, input.run_id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,
@@ -249,6 +275,7 @@ async function endReduced(
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
+  await endFamily(tx, state.run)
   return answer
 }
 

@@ -137,7 +137,8 @@ function recordOf(
     output: 'output' in outcome ? outcome.output : null,
     handle: 'handle' in outcome ? outcome.handle : null,
     error,
-    wait_until: outcome.status === 'waiting' ? outcome.wait_until.toISOString() : null,
+    wait_until:
+      outcome.status === 'waiting' && 'until' in outcome.waits ? outcome.waits.until.toISOString() : null,
     segment: 0,
     settled_segment: 0,
     position: 0,

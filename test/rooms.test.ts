@@ -73,6 +73,7 @@ describe('the rooms', () => {
     ] as const)
       assert.ok(namesType(text, type), text)
     assert.ok(!namesType("action('stop')", 'stop'))
+    assert.ok(namesType("type: 'wait_until'", 'wait_until') && !namesType('row.wait_until', 'wait_until'))
   })
 
   it('db/records/model is pure: it imports no file that queries', () => {
@@ -154,8 +155,11 @@ describe('the workflow bundle', function () {
 })
 
 /** Whether a text names a node type: anywhere if the name is two words, as the value of a `type` if it is one. */
+/** Node types that are also the name of a column: like a plain word, they name the type only as a value of `type`. */
+const COLUMNS = ['wait_until']
+
 const namesType = (text: string, type: string): boolean =>
-  type.includes('_')
+  type.includes('_') && !COLUMNS.includes(type)
     ? new RegExp(`\\b${type}\\b`).test(text)
     : new RegExp(`type['"]?\\s*(?:[=!]==|:)\\s*['"]?${type}\\b`).test(text)
 

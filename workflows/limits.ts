@@ -45,6 +45,9 @@ export const EXPRESSION = {
   datePadding: 100,
 } as const
 
+/** Of runs that start each other: a run that would be deeper in its chain is not started. */
+export const CHAIN_DEPTH = 10
+
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters as written. */

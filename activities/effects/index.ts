@@ -3,6 +3,7 @@ import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
 import { recordsIn } from './records.ts'
+import { runsOf } from './runs.ts'
 
 /** What the process provides to the effects. */
 export interface EffectDeps {
@@ -15,4 +16,5 @@ export const createEffects = ({ http }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
   events: eventsOf,
+  runs: runsOf,
 })

@@ -29,6 +29,12 @@ const preview = z
           .object({ id: z.string(), type: z.string(), title: z.string(), effect })
           .meta({ id: 'RunPreviewNode' }),
       ),
+      edges: z.array(
+        z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
+          id: 'RunPreviewEdge',
+          description: 'After `from` has left by `handle`, the run continues with `to`.',
+        }),
+      ),
       inputs: z.record(z.string(), z.unknown()),
       warnings: z.array(z.string()),
     }),
@@ -183,11 +189,17 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
       name: workflow.name,
       version: workflow.version,
       nodes,
+      edges: edgesOf(workflow.plan),
       inputs,
       warnings: external.length > 0 ? [`Has effects outside the service: ${external.join(', ')}.`] : [],
     },
   }
 }
+
+const edgesOf = ({ nodes }: Program) =>
+  Object.values(nodes).flatMap(({ id, next }) =>
+    Object.entries(next).flatMap(([handle, targets]) => targets.map((to) => ({ from: id, handle, to }))),
+  )
 
 function checkedInputs(plan: Program, given: Record<string, unknown>): Record<string, unknown> {
   const { inputs, problems } = checkInputs(plan.inputs, given)

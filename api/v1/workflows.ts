@@ -10,14 +10,14 @@ import {
   updateWorkflow,
   WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
-import type { Finding } from '../../workflows/definition/types.ts'
-import type { Validated } from '../../workflows/definition/validate.ts'
+import type { Finding, ValidationResult } from '../../workflows/definition/types.ts'
 import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
 import type { Source } from '../compute/tasks.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { withETag } from './record-shapes.ts'
+import { unknownWorkflows } from './unknown-workflows.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
   presentSummary,
@@ -56,9 +56,14 @@ export const workflowRoutes: Route[] = [
       .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
     example: { spec: EXAMPLE_SPEC },
-    handler: async ({ body: { spec, definition }, caller, deps: { compute } }) => {
+    handler: async ({ body: { spec, definition }, caller, deps: { compute }, tenant }) => {
       const both = spec !== undefined && definition !== undefined
-      const validate = (source: Source) => compute.validate(caller.organization.id, source)
+      const validate = async (source: Source): Promise<ValidationResult> => {
+        const { result, references } = await compute.validate(caller.organization.id, source)
+        if (references.length === 0) return result
+        const unknown = await tenant((tx) => unknownWorkflows(tx, references))
+        return { ...result, warnings: [...result.warnings, ...unknown] }
+      }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),
         ...(definition === undefined ? [] : [from('definition', await validate({ definition }), both)]),
@@ -88,16 +93,17 @@ export const workflowRoutes: Route[] = [
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const { spec } = body
-      const { content, warnings } = await compiled(deps.compute, caller.organization.id, { spec })
+      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
       const { definition } = content
-      const row = await tenant((tx) =>
-        createWorkflow(tx, {
+      const { row, unknown } = await tenant(async (tx) => ({
+        unknown: await unknownWorkflows(tx, references),
+        row: await createWorkflow(tx, {
           ...content,
           name: body.name ?? definition.name,
           description: body.description ?? definition.description ?? null,
         }),
-      )
-      return { ...withETag(setHeader, presentWorkflow(row)), warnings }
+      }))
+      return { ...withETag(setHeader, presentWorkflow(row)), warnings: [...warnings, ...unknown] }
     },
   }),
   route({
@@ -171,18 +177,22 @@ export const workflowRoutes: Route[] = [
         body.spec === undefined && body.definition === undefined
           ? undefined
           : await compiled(deps.compute, caller.organization.id, body)
-      const row = await tenant(async (tx) => {
+      const { row, unknown } = await tenant(async (tx) => {
         const before = await lockWorkflow(tx, params.workflow_id, accepted)
         const title = saved ? titleOf(body, saved.content) : {}
         const { name, description } = body
-        return updateWorkflow(tx, before, {
+        const row = await updateWorkflow(tx, before, {
           ...changedTitle(title, before),
           ...(name === undefined ? {} : { name }),
           ...(description === undefined ? {} : { description }),
           ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
         })
+        return { row, unknown: await unknownWorkflows(tx, saved?.references ?? []) }
       })
-      return { ...withETag(setHeader, presentWorkflow(row)), warnings: saved?.warnings ?? [] }
+      return {
+        ...withETag(setHeader, presentWorkflow(row)),
+        warnings: [...(saved?.warnings ?? []), ...unknown],
+      }
     },
   }),
   route({
@@ -246,7 +256,7 @@ export const workflowRoutes: Route[] = [
   ),
 ]
 
-function from(source: 'spec' | 'definition', { result }: Validated, both: boolean) {
+function from(source: 'spec' | 'definition', result: ValidationResult, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)
   return { valid: result.valid, errors: marked(result.errors), warnings: marked(result.warnings) }
 }

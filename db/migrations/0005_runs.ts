@@ -21,7 +21,7 @@ export async function up(knex: Knex): Promise<void> {
       -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
       depth integer not null default 0,
       cause uuid,
-      -- the run whose run_workflow node started it
+      -- the run of which it is a child
       parent_run_id uuid,
       -- the first run of a chain of retries: idempotency keys of external calls keep its id
       retry_of uuid,

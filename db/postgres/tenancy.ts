@@ -13,6 +13,7 @@ export const SYSTEM: Actor = { type: 'system', id: null }
 export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
+  | 'agx_waits'
   | 'agx_events'
   | 'agx_deliveries'
   | 'agx_delivery_changes'

@@ -4,6 +4,8 @@ import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
 import { EVENT_COLUMNS, eventRows, insertEvents, type NewEvent, selectEvents } from '../events/outbox.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { answerParent, listAwaited } from './children.ts'
+import { startErrorWorkflow } from './error-workflow.ts'
 import { runEvent } from './events.ts'
 import { rewind } from './state.ts'
 
@@ -14,11 +16,11 @@ import { rewind } from './state.ts'
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row, it was not resumed since | deletes the claim |
- * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; wakes the relay for the free slot: after the first segment, for a run that has ended or sleeps |
- * | cancelRun | queued | cancelled | the API | no relay has claimed it | wakes the requests that wait for its end |
+ * | recordSegment | queued, running | running, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; the caller ends the family (`endFamily`); wakes the relay for the free slot: after the first segment, for a run that has ended or sleeps |
+ * | cancelRun | queued | cancelled | the API | no relay has claimed it | answers its parent, wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
- * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, wakes the relay for the free slot |
+ * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, starts the error workflow, ends the family, wakes the relay for the free slot |
  * | reopenRun | running, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the request of a cancellation |
  * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
  * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | |
@@ -169,8 +171,11 @@ export async function cancelRun(tx: Tenant, id: string): Promise<RunStatus> {
     [tx.organizationId, id],
   )
   const status = rows[0]?.status
-  if (status === 'cancelled') tx.wake('agx_run_ended', id)
-  else if (status) tx.wake('agx_cancels')
+  if (status === 'cancelled') {
+    await answerParent(tx, id)
+    tx.wake('agx_run_ended', id)
+  }
+  if (status && status !== 'cancelled') tx.wake('agx_cancels')
   if (status) return status
   const run = await tx
     .trx('runs')
@@ -212,14 +217,14 @@ async function endRun(
   id: string,
   move: { where: string; bindings: Record<string, string | null>; status: EndStatus; error: RunError },
 ): Promise<boolean> {
-  const { status, error } = move
+  const { status } = move
   const organization_id = tx.organizationId
   const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
     `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
        node = node - 'sealed'
      where organization_id = :organizationId and id = :id and ${move.where}
      returning to_jsonb(runs) - 'outputs' - 'error' as run`,
-    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(error) },
+    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(move.error) },
   )
   const run = rows[0]?.run
   if (!run) return false
@@ -228,11 +233,30 @@ async function endRun(
     .where({ organization_id, run_id: id })
     .whereIn('status', ['running', 'waiting'])
     .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  const error = status === 'cancelled' ? move.error : await startErrorWorkflow(tx, run, move)
+  if (error !== move.error)
+    await tx
+      .trx('runs')
+      .where({ organization_id, id })
+      .update({ error: JSON.stringify(error) })
   if (run.kind === 'run' && status !== 'cancelled') await insertEvents(tx, [runEvent(run, status, { error })])
+  await endFamily(tx, run)
   tx.wake('agx_run_ended', id)
   // The run's slot is free.
   tx.wake('agx_runs')
   return true
+}
+
+/**
+ * After the end of a run: cancels the children that its nodes waited for, and answers its parent. Locks go from parent to
+ * child; a child writes no row of its parent but the wait.
+ */
+export async function endFamily(
+  tx: Tenant,
+  run: Pick<RunState['run'], 'id' | 'parent_run_id'>,
+): Promise<void> {
+  for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
+  if (run.parent_run_id !== null) await answerParent(tx, run.id)
 }
 
 /**

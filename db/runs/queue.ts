@@ -71,7 +71,7 @@ const OVERDUE = `interval '10 seconds'`
 const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue'
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running') as integer) as calls,
-         coalesce(bool_or(n.status = 'waiting' and n.wait_until < now() - ${OVERDUE}), true) as overdue
+         coalesce(bool_or(n.status = 'waiting' and coalesce(n.wait_until, 'infinity') < now() - ${OVERDUE}), true) as overdue
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 

@@ -107,6 +107,16 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
     .update({ ...open, status: 'waiting' })
   await reopened()
     .where({ status: 'cancelled' })
+    .whereExists(
+      tx
+        .trx('run_waits as w')
+        .whereRaw(
+          'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
+        ),
+    )
+    .update({ ...open, status: 'waiting' })
+  await reopened()
+    .where({ status: 'cancelled' })
     .update({ ...open, status: 'running' })
   await reopened().update({ settled_segment: null })
 }

@@ -1,3 +1,4 @@
+import { validate as isUuid } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -20,6 +21,25 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   const { active, status, name, q } = query
   const rows = matching(tx, query).select(...SUMMARY, trigger(tx))
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
+}
+
+/** How many workflows have each of these names or ids. */
+export async function countWorkflows(tx: Tenant, references: string[]): Promise<Map<string, number>> {
+  const { rows } = await tx.trx.raw<{ rows: { reference: string; count: number }[] }>(
+    `select wanted.reference, (select count(*) from workflows w where w.organization_id = :organizationId
+       and w.deleted_at is null and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))) as count
+     from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)`,
+    {
+      organizationId: tx.organizationId,
+      wanted: JSON.stringify(
+        [...new Set(references)].map((reference) => ({
+          reference,
+          id: isUuid(reference) ? reference : null,
+        })),
+      ),
+    },
+  )
+  return new Map(rows.map(({ reference, count }) => [reference, count]))
 }
 
 function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {

@@ -57,6 +57,27 @@ const cases: Record<string, Case> = {
     nodes: [set('start'), ...['a', 'b', 'c'].map((id) => ({ ...call, id }))],
     edges: ['a', 'b', 'c'].map((id) => edge('start', id)),
   },
+  'join-any': {
+    nodes: [set('start'), wait('500ms'), call, { ...set('first'), join: 'any' }, { ...call, id: 'after' }],
+    edges: [
+      edge('start', 'wait'),
+      edge('start', 'call'),
+      edge('wait', 'first'),
+      edge('call', 'first'),
+      edge('first', 'after'),
+    ],
+  },
+  'wait-until': {
+    nodes: [
+      { id: 'past', type: 'wait_until', config: { until: '2020-01-01' } },
+      { id: 'soon', type: 'wait_until', config: { until: new Date(Date.now() + 20_000).toISOString() } },
+    ],
+    edges: [edge('past', 'soon')],
+  },
+  'waits-for-a-child': {
+    nodes: [{ id: 'child', type: 'run_workflow', config: { workflow: 'Child' } }, set('then')],
+    edges: [edge('child', 'then')],
+  },
 }
 
 const db = await createTestDatabase()
@@ -89,6 +110,8 @@ for (const [name, definition] of Object.entries(cases)) {
       .where({ id: organizationId })
       .update({ limits: JSON.stringify(limits) })
   if (name === 'cancelled-before-the-first-segment') await limit({ max_running: 0 })
+  if (name === 'waits-for-a-child')
+    await queueRun(db, organizationId, { name: 'Child', nodes: [wait('500ms')] })
   const id = await queueRun(db, organizationId, definition)
   const handle = worker.client.workflow.getHandle(`run:${id}`)
   if (name === 'cancelled' || name === 'slow-calls-cancelled') {

@@ -6,7 +6,7 @@ import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 const set = (id: string, value: unknown = id): NodeSpec => ({
   id,
@@ -106,6 +106,71 @@ describe('runs that wait', () => {
       no: 'completed',
       join: 'completed',
     })
+  })
+
+  it('wait until a time; one that has passed needs no timer, and a bad one takes the error handle', async () => {
+    const until = new Date(Date.now() + 1_500).toISOString()
+    const waitUntil = (id: string, time: string): NodeSpec => ({
+      id,
+      type: 'wait_until',
+      config: { until: time },
+    })
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [
+          waitUntil('past', '2020-01-01'),
+          waitUntil('pause', '{{ inputs.until }}'),
+          waitUntil('bad', '{{ inputs.bad }}'),
+          set('sorry', '{{ nodes.bad.error.message }}'),
+        ],
+        edges: [edge('past', 'pause'), edge('pause', 'bad'), edge('bad', 'sorry', 'error')],
+        outputs: { why: '{{ nodes.sorry.output.value }}' },
+      },
+      { until, bad: 'next week' },
+    )
+    const { status, outputs } = await untilRun(db, id)
+    assert.equal(status, 'completed')
+    assert.match(String(outputs?.why), /until must be a time such as .* but is "next week"/)
+    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    const [past, pause, bad] = rows
+    assert.deepEqual([past.wait_until, pause.wait_until.toISOString()], [null, until])
+    assert.ok(bad.started_at.toISOString() >= until)
+    const events = await historyOf(worker.client, `run:${id}`)
+    const timers = events.filter((event) => event.timerStartedEventAttributes)
+    assert.equal(timers.length, 1)
+  })
+
+  it('start a node with `join: any` at the first branch, once, and wait for the others', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        set('start'),
+        wait('slow', '500ms'),
+        call('fast'),
+        { ...set('first'), join: 'any' },
+        call('after'),
+        set('late'),
+        { ...set('all'), join: 'all' },
+      ],
+      edges: [
+        edge('start', 'slow'),
+        edge('start', 'fast'),
+        edge('slow', 'first'),
+        edge('fast', 'first'),
+        edge('first', 'after'),
+        edge('slow', 'late'),
+        edge('late', 'all'),
+        edge('after', 'all'),
+      ],
+    })
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.deepEqual(calls, [`${id}:fast`, `${id}:after`], 'each once')
+    const rows = await db.system('run_nodes').where({ run_id: id })
+    const row = (node: string) => rows.find(({ node_id }) => node_id === node)
+    assert.ok(row('first').ended_at < row('slow').ended_at, 'before the slow branch')
+    assert.ok(row('all').started_at >= row('late').ended_at, 'after both')
+    assert.ok(rows.every(({ status }) => status === 'completed'))
   })
 
   it('retry an external node with the same idempotency key', async () => {

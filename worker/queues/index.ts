@@ -9,6 +9,7 @@ import { deliveryChangesQueue } from './delivery-changes.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
+import { waitsQueue } from './waits.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
 export function allQueues({
@@ -25,6 +26,7 @@ export function allQueues({
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,
+    waitsQueue,
     eventsQueue,
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,

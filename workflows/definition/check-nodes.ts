@@ -1,4 +1,5 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
 import { findNodeType, nodeTypes } from '../nodes/index.ts'
@@ -136,6 +137,14 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     const type = findNodeType(node.type)
     const handled = node.retry || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
+    if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
+      problems.push({
+        code: 'constant_when',
+        message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
+        hint: `write \`when: "{{ ${node.when.slice(0, 200)} }}"\``,
+        path: `${where.path}/when`,
+        node_id: node.id,
+      })
     if (type?.effectClass(node.config) === 'external' && !handled)
       problems.push({
         code: 'side_effect_without_retry',
@@ -147,6 +156,19 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
       problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
     return problems
   })
+}
+
+/** A workflow is never its own error workflow. */
+export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' | 'settings'>): Problem[] {
+  if (settings.error_workflow !== name) return []
+  return [
+    {
+      code: 'not_applicable',
+      message: 'error_workflow has no effect: a workflow is never its own error workflow',
+      path: '/settings/error_workflow',
+      hint: 'name another workflow, or remove it',
+    },
+  ]
 }
 
 export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[] {

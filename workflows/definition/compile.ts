@@ -1,14 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
-import {
-  type Definition,
-  ENGINE,
-  type NodeSpec,
-  type Program,
-  type ProgramNode,
-  type RetryPolicy,
-  type RetrySpec,
-} from './types.ts'
+import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
 const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -31,9 +23,9 @@ export function compile(definition: Definition): Program {
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
-  const { concurrency, timeout } = definition.settings
+  const { concurrency, timeout, error_workflow } = definition.settings
   return {
-    engine: ENGINE,
+    engine: Math.max(...definition.nodes.map(engineOf)),
     start: start.id,
     nodes,
     outputs: definition.outputs,
@@ -41,9 +33,12 @@ export function compile(definition: Definition): Program {
     settings: {
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
+      ...(error_workflow === undefined ? {} : { error_workflow }),
     },
   }
 }
+
+const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1
 
 function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)

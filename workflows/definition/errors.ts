@@ -38,6 +38,9 @@ export type WarningCode =
   | 'unused_output'
   | 'not_applicable'
   | 'literal_credential'
+  | 'implicit_end'
+  | 'constant_when'
+  | 'unknown_workflow'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
@@ -54,6 +57,9 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'unused_output',
   'not_applicable',
   'literal_credential',
+  'implicit_end',
+  'constant_when',
+  'unknown_workflow',
 ])
 
 export const isWarning = (code: Problem['code']) => WARNINGS.has(code)

@@ -1,5 +1,5 @@
-import { findNodeType } from '../nodes/index.ts'
-import { pointer } from './errors.ts'
+import { type Problem, pointer } from './errors.ts'
+import { flowOf } from './flow.ts'
 import type { Spec, SpecNode } from './schema.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
@@ -8,6 +8,8 @@ export interface Lowered {
   definition: Definition
   /** The targets `end` in `next`, which are not edges of the definition. */
   ends: Edge[]
+  /** What the rule of `next` makes doubtful. */
+  warnings: Problem[]
   nodePath(id: string): string
   edgePath(edge: Edge): string
 }
@@ -17,11 +19,7 @@ export interface Lowered {
  * `on_error: end`, because without an edge a failure would fail the run.
  */
 export function lowerSpec(spec: Spec): Lowered {
-  const ids = Object.keys(spec.nodes)
-  const places = new Map<Edge, string>()
-  ids.forEach((id, index) => {
-    for (const [edge, path] of edgesOf(id, spec.nodes[id]!, ids[index + 1])) places.set(edge, path)
-  })
+  const { places, warnings } = flowOf(spec)
   const written = [...places.keys()]
   const edges = written.filter(({ to }) => to !== 'end')
   const ends = written.filter(({ to }) => to === 'end')
@@ -30,14 +28,14 @@ export function lowerSpec(spec: Spec): Lowered {
   return {
     definition: {
       ...common(spec),
-      nodes: ids.map((id) => {
-        const node = spec.nodes[id]!
+      nodes: Object.entries(spec.nodes).map(([id, node]) => {
         const settled = ended.has(id) && !caught.has(id) ? ({ on_error: 'end' } as const) : {}
         return nodeSpec(id, { ...settled, ...given(node) })
       }),
       edges,
     },
     ends,
+    warnings,
     nodePath: (id) => pointer('nodes', id),
     edgePath: (edge) => places.get(edge) ?? pointer('nodes', edge.from),
   }
@@ -61,33 +59,6 @@ export function common(
 export function nodeSpec(id: string, node: Omit<SpecNode, 'next'>): NodeSpec {
   const { type, title, config, retry, timeout, on_error, when, join } = node
   return given({ id, type, title, config, retry, timeout, on_error, when, join }) as NodeSpec
-}
-
-/** The handle of an edge that names none: the type's first. Empty if it has none, `success` if the type is unknown. */
-export function defaultHandle(type: string, config: Record<string, unknown>): string {
-  const found = findNodeType(type)
-  return found ? (found.handles(config)[0]?.name ?? '') : 'success'
-}
-
-function edgesOf(id: string, node: SpecNode, following: string | undefined): [Edge, string][] {
-  const first = defaultHandle(node.type, node.config)
-  const path = pointer('nodes', id)
-  const { next } = node
-  if (next === undefined)
-    return following === undefined || first === '' ? [] : [[{ from: id, handle: first, to: following }, path]]
-  // A plain `end` is allowed after a node without handles.
-  if (typeof next === 'string' || Array.isArray(next))
-    return leading(id, first, next, `${path}/next`).filter(([{ to }]) => to !== 'end')
-  return Object.entries(next).flatMap(([handle, to]) =>
-    leading(id, handle, to, `${path}/next${pointer(handle)}`),
-  )
-}
-
-function leading(from: string, handle: string, to: string | string[], path: string): [Edge, string][] {
-  const all = Array.isArray(to)
-    ? to.map((id, index) => [id, `${path}/${index}`] as const)
-    : [[to, path] as const]
-  return all.map(([id, place]) => [{ from, handle, to: id }, place])
 }
 
 function given<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {

@@ -66,16 +66,32 @@ const node = {
   type: z.string().min(1),
   title: z.string().max(200).optional(),
   config: z.record(z.string(), z.unknown()).default({}),
-  retry: retry.optional(),
-  timeout: upTo('1d').optional(),
+  retry: retry
+    .optional()
+    .describe(
+      'How an external node is attempted again after an error that may pass: up to `max_attempts` in all.',
+    ),
+  timeout: upTo('1d')
+    .optional()
+    .describe('The time limit of one attempt of an external node; default `30s`.'),
   on_error: z
     .enum(['fail', 'continue', 'end'])
     .optional()
     .describe(
       'What to do if the node fails and its `error` handle has no edge: `fail` the run (default), `continue` by the first handle, or `end` this branch (same as `next: {error: end}`).',
     ),
-  when: z.union([z.string(), z.boolean().transform(String)]).optional(),
-  join: z.enum(['all', 'any']).optional(),
+  when: z
+    .union([z.string(), z.boolean().transform(String)])
+    .optional()
+    .describe(
+      'A placeholder, such as `{{ inputs.amount > 100 }}`. If it renders false, null or an empty text, the node is skipped, and the run continues by its first handle.',
+    ),
+  join: z
+    .enum(['all', 'any'])
+    .optional()
+    .describe(
+      'When a node with several incoming edges starts: at `all` (default) when each of them is settled and one was taken; at `any` at the first one taken, and later ones are ignored. It is skipped if none is taken.',
+    ),
 }
 
 const targets = z.union([z.string(), z.array(z.string()).min(1)])
@@ -85,7 +101,9 @@ export const specNode = z.strictObject({
   next: z
     .union([targets, z.record(z.string(), targets)])
     .optional()
-    .describe('An id, a list of ids (in parallel), `end`, or a map from handle to any of these.'),
+    .describe(
+      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it the node flows to the one written after it, unless some `next` names that one: then the branch ends.',
+    ),
 })
 
 export const rawNode = z.strictObject({ id: nodeId, ...node })
@@ -101,7 +119,15 @@ const common = {
     .default({}),
   outputs: z.record(z.string(), z.unknown()).default({}),
   settings: z
-    .strictObject({ concurrency: z.int().min(1).max(1_000).optional(), timeout: upTo('365d').optional() })
+    .strictObject({
+      concurrency: z.int().min(1).max(1_000).optional(),
+      timeout: upTo('365d').optional(),
+      error_workflow: name
+        .optional()
+        .describe(
+          'The name or id of the workflow that each failed run starts, once. Its `trigger` has the failed `run`, the `node` and the `error`.',
+        ),
+    })
     .default({}),
 }
 

@@ -70,7 +70,8 @@ export interface Definition {
   edges: Edge[]
   /** The outputs of the run; values are placeholders. */
   outputs: Record<string, unknown>
-  settings: { concurrency?: number; timeout?: string }
+  /** `error_workflow`: the name or id of the workflow that a failed run starts. */
+  settings: { concurrency?: number; timeout?: string; error_workflow?: string }
 }
 
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
@@ -96,15 +97,16 @@ export interface ProgramNode {
 }
 
 /** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 1
+export const ENGINE = 2
 
 export interface Program {
-  engine: typeof ENGINE
+  /** At most `ENGINE`. */
+  engine: number
   start: string
   nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>
   inputs: Record<string, InputSpec>
-  settings: { concurrency?: number; timeout_ms?: number }
+  settings: { concurrency?: number; timeout_ms?: number; error_workflow?: string }
 }
 
 /** One finding of validation. `line` and `column` (from 1) only for YAML. */
@@ -119,6 +121,11 @@ export interface Finding {
   node_id?: string
   hint?: string
   source?: 'spec' | 'definition'
+}
+
+/** A place that names another workflow, by its name or id. Whether it exists only the database knows. */
+export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  workflow: string
 }
 
 export interface ValidationResult {

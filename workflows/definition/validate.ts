@@ -1,23 +1,33 @@
 import type { z } from 'zod'
+import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkGraph, checkLikelyMistakes, checkNodes, checkTrigger } from './check-nodes.ts'
+import {
+  checkErrorWorkflow,
+  checkGraph,
+  checkLikelyMistakes,
+  checkNodes,
+  checkTrigger,
+} from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
 import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
+import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
-import { common, defaultHandle, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
+import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { countValues } from './measure.ts'
 import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
-import type { Definition, Edge, Finding, ValidationResult } from './types.ts'
+import type { Definition, Edge, Finding, ValidationResult, WorkflowReference } from './types.ts'
 
 export interface Validated {
   result: ValidationResult
   /** Present if the result is valid. */
   definition?: Definition
+  /** The other workflows that it names. */
+  references: WorkflowReference[]
 }
 
 /** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
@@ -32,7 +42,7 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
   const spec = salvage(specSchema, value)
   const lowered = spec && lowerSpec(spec)
   const found = [...problems, ...shape, ...(lowered ? check(lowered, catalogue) : [])]
-  return conclude(found, place, lowered?.definition)
+  return conclude(found, place, lowered)
 }
 
 /** Checks a raw definition, `{nodes, edges, trigger, inputs, outputs}`. Never throws. */
@@ -43,7 +53,7 @@ export function validateDefinition(raw: unknown, catalogue: Catalogue): Validate
   const parsed = salvage(definitionSchema, raw)
   const lowered = parsed && lowerRaw(parsed)
   const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : [])]
-  return conclude(found, () => ({}), lowered?.definition)
+  return conclude(found, () => ({}), lowered)
 }
 
 /** A raw definition may be as large as a YAML spec. */
@@ -61,8 +71,10 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const { problems, read } = checkReferences(lowered, graph, catalogue)
   return [
     ...checkTrigger(lowered.definition),
+    ...checkErrorWorkflow(lowered.definition),
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
+    ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
     ...checkLikelyMistakes(lowered, read),
@@ -86,6 +98,7 @@ function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
   return {
     definition: { ...common(raw), nodes, edges },
     ends: [],
+    warnings: [],
     nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
     edgePath: (edge) => pointer('edges', places.get(edge) ?? ''),
   }
@@ -109,10 +122,10 @@ function duplicates({ definition }: Lowered): Problem[] {
   })
 }
 
-type Place = (problem: Problem & Partial<Position>) => Partial<Position>
+type Place = (at: Pick<Problem, 'path' | 'atKey'> & Partial<Position>) => Partial<Position>
 
 /** The findings that are reported; places and hints are looked for now, for these only. */
-function conclude(found: Problem[], place: Place, definition?: Definition): Validated {
+function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated {
   const errors: Finding[] = []
   const warnings: Finding[] = []
   for (const problem of found) {
@@ -121,5 +134,21 @@ function conclude(found: Problem[], place: Place, definition?: Definition): Vali
   }
   const valid = errors.length === 0
   const result = { valid, errors, warnings }
-  return valid && definition ? { result, definition } : { result }
+  const references = lowered ? referencesIn(lowered).map((at) => ({ ...at, ...place(at) })) : []
+  return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
+}
+
+function referencesIn({ definition, nodePath }: Lowered): WorkflowReference[] {
+  const { error_workflow } = definition.settings
+  const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
+    (findNodeType(type)?.workflows(config) ?? [])
+      .filter(({ workflow }) => !hasPlaceholder(workflow))
+      .map(({ workflow, path }) => ({
+        workflow,
+        node_id: id,
+        path: `${nodePath(id)}/config${pointer(...path)}`,
+      })),
+  )
+  if (error_workflow === undefined) return inNodes
+  return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
 }

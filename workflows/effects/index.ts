@@ -2,6 +2,7 @@ import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
 import { type Records, records } from './records.ts'
+import { type Runs, runs } from './runs.ts'
 
 /**
  * Every effect, by its name in a node type's declaration and context. To add one: its port in this folder, a line in
@@ -11,10 +12,11 @@ export interface Effects {
   records: Records
   http: Http
   events: Events
+  runs: Runs
 }
 
 export type EffectName = keyof Effects
 
-export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events }
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, runs }
 
 export const effectNames = Object.keys(ports) as EffectName[]

@@ -1,6 +1,6 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
-import { type NodeContext, NodeError, type NodeType } from '../nodes/define.ts'
+import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
@@ -10,14 +10,17 @@ import { capped, requireRoom, storable } from './storable.ts'
 /** How one attempt of a node ended. `input` is its config, rendered and masked; null if rendering failed. */
 export type Outcome =
   | { status: 'completed'; input: unknown; output: unknown; handle: string }
-  | { status: 'waiting'; input: unknown; output: unknown; handle: string; wait_until: Date }
+  | { status: 'waiting'; input: unknown; output: unknown; handle: string; waits: Waits }
   | {
       status: 'ended'
       input: unknown
       output: unknown
-      end: { status: 'completed' | 'failed'; message?: string }
+      end: NodeEnd
     }
   | ({ status: 'failed'; input: unknown } & Failure)
+
+/** What a node waits for: a time, or the end of a child run. */
+export type Waits = { until: Date } | { child_run_id: string }
 
 export interface Failure {
   error: RunError
@@ -51,7 +54,9 @@ export async function execute(
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
     if ('wait_until' in result)
-      return { status: 'waiting', input, output, handle, wait_until: result.wait_until }
+      return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
+    if ('wait_for_run' in result)
+      return { status: 'waiting', input, output, handle, waits: { child_run_id: result.wait_for_run } }
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)

@@ -1,5 +1,5 @@
 import { redactText } from '../redact.ts'
-import type { Outcome } from './execute.ts'
+import type { Outcome, Waits } from './execute.ts'
 
 /** One line of what a tested node did. `time` is ISO 8601. */
 export interface LogLine {
@@ -28,7 +28,10 @@ export class NodeLog {
     if (outcome.status === 'failed') this.add(`failed: ${outcome.error.code}: ${outcome.error.message}`)
     else if (outcome.status === 'ended') this.add(`would end the run as ${outcome.end.status}`)
     else if (outcome.status === 'waiting')
-      this.add(`would wait until ${outcome.wait_until.toISOString()}, and leave by ${outcome.handle}`)
+      this.add(`would wait ${describeWait(outcome.waits)}, and leave by ${outcome.handle}`)
     else this.add(`left by ${outcome.handle}`)
   }
 }
+
+const describeWait = (waits: Waits) =>
+  'until' in waits ? `until ${waits.until.toISOString()}` : `for the end of run ${waits.child_run_id}`

@@ -45,6 +45,8 @@ export function reissue(
     if (!node || row.settled_segment !== null) continue
     const command = commandOf(node, row, now)
     if (command) commands.push(command)
+    // Of a child run: its end is read from the database.
+    else if (row.status === 'waiting') continue
     // An external node that ended, but whose end was never reported.
     else happened.push({ type: 'settled', node: node.id })
   }

@@ -5,7 +5,7 @@ import type { NodeStatus, RunStatus } from './statuses.ts'
 
 /** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
 export interface RunTrigger {
-  type: 'api' | 'webhook' | 'event' | 'schedule' | 'node_test'
+  type: 'api' | 'webhook' | 'event' | 'schedule' | 'error' | 'run' | 'node_test'
   [member: string]: unknown
 }
 
@@ -29,10 +29,24 @@ export interface CreatedObject {
   object_id: string
 }
 
+/** How a child run has ended, for the node that waits for it. */
+export interface ChildEnd {
+  run_id: string
+  workflow_id: string
+  workflow_name: string
+  status: RunStatus
+  outputs: unknown
+  error: RunError | null
+}
+
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
   engine: number
   resumes: number
+  /** How many runs led to it. */
+  depth: number
+  /** The run whose node started it. */
+  parent_run_id: string | null
   cancel_requested_at: string | null
 }
 

@@ -1,13 +1,13 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
-import { NodeError } from '../nodes/define.ts'
+import { type NodeEnd, NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
-import type { RunError, RunFacts, RunNode, RunState } from './run-state.ts'
+import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
@@ -16,6 +16,8 @@ import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './st
 export interface SegmentHost {
   /** Issues the commands of all open nodes again: the workflow may wait for other nodes than the rows say. */
   reissue?: boolean
+  /** The child runs that have ended, by the node that waits for them. */
+  children?: ReadonlyMap<string, ChildEnd>
   /** Runs one pure, read or write node. */
   runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
   /** The time, in milliseconds since the epoch. */
@@ -29,6 +31,8 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
+  /** The child runs that nodes have started in this segment and wait for. */
+  waits: { node_id: string; child_run_id: string }[]
   /** How the run ended, if it did. */
   end: End | undefined
   /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
@@ -61,6 +65,7 @@ class Segment {
   private readonly changed = new Set<RunNode>()
   private readonly commands: Command[] = []
   private readonly ran: string[] = []
+  private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
   private timeLeft: number | undefined
   private readonly program: Program
@@ -78,6 +83,7 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
+    for (const [id, child] of this.host.children ?? []) if (!this.end) this.endChild(id, child)
     const { clock, limits } = this.host
     if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
@@ -105,7 +111,8 @@ class Segment {
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
-    return { answer, nodes: [...this.changed], end, sleepsUntil: end ? null : this.sleepsUntil() }
+    const { waits } = this
+    return { answer, nodes: [...this.changed], waits, end, sleepsUntil: end ? null : this.sleepsUntil() }
   }
 
   private sleepsUntil(): string | null {
@@ -161,6 +168,21 @@ class Segment {
     }
   }
 
+  private endChild(id: string, { workflow_name, ...child }: ChildEnd): void {
+    const row = this.rows.get(id)
+    const node = this.program.nodes[id]
+    if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
+    const { run_id, workflow_id, status, outputs, error } = child
+    row.output = { run_id, workflow_id, status, outputs }
+    if (status === 'completed') {
+      this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+      return
+    }
+    const reason = error ? `: ${error.message}` : '.'
+    const message = `The run of ${workflow_name} is ${status}${reason}`.slice(0, 2_000)
+    this.fail(row, node, { code: 'child_run_failed', message, details: { run_id, status, error } })
+  }
+
   private async start(node: ProgramNode): Promise<void> {
     const row = this.add(node)
     const scope = scopeOf(this.state, this.rows.values())
@@ -186,7 +208,8 @@ class Segment {
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
     else {
       row.status = 'waiting'
-      row.wait_until = outcome.wait_until.toISOString()
+      if ('until' in outcome.waits) row.wait_until = outcome.waits.until.toISOString()
+      else this.waits.push({ node_id: node.id, child_run_id: outcome.waits.child_run_id })
       this.wait(row, node)
       this.ran.push(`${node.id}: waiting`)
     }
@@ -197,11 +220,13 @@ class Segment {
     if (command) this.commands.push(command)
   }
 
-  private stop(row: RunNode, end: { status: 'completed' | 'failed'; message?: string }): void {
+  private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {
     this.settle(row, 'completed', null)
-    const message = end.message ?? 'A stop node ended the run as failed.'
-    if (end.status === 'completed') this.complete()
-    else this.finish('failed', { code: 'stopped', message, node_id: row.node_id })
+    if (status === 'failed') {
+      const reason = message ?? 'A stop node ended the run as failed.'
+      this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
+    } else if (outputs) this.end ??= { status, outputs, error: null }
+    else this.complete()
   }
 
   private fail(row: RunNode, node: ProgramNode, error: RunError): void {
@@ -270,8 +295,8 @@ class Segment {
     }
   }
 
-  private finish(status: 'failed' | 'cancelled', error: RunError): void {
-    this.end ??= { status, outputs: undefined, error }
+  private finish(status: 'failed' | 'cancelled', error: RunError, outputs?: Record<string, unknown>): void {
+    this.end ??= { status, outputs, error }
   }
 
   private details(): string {

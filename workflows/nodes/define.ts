@@ -45,6 +45,10 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
   /** Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. */
   outputOnly?: boolean
+  /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
+  workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
+  /** The least version of the interpreter that knows the type, and this use of it; default 1. See `ENGINE`. */
+  engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   example: NodeExample
@@ -66,6 +70,8 @@ export interface NodeType
   /** Undefined if the output can have any field. */
   outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
   outputOnly(config: Authored): boolean
+  engine(config: Authored): number
+  workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
 }
 
@@ -88,12 +94,19 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 
 /**
  * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
- * which it succeeds with `output`; or it ends the whole run.
+ * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or it ends the whole run, with the outputs of the workflow or its own.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
   | { wait_until: Date; output: Output }
-  | { end: { status: 'completed' | 'failed'; message?: string }; output: Output }
+  | { wait_for_run: string; output: Output }
+  | { end: NodeEnd; output: Output }
+
+export interface NodeEnd {
+  status: 'completed' | 'failed'
+  message?: string | undefined
+  outputs?: Record<string, unknown> | undefined
+}
 
 /** The context of `run`: the facts of the run, and the effects that the node type declares. */
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
@@ -152,6 +165,8 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     check: node.check ?? (() => []),
     outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
+    engine: node.engine ?? (() => 1),
+    workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
   }
 }

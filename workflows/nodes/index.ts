@@ -4,10 +4,12 @@ import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { runWorkflow } from './run-workflow.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
+import { waitUntil } from './wait-until.ts'
 
 /** Every node type, by name. To add one: its file and a line here. */
 export const nodeTypes: Record<string, NodeType> = byType([
@@ -17,6 +19,8 @@ export const nodeTypes: Record<string, NodeType> = byType([
   setFields,
   sortItems,
   delay,
+  waitUntil,
+  runWorkflow,
   apiRequest,
   emitEvent,
   stop,

@@ -11,17 +11,25 @@ export const stop = defineNode({
   config: z.strictObject({
     status: z.enum(['completed', 'failed']).default('completed'),
     message: z.string().max(2000).optional().describe('The reason; shown on the run.'),
+    outputs: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe(
+        'The outputs of the run. Default: the `outputs` of the workflow if the run is completed, none if it failed.',
+      ),
   }),
-  output: z.strictObject({ status: z.enum(['completed', 'failed']), message: z.string().optional() }),
+  output: z.strictObject({
+    status: z.enum(['completed', 'failed']),
+    message: z.string().optional(),
+    outputs: z.record(z.string(), z.unknown()).optional(),
+  }),
   handles: () => [],
   fallible: false,
+  engine: (config) => ('outputs' in config ? 2 : 1),
   example: {
     config: { status: 'failed', message: 'No email for {{ inputs.name }}' },
     inputs: { inputs: { name: 'Ada' } },
     output: { status: 'failed', message: 'No email for Ada' },
   },
-  run({ status, message }) {
-    const end = message === undefined ? { status } : { status, message }
-    return { end, output: end }
-  },
+  run: (end) => ({ end, output: end }),
 })

@@ -71,9 +71,29 @@ describe('running workflows', () => {
     assert.deepEqual(body.preview.nodes, [
       { id: 'hello', type: 'set_fields', title: 'hello', effect: 'pure' },
     ])
+    assert.deepEqual(body.preview.edges, [])
     assert.deepEqual(body.preview.inputs, { name: 'Ada' })
     assert.equal(headers.get('etag'), '"1"')
     assert.equal((await api.request('GET', '/v1/runs')).body.total, 0)
+  })
+
+  it('previews the edges; both branches of a condition never run', async () => {
+    const spec = `name: Branches
+nodes:
+  which: {type: condition, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}, next: {"true": a, "false": b}}
+  a: {type: emit_event, config: {event: branch.a}}
+  b: {type: emit_event, config: {event: branch.b}}
+outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
+`
+    const { workflow_id } = (await api.request('POST', '/v1/workflows', { body: { spec } })).body
+    const start = (body: object) =>
+      api.request('POST', `/v1/workflows/${workflow_id}/run`, { body, headers: { Prefer: 'wait=10' } })
+    assert.deepEqual((await start({})).body.preview.edges, [
+      { from: 'which', handle: 'true', to: 'a' },
+      { from: 'which', handle: 'false', to: 'b' },
+    ])
+    const { outputs } = (await start({ confirm: true })).body
+    assert.deepEqual(outputs, { a: 'skipped', b: 'completed' })
   })
 
   it('answers with the outputs with Prefer: wait', async () => {
@@ -323,6 +343,20 @@ describe('running workflows', () => {
       [broken.status, broken.body.status, broken.body.error.code],
       [200, 'failed', 'placeholder_error'],
     )
+  })
+
+  it('tests run_workflow: it starts a real run, but does not wait for its end', async () => {
+    const body = { node_type: 'run_workflow', config: { workflow: 'Greet', inputs: { name: 'Ada' } } }
+    const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
+    assert.deepEqual(preview.body.preview.calls, ['starting the workflow Greet, inputs name'])
+    const { body: test } = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { ...body, confirm: true },
+    })
+    const { run_id } = test.output
+    assert.deepEqual([test.status, test.output.status, test.handle], ['completed', 'queued', 'success'])
+    assert.match(test.log.at(-1).message, new RegExp(`would wait for the end of run ${run_id}`))
+    const started = await api.request('GET', `/v1/runs/${run_id}`)
+    assert.deepEqual([started.body.workflow_id, started.body.trigger.type], [workflowId, 'run'])
   })
 
   it('previews the calls of a node without making them', async () => {

@@ -51,6 +51,48 @@ describe('workflows over HTTP', () => {
       )
     })
 
+    it('warns of an error workflow that does not exist yet, is ambiguous, or is the workflow itself', async () => {
+      const named = (name: string) =>
+        `name: Watched\nsettings: {error_workflow: ${name}}\nnodes: {a: {type: stop}}\n`
+      const warnings = async (name: string, path = '/validate') =>
+        (await post(path, { spec: named(name) })).body.warnings
+      const unknown = {
+        code: 'unknown_workflow',
+        message: 'there is no workflow "On error" yet',
+        hint: 'create it, or write the exact name or the id of another workflow',
+        path: '/settings/error_workflow',
+        ...{ line: 2, column: 28 },
+      }
+      deepEqual(await warnings('On error'), [unknown])
+      deepEqual(await warnings('On error', ''), [unknown], 'as when it is saved')
+      const { workflow_id } = await create('On error')
+      for (const name of ['On error', workflow_id]) deepEqual(await warnings(name), [])
+      await create('On error')
+      const [twice] = await warnings('On error')
+      equal(twice.message, '2 workflows are named "On error"')
+      const definition = { name: 'X', nodes: [{ id: 'a', type: 'stop' }], settings: { error_workflow: 'X' } }
+      const { body } = await post('/validate', { definition })
+      deepEqual(
+        body.warnings.map(({ code, path }: { code: string; path: string }) => [code, path]),
+        [
+          ['not_applicable', '/settings/error_workflow'],
+          ['unknown_workflow', '/settings/error_workflow'],
+        ],
+      )
+    })
+
+    it('warns of a workflow to run that does not exist yet, at its name', async () => {
+      const named = (name: string) =>
+        `name: Parent\nnodes:\n  a:\n    type: run_workflow\n    config: {workflow: ${name}}\n`
+      const { body } = await post('/validate', { spec: named('Not saved') })
+      const [{ code, path, line, column, node_id }] = body.warnings
+      deepEqual(
+        [body.valid, code, path, line, column, node_id],
+        [true, 'unknown_workflow', '/nodes/a/config/workflow', 5, 24, 'a'],
+      )
+      deepEqual((await post('/validate', { spec: named('"{{ run.workflow_name }}"') })).body.warnings, [])
+    })
+
     it('refuses a body with neither form, and unknown keys', async () => {
       equal((await post('/validate', {})).status, 422)
       equal((await post('/validate', { spec: spec(), save: true })).status, 422)
@@ -295,10 +337,12 @@ describe('workflows over HTTP', () => {
           'crm_manager',
           'delay',
           'emit_event',
+          'run_workflow',
           'set_fields',
           'sort_items',
           'stop',
           'switch',
+          'wait_until',
         ],
       ])
       const flow = await suite.api.request('GET', '/v1/workflows/nodes?category=flow')
@@ -315,10 +359,12 @@ describe('workflows over HTTP', () => {
         'crm_manager',
         'delay',
         'emit_event',
+        'run_workflow',
         'set_fields',
         'sort_items',
         'stop',
         'switch',
+        'wait_until',
       ]) {
         const { status, body } = await suite.api.request('GET', `/v1/workflows/nodes/${type}`)
         equal(status, 200)

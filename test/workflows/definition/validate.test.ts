@@ -341,7 +341,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     [
       'a result that is there on some paths only',
       spec(
-        `  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": b, "false": c}}\n${set('b')}\n  c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}`,
+        `  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": b, "false": c}}\n${set('b', ', next: c')}\n  c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}`,
       ),
       'maybe_not_upstream',
     ],

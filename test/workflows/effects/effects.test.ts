@@ -42,6 +42,13 @@ const calls: [
     ['raising the event invoice.paid, fields password', `raised the event invoice.paid, ${ID}`],
   ],
   [
+    'runs',
+    'start',
+    ['Welcome', secret],
+    { run_id: ID, workflow_id: ID },
+    ['starting the workflow Welcome, inputs password', `started the workflow Welcome, run ${ID}`],
+  ],
+  [
     'records',
     'create',
     ['contacts', secret],

@@ -243,6 +243,106 @@ describe('a segment', () => {
       assert.deepEqual(run.statuses(), { start: 'completed', wait: 'cancelled', stop: 'completed' })
     })
 
+  it('ends the run with the outputs of a stop node instead of those of the workflow', async () => {
+    const nodes = (config: object): NodeSpec[] => [
+      set('a'),
+      { id: 'stop', type: 'stop', config: { outputs: { found: '{{ nodes.a.output.value }}' }, ...config } },
+    ]
+    const rest = { edges: [edge('a', 'stop')], outputs: { never: '{{ run.missing }}' } }
+    const done = (await runOf({ nodes: nodes({}), ...rest }).next()).end
+    assert.deepEqual(done, { status: 'completed', outputs: { found: 'a' }, error: null })
+    const failed = (await runOf({ nodes: nodes({ status: 'failed' }), ...rest }).next()).end
+    assert.deepEqual([failed?.status, failed?.outputs], ['failed', { found: 'a' }])
+  })
+
+  describe('at a join', () => {
+    const joined = (join: 'all' | 'any') =>
+      runOf({
+        nodes: [set('start'), delay('slow'), set('fast'), set('join', { join }), set('after')],
+        edges: [
+          edge('start', 'slow'),
+          edge('start', 'fast'),
+          edge('slow', 'join'),
+          edge('fast', 'join'),
+          edge('join', 'after'),
+        ],
+      })
+
+    it('waits for every branch by default', async () => {
+      const run = joined('all')
+      await run.next()
+      assert.deepEqual(run.statuses(), { start: 'completed', slow: 'waiting', fast: 'completed' })
+      assert.equal((await run.next({ type: 'timer', node: 'slow' })).end?.status, 'completed')
+      assert.equal(run.rows.get('join')?.segment, 1)
+    })
+
+    it('with any starts at the first branch, lets the others go on, and starts once', async () => {
+      const run = joined('any')
+      const first = await run.next()
+      assert.equal(first.end, undefined, 'the slow branch goes on')
+      const expected = {
+        start: 'completed',
+        slow: 'waiting',
+        fast: 'completed',
+        join: 'completed',
+        after: 'completed',
+      }
+      assert.deepEqual(run.statuses(), expected)
+      const last = await run.next({ type: 'timer', node: 'slow' })
+      assert.deepEqual([last.answer.nodes, last.end?.status], [['slow: completed'], 'completed'])
+      assert.equal(run.rows.get('join')?.segment, 0)
+    })
+
+    for (const join of ['all', 'any'] as const)
+      it(`with ${join} ignores dead branches, and is skipped if all are dead`, async () => {
+        const which: NodeSpec = {
+          id: 'which',
+          type: 'switch',
+          config: { value: 1, cases: { one: 1, two: 2 } },
+        }
+        const run = runOf({
+          nodes: [which, set('one'), set('two'), set('some', { join }), set('none', { join }), set('after')],
+          edges: [
+            edge('which', 'one', 'one'),
+            edge('which', 'two', 'two'),
+            edge('one', 'some'),
+            edge('two', 'some'),
+            edge('two', 'none'),
+            edge('which', 'none', 'default'),
+            edge('none', 'after'),
+          ],
+        })
+        assert.equal((await run.next()).end?.status, 'completed')
+        const { some, none, after } = run.statuses()
+        assert.deepEqual([some, none, after], ['completed', 'skipped', 'skipped'])
+      })
+
+    it('with any starts by an error handle, and by a node whose `when` is false', async () => {
+      const run = runOf({
+        nodes: [
+          set('start'),
+          set('bad', { config: { fields: { x: '{{ inputs.missing }}' } } }),
+          set('off', { when: 'false' }),
+          delay('slow'),
+          set('failed', { join: 'any' }),
+          set('passed', { join: 'any' }),
+        ],
+        edges: [
+          edge('start', 'bad'),
+          edge('start', 'off'),
+          edge('start', 'slow'),
+          edge('bad', 'failed', 'error'),
+          edge('slow', 'failed'),
+          edge('off', 'passed'),
+          edge('slow', 'passed'),
+        ],
+      })
+      await run.next()
+      const { bad, off, failed, passed } = run.statuses()
+      assert.deepEqual([bad, off, failed, passed], ['failed', 'skipped', 'completed', 'completed'])
+    })
+  })
+
   it('fails the run if its outputs cannot be rendered or are too large', async () => {
     const limits = { valueBytes: 100 }
     for (const [output, code] of [

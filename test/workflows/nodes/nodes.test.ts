@@ -33,6 +33,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     effects: {
       records: { upsert } as Records,
       events: { emit: async () => ID },
+      runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {
           requests.push(request)
@@ -124,6 +125,48 @@ describe('node types', () => {
     deepEqual('wait_until' in result && result.wait_until, new Date('2026-01-01T02:00:00Z'))
     throws(() => nodeTypes.delay!.config.parse({ for: '2 hours' }))
     throws(() => nodeTypes.delay!.config.parse({ for: '0s' }))
+  })
+
+  it('wait_until waits for a time in any form, in a time zone, and not for one that has passed', async () => {
+    const wait = async (config: Record<string, unknown>) => {
+      const result = await run('wait_until', config)
+      return 'wait_until' in result ? result.wait_until.toISOString() : 'past'
+    }
+    const zone = 'Europe/Zurich'
+    const times: [Record<string, unknown>, string][] = [
+      [{ until: '2026-03-01T09:30:00Z' }, '2026-03-01T09:30:00.000Z'],
+      [{ until: '2026-03-01T09:30:00.123+02:00' }, '2026-03-01T07:30:00.123Z'],
+      [{ until: '2026-03-01T09:30:00 -0530', timezone: zone }, '2026-03-01T15:00:00.000Z'],
+      [{ until: '2026-03-01' }, '2026-03-01T00:00:00.000Z'],
+      [{ until: '2026-01-15T09:30', timezone: zone }, '2026-01-15T08:30:00.000Z'],
+      [{ until: '2026-07-15', timezone: zone }, '2026-07-14T22:00:00.000Z'],
+      [{ until: '2026-03-29T02:30', timezone: zone }, '2026-03-29T01:30:00.000Z'],
+      [{ until: '2026-07-15T09:00', timezone: 'Asia/Kolkata' }, '2026-07-15T03:30:00.000Z'],
+      [{ until: '2025-12-31T23:59:59Z' }, 'past'],
+      [{ until: '2026-01-01', timezone: zone }, 'past'],
+    ]
+    for (const [config, expected] of times) equal(await wait(config), expected, JSON.stringify(config))
+    deepEqual((await run('wait_until', { until: '2025-01-01' })).output, {
+      until: '2025-01-01T00:00:00.000Z',
+    })
+    for (const until of [
+      '',
+      'soon',
+      '2026-02-30',
+      '2026-13-01',
+      '2026-03-01T25:00:00Z',
+      '01.03.2026',
+      '1767225600',
+      null,
+      5,
+    ])
+      throws(
+        () => nodeTypes.wait_until!.config.parse({ until }),
+        /must be a time|expected string/,
+        String(until),
+      )
+    throws(() => nodeTypes.wait_until!.config.parse({ until: '2026-03-01', timezone: 'CET+1' }), /IANA/)
+    await rejects(run('wait_until', { until: '9999-01-01' }), /more than 5 years ahead/)
   })
 
   it('stop ends the run', async () => {

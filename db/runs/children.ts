@@ -1,0 +1,136 @@
+import { validate as isUuid } from 'uuid'
+import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import type { ChildEnd } from '../../workflows/interpret/run-state.ts'
+import { CHAIN_DEPTH } from '../../workflows/limits.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { findById, findByName } from '../workflows/workflows.ts'
+import { createRun } from './runs.ts'
+
+/** A run that a node of another run starts, its parent: the actor of the transaction. */
+export interface ChildRun {
+  run_id: string
+  workflow_id: string
+}
+
+/** Queues a child run; the relay starts it when a slot is free. Throws NodeError, `not_found`, `ambiguous_name`. */
+export async function startChild(
+  tx: Tenant,
+  workflow: string,
+  given: Record<string, unknown>,
+): Promise<ChildRun> {
+  const parent = tx.actor.id!
+  const found = await (isUuid(workflow) ? findById(tx, workflow) : findByName(tx, workflow))
+  const above = await listAncestors(tx, parent)
+  if (above.some(({ workflow_id }) => workflow_id === found.id))
+    throw new NodeError(
+      'workflow_loop',
+      `The workflow ${JSON.stringify(found.name)} is already running above this node: it cannot start itself.`,
+    )
+  const depth = (above[0]?.depth ?? 0) + 1
+  if (depth > CHAIN_DEPTH)
+    throw new NodeError('chain_too_deep', `${CHAIN_DEPTH} runs have already led to this one.`)
+  const { inputs, problems } = checkInputs(found.plan.inputs, given)
+  if (problems.length > 0)
+    throw new NodeError(
+      'invalid_inputs',
+      problems
+        .map(({ message }) => message)
+        .join(' ')
+        .slice(0, 2_000),
+    )
+  const run_id = await createRun(tx, {
+    workflow: { id: found.id, version: found.version, name: found.name },
+    trigger: { type: 'run', run_id: parent },
+    inputs,
+    parent_run_id: parent,
+    chain: { depth, cause: parent },
+  })
+  return { run_id, workflow_id: found.id }
+}
+
+/** The child of that id; undefined if it was purged. */
+export async function findChild(tx: Tenant, id: string): Promise<ChildRun | undefined> {
+  const row = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id })
+    .first<{ workflow_id: string } | undefined>('workflow_id')
+  return row && { run_id: id, workflow_id: row.workflow_id }
+}
+
+/** A run and those that started it as their child, the nearest first. */
+async function listAncestors(
+  tx: Tenant,
+  runId: string,
+): Promise<{ workflow_id: string | null; depth: number }[]> {
+  const { rows } = await tx.trx.raw<{ rows: { workflow_id: string | null; depth: number }[] }>(
+    `with recursive above as (
+       select r.workflow_id, r.parent_run_id, r.depth, 0 as distance from runs r
+       where r.organization_id = :organizationId and r.id = :runId
+       union all
+       select r.workflow_id, r.parent_run_id, r.depth, above.distance + 1
+       from above join runs r on r.organization_id = :organizationId and r.id = above.parent_run_id
+       where above.distance < ${CHAIN_DEPTH}
+     )
+     select workflow_id, depth from above order by distance`,
+    { organizationId: tx.organizationId, runId },
+  )
+  return rows
+}
+
+/** SQL: how the run `r` has ended, for its parent. */
+const CHILD_END = `jsonb_build_object('run_id', r.id, 'workflow_id', r.workflow_id, 'workflow_name', r.workflow_name,
+  'status', r.status, 'outputs', r.outputs, 'error', r.error)`
+
+/** Records that nodes of a run wait for the ends of its children; one that has ended already answers at once. */
+export async function insertChildWaits(
+  tx: Tenant,
+  runId: string,
+  waits: { node_id: string; child_run_id: string }[],
+): Promise<void> {
+  if (waits.length === 0) return
+  const { rows } = await tx.trx.raw<{ rows: { answered: boolean }[] }>(
+    `insert into run_waits (organization_id, run_id, node_id, id, type, subject_id, answer, answered_at)
+     select r.organization_id, :runId, w.node_id, gen_random_uuid(), 'child_run', r.id,
+       case when r.ended_at is not null then ${CHILD_END} end, r.ended_at
+     from jsonb_to_recordset(cast(:waits as jsonb)) as w(node_id text, child_run_id uuid)
+     join runs r on r.organization_id = :organizationId and r.id = w.child_run_id
+     on conflict (organization_id, run_id, path, node_id) do update set subject_id = excluded.subject_id,
+       answer = excluded.answer, answered_at = excluded.answered_at, notified_at = null, due_at = null
+     returning answered_at is not null as answered`,
+    { organizationId: tx.organizationId, runId, waits: JSON.stringify(waits) },
+  )
+  if (rows.some(({ answered }) => answered)) tx.wake('agx_waits')
+}
+
+/** Answers the wait for a child that has ended, in the same transaction; the relay tells the parent. */
+export async function answerParent(tx: Tenant, childId: string): Promise<void> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update run_waits w set answer = ${CHILD_END}, answered_at = now()
+     from runs r
+     where r.organization_id = :organizationId and r.id = :childId and r.ended_at is not null
+       and w.organization_id = r.organization_id and w.subject_id = r.id and w.type = 'child_run'
+       and w.answered_at is null`,
+    { organizationId: tx.organizationId, childId },
+  )
+  if (rowCount > 0) tx.wake('agx_waits')
+}
+
+/** The children of a run that have ended, by the node that waits. */
+export async function listAnswers(tx: Tenant, runId: string): Promise<Map<string, ChildEnd>> {
+  const rows = await tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId, type: 'child_run' })
+    .whereNotNull('answered_at')
+    .select<{ node_id: string; answer: ChildEnd }[]>('node_id', 'answer')
+  return new Map(rows.map(({ node_id, answer }) => [node_id, answer]))
+}
+
+/** The children that nodes of a run still wait for. */
+export async function listAwaited(tx: Tenant, runId: string): Promise<string[]> {
+  const rows = await tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId, type: 'child_run', answered_at: null })
+    .select<{ subject_id: string }[]>('subject_id')
+  return rows.map(({ subject_id }) => subject_id)
+}

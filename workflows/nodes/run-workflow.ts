@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { RUN_STATUSES } from '../interpret/statuses.ts'
+import { defineNode } from './define.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+
+export const runWorkflow = defineNode({
+  type: 'run_workflow',
+  category: 'flow',
+  title: 'Run a workflow',
+  description:
+    'Starts a run of another workflow and waits for its end; the node fails if that run does not complete. A workflow cannot start one that is already running above it. If this run ends while it waits, the other is cancelled.',
+  effect: 'write',
+  effects: ['runs'],
+  engine: () => 2,
+  config: z.strictObject({
+    workflow: z.string().min(1).max(200).describe('The exact name of the workflow, or its id.'),
+    inputs: z.record(z.string(), z.unknown()).default({}).describe('The inputs of the run.'),
+    wait: z.boolean().default(true).describe('If false, the node continues as soon as the run is queued.'),
+  }),
+  output: z.strictObject({
+    run_id: z.uuid(),
+    workflow_id: z.uuid(),
+    status: z.enum(RUN_STATUSES).describe('`completed`; with `wait: false`, `queued`.'),
+    outputs: z.record(z.string(), z.unknown()).nullable().describe('The outputs of the run.'),
+  }),
+  handles: () => [
+    { name: 'success', description: 'The run has completed; with `wait: false`, it is queued.' },
+  ],
+  workflows: ({ workflow }) => (typeof workflow === 'string' ? [{ workflow, path: ['workflow'] }] : []),
+  example: {
+    config: { workflow: 'Welcome', inputs: { email: '{{ trigger.record.email }}' }, wait: false },
+    inputs: { trigger: { record: { email: 'ada@example.com' } } },
+    output: { run_id: ID, workflow_id: ID, status: 'queued', outputs: null },
+  },
+  async run({ workflow, inputs, wait }, { runs }) {
+    const started = await runs.start(workflow, inputs)
+    const output = { ...started, status: 'queued' as const, outputs: null }
+    return wait ? { wait_for_run: started.run_id, output } : { output }
+  },
+})
