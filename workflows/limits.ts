@@ -45,6 +45,12 @@ export const EXPRESSION = {
   datePadding: 100,
 } as const
 
+/** Of the `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
+export const TRIGGER_WHEN = { work: 200_000 } as const
+
+/** Of runs that start each other through events: a run that is deeper in its chain fails instead of starting. */
+export const CHAIN_DEPTH = 10
+
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters as written. */

@@ -22,14 +22,15 @@ export function claimAlone<Row>(
   bindings: Record<string, Knex.Value>,
 ): Promise<Row[]> {
   return transaction(system, undefined, async ({ trx, last }) => {
-    if (!(await tryLock(trx, keyOf(queue)))) return []
+    if (!(await tryLockClaims(trx, queue))) return []
     last()
     const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
     return rows
   })
 }
 
-async function tryLock(trx: Knex, key: string): Promise<boolean> {
-  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as locked', [key])
+/** Takes the lock if it is free. @returns whether this transaction has it. */
+export async function tryLockClaims(trx: Knex, queue: string): Promise<boolean> {
+  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as locked', [keyOf(queue)])
   return rows[0].locked
 }

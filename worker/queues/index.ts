@@ -25,7 +25,7 @@ export function allQueues({
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,
-    eventsQueue,
+    eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
