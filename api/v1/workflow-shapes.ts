@@ -53,15 +53,15 @@ export const workflowShape = summaryShape
     trigger_problem: z
       .object({
         message: z.string(),
-        event: z.string(),
-        event_id: z.uuid(),
+        event: z.string().optional(),
+        event_id: z.uuid().optional(),
         at: time,
         count: z.int().meta({ description: 'The problems since the activation.' }),
       })
       .nullable()
       .meta({
         description:
-          'Why the trigger of the active version last failed to start a run: its `when` could not be rendered for an event. Null if it has not failed since the activation.',
+          'Why the trigger of the active version last failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. Null if it has not failed since the activation.',
       }),
   })
   .meta({ id: 'Workflow' })

@@ -15,7 +15,7 @@ export interface Matched {
   events: number
   /** Whether the outbox may have more. */
   more: boolean
-  /** Whether the time of the batch was over before all were matched: the next batch should be smaller. */
+  /** Whether the batch was too large for its time: the next one should be smaller. */
   cut: boolean
   /** The last problem of each trigger that failed. */
   problems: FoundProblem[]

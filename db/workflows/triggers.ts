@@ -1,6 +1,7 @@
 import type { InputSpec, Trigger } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { touchSchedule } from './schedules.ts'
 
 /** The triggers of the version that is being activated, and the inputs that it declares. */
 export interface ActiveTriggers {
@@ -24,6 +25,7 @@ export async function replaceTriggers(
     .where(key)
     .delete()
     .returning<{ active_since: Date }[]>('active_since')
+  await touchSchedule(tx, workflowId, active?.triggers.some(({ type }) => type === 'schedule') ?? false)
   if (!active || active.triggers.length === 0) return
   const { inputs } = checkInputs(active.inputs, {})
   await tx.trx('workflow_triggers').insert(
@@ -45,8 +47,9 @@ export async function replaceTriggers(
 export interface TriggerProblem {
   message: string
   at: string
-  event: string
-  event_id: string
+  /** Of an event trigger. */
+  event?: string
+  event_id?: string
 }
 
 /** A problem, with the key of its trigger and how many there were. */

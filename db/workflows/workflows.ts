@@ -4,6 +4,7 @@ import type { Definition, Program, Trigger } from '../../workflows/definition/ty
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { touchSchedule } from './schedules.ts'
 import { replaceTriggers, type TriggerProblem } from './triggers.ts'
 
 export const WORKFLOW_STATUSES = ['DRAFT', 'active', 'inactive'] as const
@@ -108,6 +109,7 @@ export async function updateWorkflow(
     .where({ organization_id: tx.organizationId, id })
     .update({ name, description, version, updated_at: tx.trx.fn.now() })
   if (content) await insertVersion(tx, id, version, content)
+  if (name !== before.name) await touchSchedule(tx, id, false)
   return getWorkflow(tx, id)
 }
 
