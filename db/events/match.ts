@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { createDeliveries, type Subscription } from '../outgoing/match.ts'
 import { notify } from '../postgres/notify.ts'
-import { tryLockClaims } from '../postgres/queue-lock.ts'
+import { takesLock } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
@@ -21,8 +21,6 @@ export interface Matched {
   problems: FoundProblem[]
 }
 
-const NOTHING = { events: 0, more: false, cut: false, problems: [], deliveries: 0, runs: 0 }
-
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
  * event, and a run of each workflow that the event triggers. One process at a time, so that the runs of a record's events
@@ -30,7 +28,6 @@ const NOTHING = { events: 0, more: false, cut: false, problems: [], deliveries: 
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, ...matched } = await transaction(system, undefined, async ({ trx }) => {
-    if (!(await tryLockClaims(trx, 'events'))) return NOTHING
     const rows = await takeEvents(trx, limit)
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
     const { since, runs, problems } = await createTriggeredRuns(
@@ -69,13 +66,16 @@ interface Row {
   active: boolean | null
 }
 
-/** Marks the next events as matched. @returns them with the endpoints that subscribe, in the order of the events. */
+/**
+ * Marks the next events as matched, none while another process matches.
+ * @returns them with the endpoints that subscribe, in the order of the events.
+ */
 async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
   const { rows } = await trx.raw<{ rows: Row[] }>(
     `with matched as (
        update events e set matched_at = now() from (
-         select organization_id, id from events where matched_at is null order by id limit ?
-         for update skip locked) o
+         select organization_id, id from events where matched_at is null and ${takesLock('events')}
+         order by id limit ? for update skip locked) o
        where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name)
      select m.organization_id, m.id as event_id, w.id as webhook_id, w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'

@@ -99,6 +99,20 @@ describe('the match of events and triggers', function () {
     )
   })
 
+  it('keeps the order of the events, and starts each once, where several processes match', async () => {
+    const id = await listening(['invoice.paid'])
+    for (let i = 0; i < 4; i++)
+      await raise(Array.from({ length: 300 }, (_, n) => ({ name: 'invoice.paid', data: { n: 300 * i + n } })))
+    for (let open = true; open; ) {
+      const matched = await Promise.all(Array.from({ length: 4 }, () => matchEvents(db.system)))
+      open = matched.some(({ events }) => events > 0)
+    }
+    assert.deepEqual(
+      (await runsOf(id)).map((run) => run.trigger.data.n),
+      Array.from({ length: 1_200 }, (_, n) => n),
+    )
+  })
+
   it('records the problem of a `when` that cannot be rendered, and starts all other runs', async () => {
     const broken = await listening(['invoice.paid'], '{{ trigger.data.missing.name }}')
     const costly = await listening(
