@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
-import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client'
+import { randomUUID } from 'node:crypto'
+import { Client, type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createScheduledRun } from '../../db/runs/scheduled.ts'
 import {
   activate,
   deactivate,
   deleteWorkflow,
+  getWorkflow,
   lockWorkflow,
   updateWorkflow,
 } from '../../db/workflows/workflows.ts'
+import { schedulesQueue } from '../../worker/queues/schedules.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Trigger } from '../../workflows/definition/types.ts'
 import { testActor } from '../support/database.ts'
@@ -185,13 +188,45 @@ describe('runs that schedules start', function () {
     assert.deepEqual(await runsOf(id), [])
   })
 
+  it('have a Schedule without search attributes in a namespace that lacks them', async () => {
+    const { connection, client } = suite.worker
+    const namespace = `bare-${randomUUID()}`
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
+    })
+    const id = await scheduled(daily)
+    const bare = new Client({ connection, namespace })
+    const queue = schedulesQueue({ db: suite.db, taskQueue: suite.worker.taskQueue })
+    const row = { organization_id: suite.organizationId, workflow_id: id }
+    await until('the namespace', () =>
+      queue.start(bare, row).then(
+        () => true,
+        (error) => error.name === 'Refused' && Promise.reject(error),
+      ),
+    )
+    const found = await bare.schedule.getHandle(`schedule:${id}`).describe()
+    assert.deepEqual([found.spec.timezone, found.searchAttributes.AgxWorkflow], ['Europe/Zurich', undefined])
+    assert.deepEqual(
+      (await client.schedule.getHandle(`schedule:${id}`).describe()).searchAttributes.AgxWorkflow,
+      [id],
+    )
+  })
+
+  it('show as the problem of their trigger what Temporal refuses', async () => {
+    const id = await scheduled({ type: 'schedule', cron: '99 * * * *', timezone: 'UTC' })
+    const { trigger_problem } = await tenant((tx) => getWorkflow(tx, id))
+    assert.match(trigger_problem?.message ?? '', /^Temporal refused the schedule: /)
+    assert.equal(await describe(id), undefined)
+  })
+
   it('start within seconds of their time', async () => {
     const id = await scheduled(everyMinute)
     for (const end = Date.now() + 75_000; (await runsOf(id)).length === 0 && Date.now() < end; )
       await new Promise((resolve) => setTimeout(resolve, 100))
     const [run] = await runsOf(id)
     await untilRun(suite.db, run.id)
-    const { started_at, created_at } = await suite.db.system('runs').where({ id: run.id }).first()
+    const { started_at } = await suite.db.system('runs').where({ id: run.id }).first()
     const late = (time: Date) => time.getTime() - Date.parse(run.trigger_key)
     await tenant((tx) => deleteWorkflow(tx, id))
     assert.ok(late(started_at) < 10_000, `${late(started_at)} ms late`)

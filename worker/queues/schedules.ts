@@ -16,7 +16,7 @@ import {
 import type { fire } from '../../workflows/index.ts'
 import { scheduleIdOf } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
-import { type Queue, Refused } from '../relay.ts'
+import { type Queue, Refused, refusal } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 
 /** The note of a Schedule whose workflow is inactive. A pause with another note is an operator's, and stays. */
@@ -37,9 +37,10 @@ export function schedulesQueue({ db, taskQueue }: { db: Database; taskQueue: str
     try {
       await tellTemporal(client, desired, { taskQueue, omitAttributes })
     } catch (error) {
-      // What the SDK makes of INVALID_ARGUMENT.
-      if (!(error instanceof TypeError)) throw error
-      if (omitAttributes || !/search attribute/i.test(error.message)) throw new Refused(error.message)
+      // The SDK makes a TypeError of an invalid cron expression or time zone.
+      const reason = error instanceof TypeError ? error.message : refusal(error)
+      if (reason === undefined) throw error
+      if (omitAttributes || !/search attribute/i.test(reason)) throw new Refused(reason)
       omitAttributes = true
       await tell(client, desired)
     }
