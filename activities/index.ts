@@ -3,6 +3,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { EffectFactories } from './effects/define.ts'
+import { createFire } from './fire.ts'
 import { Programs } from './programs.ts'
 import { createRunNode } from './run-node.ts'
 import { createTestNode } from './test-node.ts'
@@ -24,6 +25,7 @@ export function createActivities(dependencies: ActivityDeps) {
   const runNode = createRunNode(deps)
   return {
     ...Object.fromEntries(Object.keys(nodeTypes).map((type) => [type, runNode])),
+    ...createFire(deps),
     advance: createAdvance(deps),
     testOneNode: createTestNode(deps),
   }

@@ -232,8 +232,14 @@ class QueueLoop<Row> {
 
 const INVALID_ARGUMENT = 3
 
+/** Temporal rejected a start permanently; `message` is its reason. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+}
+
 /** Temporal's reason for rejecting a start permanently; undefined for transient errors. */
 export function refusal(error: unknown): string | undefined {
+  if (error instanceof Refused) return error.message
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ((cause as { code?: unknown }).code === INVALID_ARGUMENT) {
       const { details } = cause as { details?: unknown }

@@ -9,6 +9,7 @@ import type { SweepDeps } from './sweep/deps.ts'
 import { sweepIdleFiles } from './sweep/files.ts'
 import { Purger } from './sweep/purges.ts'
 import { sweepIdleRuns } from './sweep/runs.ts'
+import { sweepSchedules } from './sweep/schedules.ts'
 
 const EVERY_MS = 30_000
 /** An operator who terminates or cancels a workflow finds its row ended some seconds later. */
@@ -83,6 +84,7 @@ export class Sweep {
       await this.stage('idle deliveries', until, (deps) => sweepIdleDeliveries(deps, idle))
       await this.stage('idle files', until, (deps) => sweepIdleFiles(deps, idle))
       await this.stage('held deliveries', until, releaseHeld)
+      await this.stage('schedules', until, (deps) => sweepSchedules(deps, idle))
       await this.purger.run(this.keepOnUntil(until))
     } finally {
       await endSweepLease(this.db.system, this.holder)

@@ -44,6 +44,11 @@ export const EVENTS: readonly CatalogueEvent[] = [
   { name: 'invoice.paid', title: 'An invoice was paid (raised by a workflow)', subject: 'any' },
 ]
 
+/** The events whose data is a record. */
+export const RECORD_EVENTS: readonly string[] = SERVICE_EVENTS.filter(({ subject }) => subject !== 'run').map(
+  ({ name }) => name,
+)
+
 /** `<entity>.<action>`, such as `invoice.paid`. */
 export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/
 

@@ -45,7 +45,10 @@ export const EXPRESSION = {
   datePadding: 100,
 } as const
 
-/** Of runs that start each other: a run that would be deeper in its chain is not started. */
+/** Of the `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
+export const TRIGGER_WHEN = { work: 200_000 } as const
+
+/** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
 
 /** Of regular expressions in mapping rules (RE2: time is text × program). */

@@ -94,5 +94,8 @@ export interface NodeTestInput {
   test_id: string
 }
 
+/** The id of a workflow's Schedule in Temporal. */
+export const scheduleIdOf = (workflowId: string): string => `schedule:${workflowId}`
+
 /** The task queue of the file activities: slots of their own, so that a long file does not delay runs. */
 export const filesTaskQueue = (taskQueue: string): string => `${taskQueue}-files`

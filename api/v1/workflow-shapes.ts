@@ -50,6 +50,19 @@ export const workflowShape = summaryShape
       .nullable()
       .meta({ description: 'The YAML; null if the version was saved as a raw definition.' }),
     definition: z.record(z.string(), z.unknown()),
+    trigger_problem: z
+      .object({
+        message: z.string(),
+        event: z.string().optional(),
+        event_id: z.uuid().optional(),
+        at: time,
+        count: z.int().meta({ description: 'The problems since the activation.' }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'Why the trigger of the active version last failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. Null if it has not failed since the activation.',
+      }),
   })
   .meta({ id: 'Workflow' })
 
@@ -70,6 +83,7 @@ export const presentWorkflow = (row: Workflow) => ({
   ...presentSummary(row),
   spec: row.spec,
   definition: withCurrentTitle(row),
+  trigger_problem: row.trigger_problem,
 })
 
 /** The definition with the current name and description of the workflow, which can be newer than the version. */

@@ -8,6 +8,8 @@ import * as incoming from './0006_incoming.ts'
 import * as outgoing from './0007_outgoing.ts'
 import * as files from './0008_files.ts'
 import * as sweep from './0009_sweep.ts'
+import * as triggers from './0010_triggers.ts'
+import * as schedules from './0011_schedules.ts'
 
 /**
  * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
@@ -30,4 +32,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0007_outgoing', outgoing],
   ['0008_files', files],
   ['0009_sweep', sweep],
+  ['0010_triggers', triggers],
+  ['0011_schedules', schedules],
 ]

@@ -11,6 +11,13 @@ export async function lockClaims(trx: Knex, queue: string): Promise<void> {
 }
 
 /**
+ * SQL: takes the lock if it is free, once per statement; whether this transaction has it. The snapshot of the statement is
+ * older than the lock: only for a statement that locks its rows, which reads them again.
+ */
+export const takesLock = (queue: string): string =>
+  `(select pg_try_advisory_xact_lock(hashtext('${keyOf(queue)}')))`
+
+/**
  * Claims rows of a queue by `sql`, one relay at a time, so that concurrency limits are exact. Lock and claim are two
  * statements: the claim must see the commit of the previous lock holder.
  * @returns no rows if another relay holds the lock.

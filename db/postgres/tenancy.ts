@@ -18,6 +18,7 @@ export type Channel =
   | 'agx_deliveries'
   | 'agx_delivery_changes'
   | 'agx_files'
+  | 'agx_schedules'
   | 'agx_run_ended'
 
 /**

@@ -19,7 +19,7 @@ const RESERVED_ACTIVE = 10
 
 /**
  * Claims up to `limit` queued runs that have a free slot, of workers, organization and workflow. Those of the
- * organization with the fewest runs in progress come first.
+ * organization with the fewest runs in progress come first; within an organization, those that a client may wait for.
  */
 export const claimRuns = (system: System, relay: RelayCapacity, limit: number): Promise<ClaimedRun[]> =>
   claimAlone(system, 'runs', CLAIM, {
@@ -41,14 +41,14 @@ const CLAIM = `
       select r.lane from runs r where r.organization_id = c.organization_id and r.id = c.run_id
         and r.status || '' = 'queued' limit 1) r
   ), heads as materialized (
-    select q.*, row_number() over (partition by q.organization_id, q.lane order by q.id) as place
+    select q.*, row_number() over (partition by q.organization_id, q.lane order by q.priority, q.id) as place
     from lanes l cross join lateral (
-      select r.organization_id, r.lane, r.id, r.concurrency from runs r
+      select r.organization_id, r.lane, r.priority, r.id, r.concurrency from runs r
       where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued'
         and r.id not in (select run_id from claims where barred)
         -- others are left to newer workers
         and r.engine <= :engine
-      order by r.id limit :limit) q
+      order by r.priority, r.id limit :limit) q
   ), busy as materialized (
     select l.organization_id, l.lane, ${runningInLane('l', 'l.most')} + (
       select count(*) from claims c
@@ -71,7 +71,7 @@ const CLAIM = `
     from capacity k
   ), candidates as (
     select h.organization_id, h.id, o.name, o.most, o.held, o.count,
-      row_number() over (partition by h.organization_id order by h.id) as turn
+      row_number() over (partition by h.organization_id order by h.priority, h.id) as turn
     from heads h join organizations_busy o on o.id = h.organization_id
       left join busy b on b.organization_id = h.organization_id and b.lane = h.lane
     where h.concurrency is null or b.count + h.place <= h.concurrency

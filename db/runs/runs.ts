@@ -33,14 +33,13 @@ export const CHAIN_START: Chain = { depth: 0, cause: null }
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const id = uuidv7()
   const { rowCount } = await tx.trx.raw(
-    `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs, record_id,
-                       depth, cause, parent_run_id, engine, concurrency, starts_with)
-     select :organizationId, :id, v.workflow_id, v.version, :name, :trigger, :triggerKey, :inputs, :recordId,
-            :depth, :cause, :parentRunId, (v.plan ->> 'engine')::integer, (v.plan #>> '{settings,concurrency}')::integer,
-            v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title'
-     from workflow_versions v
-     where v.organization_id = :organizationId and v.workflow_id = :workflowId and v.version = :version
-     on conflict (organization_id, workflow_id, trigger_key) where trigger_key is not null do nothing`,
+    insertRuns(
+      `select cast(:organizationId as uuid) as organization_id, cast(:id as uuid) as id,
+         cast(:workflowId as uuid) as workflow_id, cast(:version as integer) as version, cast(:name as text) as name,
+         cast(:trigger as jsonb) as trigger, cast(:triggerKey as text) as trigger_key, cast(:inputs as jsonb) as inputs,
+         cast(:recordId as uuid) as record_id, cast(:depth as integer) as depth, cast(:cause as uuid) as cause,
+         cast(:parentRunId as uuid) as parent_run_id, cast(null as jsonb) as error`,
+    ),
     {
       organizationId: tx.organizationId,
       id,
@@ -70,3 +69,27 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
   if (!earlier) throw notFound('workflow version')
   return earlier.id
 }
+
+/**
+ * SQL: inserts queued runs from the rows of `source`, whose columns are those of `runs` (`version` and `name` of the
+ * workflow). A row with an `error` is recorded as failed instead of being queued. A row whose `trigger_key` its workflow
+ * has already had is skipped. Runs that a client may wait for get the priority 0, all others 1.
+ */
+export const insertRuns = (source: string): string => `
+  with source as materialized (${source}),
+  -- once per version: a plan is JSON text, which every access parses
+  versions as materialized (
+    select v.organization_id, v.workflow_id, v.version, cast(v.plan ->> 'engine' as integer) as engine,
+      cast(v.plan #>> '{settings,concurrency}' as integer) as concurrency,
+      v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title' as starts_with
+    from workflow_versions v
+    where (v.organization_id, v.workflow_id, v.version) in (select organization_id, workflow_id, version from source))
+  insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
+                    record_id, depth, cause, parent_run_id, engine, concurrency, starts_with, priority, status, error, ended_at)
+  select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
+    s.record_id, s.depth, s.cause, s.parent_run_id, v.engine, v.concurrency, v.starts_with,
+    case when s.trigger ->> 'type' = 'api' then 0 else 1 end,
+    case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end
+  from source s join versions v on v.organization_id = s.organization_id and v.workflow_id = s.workflow_id
+    and v.version = s.version
+  on conflict (organization_id, workflow_id, trigger_key) where trigger_key is not null do nothing`

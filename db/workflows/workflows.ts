@@ -4,7 +4,8 @@ import type { Definition, Program, Trigger } from '../../workflows/definition/ty
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { replaceTriggers } from './triggers.ts'
+import { touchSchedule } from './schedules.ts'
+import { replaceTriggers, type TriggerProblem } from './triggers.ts'
 
 export const WORKFLOW_STATUSES = ['DRAFT', 'active', 'inactive'] as const
 export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number]
@@ -25,10 +26,16 @@ export interface WorkflowSummary {
   updated_at: Date
 }
 
+/** Why the trigger last failed to start a run, and how often since its activation. */
+export interface WorkflowProblem extends TriggerProblem {
+  count: number
+}
+
 /** A workflow with the source text (null if saved as a raw definition) and definition of its newest version. */
 export interface Workflow extends WorkflowSummary {
   spec: string | null
   definition: Definition
+  trigger_problem: WorkflowProblem | null
 }
 
 /** The content of one saved version. */
@@ -42,6 +49,10 @@ const SUMMARY = [
   ...['w.id', 'w.name', 'w.description', 'w.status', 'w.version', 'w.active_version'],
   ...['w.created_at', 'w.updated_at'],
 ]
+
+const PROBLEM = `(select t.problem || jsonb_build_object('count', t.problems) from workflow_triggers t
+  where t.organization_id = w.organization_id and t.workflow_id = w.id and t.problem is not null
+  order by t.problem ->> 'at' desc limit 1) as trigger_problem`
 
 /** Saves a new workflow as a draft, version 1. */
 export async function createWorkflow(
@@ -63,7 +74,7 @@ export async function createWorkflow(
 export async function getWorkflow(tx: Tenant, id: string): Promise<Workflow> {
   const row = await workflows(tx)
     .where('w.id', id)
-    .first<Workflow | undefined>(...SUMMARY, 'v.spec', 'v.definition', trigger(tx))
+    .first<Workflow | undefined>(...SUMMARY, 'v.spec', 'v.definition', trigger(tx), tx.trx.raw(PROBLEM))
   if (!row) throw notFound('workflow')
   return row
 }
@@ -98,6 +109,7 @@ export async function updateWorkflow(
     .where({ organization_id: tx.organizationId, id })
     .update({ name, description, version, updated_at: tx.trx.fn.now() })
   if (content) await insertVersion(tx, id, version, content)
+  if (name !== before.name) await touchSchedule(tx, id, false)
   return getWorkflow(tx, id)
 }
 
@@ -116,8 +128,12 @@ export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
 /** Activates the newest version: triggers start it. Throws `not_found`. */
 export async function activate(tx: Tenant, id: string): Promise<Workflow> {
   const workflow = await setStatus(tx, id, { status: 'active', active_version: tx.trx.raw('version') })
-  await replaceTriggers(tx, id, { version: workflow.version, triggers: [workflow.trigger] })
-  return workflow
+  await replaceTriggers(tx, id, {
+    version: workflow.version,
+    triggers: [workflow.trigger],
+    inputs: workflow.definition.inputs,
+  })
+  return { ...workflow, trigger_problem: null }
 }
 
 /** Deactivates a workflow: triggers no longer start it; a draft stays a draft. Throws `not_found`. */
@@ -127,7 +143,7 @@ export async function deactivate(tx: Tenant, id: string): Promise<Workflow> {
     active_version: null,
   })
   await replaceTriggers(tx, id)
-  return workflow
+  return { ...workflow, trigger_problem: null }
 }
 
 /** One version of a workflow for a run: the active one if any, else the newest. */

@@ -8,12 +8,15 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
+import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'
 import { httpResponse } from './http-response.ts'
+import { until } from './journey.ts'
 import { queueRun, startWorker, untilRun } from './worker.ts'
+import { createEmptyWorkflow } from './workflows.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
 const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { id } } })
@@ -162,6 +165,29 @@ if (!existsSync(tested)) {
   const handle = worker.client.workflow.getHandle(`node-test:${id}`)
   await handle.result()
   saveHistory(tested, await handle.fetchHistory())
+}
+const fired = new URL('fire-of-a-schedule.binpb', folder)
+if (!existsSync(fired)) {
+  const { id } = await db.tenant(organizationId, testActor, async (tx) => {
+    const workflow = await createEmptyWorkflow(tx, { type: 'schedule', cron: '0 8 * * 1', timezone: 'UTC' })
+    return activate(tx, workflow.id)
+  })
+  const schedule = worker.client.schedule.getHandle(`schedule:${id}`)
+  const ready = () =>
+    schedule.describe().then(
+      () => true,
+      () => undefined,
+    )
+  await until('the Schedule', ready)
+  await schedule.trigger()
+  const { workflowId } = await until('its workflow', async () => {
+    const [action] = (await schedule.describe()).info.recentActions
+    return action?.action.workflow
+  })
+  const handle = worker.client.workflow.getHandle(workflowId)
+  await handle.result()
+  saveHistory(fired, await handle.fetchHistory())
+  await schedule.delete()
 }
 await worker.stop()
 await db.drop()

@@ -1,7 +1,7 @@
+import { matchEvents } from '../../db/events/match.ts'
 import { claimFiles, listIdleFiles } from '../../db/files/queue.ts'
 import { listLogs } from '../../db/incoming/logs.ts'
 import { listDeliveries } from '../../db/outgoing/deliveries.ts'
-import { matchEvents } from '../../db/outgoing/match.ts'
 import { releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import {
   claimDeliveries,

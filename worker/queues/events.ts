@@ -1,18 +1,28 @@
-import { MATCHED_AT_ONCE, matchEvents } from '../../db/outgoing/match.ts'
+import { MATCHED_AT_ONCE, matchEvents } from '../../db/events/match.ts'
+import type { Logger } from '../../db/log.ts'
 import type { Queue } from '../relay.ts'
 
+/** The smallest batch after one that took too long. */
+const LEAST = 20
+
 /**
- * The first stage of outgoing webhooks: turns events of the outbox into deliveries. It starts no workflow: its claim
- * does all the work and returns no rows.
+ * Turns the events of the outbox into deliveries, and into runs of the workflows that they trigger. It starts no
+ * workflow: its claim does all the work and returns no rows.
  */
-export const eventsQueue: Queue<never> = {
-  name: 'events',
-  channel: 'agx_events',
-  async claim(system) {
-    while ((await matchEvents(system)) === MATCHED_AT_ONCE);
-    return []
-  },
-  async start() {},
-  async started() {},
-  async refused() {},
+export function eventsQueue({ log }: { log: Logger }): Queue<never> {
+  return {
+    name: 'events',
+    channel: 'agx_events',
+    async claim(system) {
+      for (let limit = MATCHED_AT_ONCE; ; ) {
+        const { events, more, cut, problems } = await matchEvents(system, limit)
+        for (const problem of problems) log.warn(problem, 'a trigger could not start a run')
+        if (!more) return []
+        limit = cut ? Math.max(events, LEAST) : MATCHED_AT_ONCE
+      }
+    },
+    async start() {},
+    async started() {},
+    async refused() {},
+  }
 }

@@ -9,6 +9,7 @@ import { deliveryChangesQueue } from './delivery-changes.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { runsQueue } from './runs.ts'
+import { schedulesQueue } from './schedules.ts'
 import { waitsQueue } from './waits.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
@@ -27,9 +28,10 @@ export function allQueues({
     runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,
     waitsQueue,
-    eventsQueue,
+    eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
+    schedulesQueue({ db, taskQueue }),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
   ]
 }

@@ -1,4 +1,3 @@
-import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
@@ -9,7 +8,6 @@ import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
-import { cronProblems, isTimezone } from './schedule.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
 /** Checks the type and config of each node. */
@@ -170,48 +168,3 @@ export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' |
     },
   ]
 }
-
-export function checkTrigger({ trigger }: Pick<Definition, 'trigger'>): Problem[] {
-  if (trigger.type !== 'event' && trigger.type !== 'schedule') return []
-  const wrong =
-    trigger.type === 'event'
-      ? trigger.events.flatMap((name, index): Problem[] =>
-          EVENT_NAME.test(name) && misspelt(name) === undefined
-            ? []
-            : [
-                {
-                  code: 'unknown_event',
-                  message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
-                  path: `/trigger/events/${index}`,
-                  ...nearestName(
-                    name,
-                    EVENTS.map((event) => event.name),
-                  ),
-                },
-              ],
-        )
-      : scheduleProblems(trigger)
-  return [
-    {
-      code: 'trigger_not_available',
-      message: `${trigger.type} triggers cannot start runs yet: use manual or webhook`,
-      path: '/trigger',
-    },
-    ...wrong,
-  ]
-}
-
-const scheduleProblems = ({ cron, timezone }: { cron: string; timezone: string }): Problem[] => [
-  ...cronProblems(cron).map(
-    (message): Problem => ({ code: 'cron_syntax', message: `cron ${message}`, path: '/trigger/cron' }),
-  ),
-  ...(isTimezone(timezone)
-    ? []
-    : [
-        {
-          code: 'unknown_timezone' as const,
-          message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
-          path: '/trigger/timezone',
-        },
-      ]),
-]

@@ -30,7 +30,8 @@ export type ErrorCode =
   | 'type_mismatch'
   | 'cron_syntax'
   | 'unknown_timezone'
-  | 'trigger_not_available'
+  | 'cron_never_fires'
+  | 'input_without_default'
 
 export type WarningCode =
   | 'maybe_not_upstream'

@@ -34,6 +34,34 @@ export function cronProblems(cron: string): string[] {
   })
 }
 
+/** The most days that each month has. */
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether a valid cron expression names only days of months that do not exist, such as 30 February. */
+export function neverFires(cron: string): boolean {
+  const [, , days = '', months = ''] = cron.trim().split(/\s+/)
+  const first = Math.min(...valuesOf(days, FIELDS[2]!))
+  return valuesOf(months, FIELDS[3]!).every((month) => first > DAYS[month - 1]!)
+}
+
+/** The values that a valid field names, in the order of its list. */
+function valuesOf(part: string, field: Field): number[] {
+  return part.split(',').flatMap((item) => {
+    const [range = '', step] = item.split('/')
+    const [from, to] = range === '*' ? [field.least, field.most] : rangeOf(range, step !== undefined, field)
+    const by = Number(step ?? 1)
+    return Array.from({ length: Math.floor((to - from) / by) + 1 }, (_, index) => from + index * by)
+  })
+}
+
+/** `5` is one value, `5/10` goes from it to the end. */
+function rangeOf(range: string, stepped: boolean, field: Field): [number, number] {
+  const [from = '', to] = range.split('-')
+  const first = numberOf(from, field)
+  if (to !== undefined) return [first, numberOf(to, field)]
+  return [first, stepped ? field.most : first]
+}
+
 /** Checks one item of a list: `*`, a value or a range, with an optional step. */
 function fits(item: string, field: Field): boolean {
   const [whole, from, to, step] = /^(\*|\d+|[a-z]+)(?:-(\d+|[a-z]+))?(?:\/(\d+))?$/i.exec(item) ?? []

@@ -3,14 +3,9 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import {
-  checkErrorWorkflow,
-  checkGraph,
-  checkLikelyMistakes,
-  checkNodes,
-  checkTrigger,
-} from './check-nodes.ts'
+import { checkErrorWorkflow, checkGraph, checkLikelyMistakes, checkNodes } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkTrigger } from './check-trigger.ts'
 import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { defaultHandle } from './flow.ts'

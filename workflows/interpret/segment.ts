@@ -1,5 +1,5 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
+import type { Scope } from '../expressions/liquid.ts'
 import { type NodeEnd, NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { runDetails } from './details.ts'
@@ -11,6 +11,7 @@ import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-stat
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
+import { whenHolds } from './when.ts'
 
 /** The dependencies of a segment. */
 export interface SegmentHost {
@@ -187,7 +188,7 @@ class Segment {
     const row = this.add(node)
     const scope = scopeOf(this.state, this.rows.values())
     if (node.when !== undefined) {
-      const when = this.evaluateWhen(node, scope)
+      const when = this.evaluateWhen(node.when, scope)
       // The flow continues after a node whose `when` is false.
       if (when === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
       if (typeof when === 'object') return this.fail(row, node, when)
@@ -274,10 +275,9 @@ class Segment {
   }
 
   /** Whether `when` holds; an error if it cannot be rendered. */
-  private evaluateWhen(node: ProgramNode, scope: Record<string, unknown>): boolean | RunError {
+  private evaluateWhen(when: string, scope: Scope): boolean | RunError {
     try {
-      const value = render(node.when, scope)
-      return !(value === false || value === null || value === '' || value === 'false')
+      return whenHolds(when, scope)
     } catch (error) {
       if (error instanceof NodeError) return { code: error.code, message: error.message }
       throw error

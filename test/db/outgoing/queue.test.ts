@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
-import { matchEvents } from '../../../db/outgoing/match.ts'
 import { claimDeliveries, shortenLeases } from '../../../db/outgoing/queue.ts'
 import {
   createOrganization,

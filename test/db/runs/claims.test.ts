@@ -54,6 +54,26 @@ describe('claims of runs', () => {
   const age = (table: string, column: string, seconds: number) =>
     db.system(table).update({ [column]: db.system.raw(`${column} - make_interval(secs => ?)`, [seconds]) })
 
+  it('take a run that a client may wait for before older ones that triggers started', async () => {
+    const organizationId = await createOrganization(db)
+    const [asked, flooded] = await db.tenant(organizationId, testActor, async (tx) => {
+      const { id } = await createEmptyWorkflow(tx)
+      const create = (workflowId: string, type: 'api' | 'event') =>
+        createRun(tx, {
+          workflow: { id: workflowId, version: 1, name: 'Test' },
+          ...{ trigger: { type }, inputs: {}, chain: CHAIN_START },
+        })
+      for (let i = 0; i < 200; i++) await create(id, 'event')
+      const other = await createEmptyWorkflow(tx)
+      return [[await create(id, 'api'), await create(other.id, 'api')], id]
+    })
+    const relay = await startRelay()
+    const claimed = await claim(relay, 2)
+    assert.deepEqual(claimed.map((run) => run.id).sort(), asked.sort())
+    const [next] = await claim(relay, 1)
+    assert.deepEqual([next?.workflow_id, next?.trigger_type], [flooded, 'event'])
+  })
+
   it('belong to their relay as long as it lives', async () => {
     await queue(3)
     const first = await startRelay()

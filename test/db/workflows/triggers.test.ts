@@ -25,9 +25,14 @@ describe('the triggers of workflows', () => {
   const saved = (trigger?: Trigger) => tenant((tx) => createEmptyWorkflow(tx, trigger))
   const rows = async (workflowId: string) => {
     const found = await db.system('workflow_triggers').where({ workflow_id: workflowId }).orderBy('position')
-    return found.map(({ organization_id: _, workflow_id: __, ...row }) => row)
+    return found.map(({ organization_id: _, workflow_id: __, active_since: ___, ...row }) => row)
   }
-  const none = { events: null, when: null, cron: null, timezone: null }
+  const none = {
+    ...{ events: null, when: null, cron: null, timezone: null },
+    inputs: {},
+    problem: null,
+    problems: 0,
+  }
 
   it('are none before the first activation, those of the active version after, and none again', async () => {
     const { id } = await saved({ type: 'webhook' })
@@ -65,6 +70,7 @@ describe('the triggers of workflows', () => {
     await tenant((tx) =>
       replaceTriggers(tx, id, {
         version: 1,
+        inputs: {},
         triggers: [
           { type: 'event', events, when: '{{ trigger.data.email }}' },
           { type: 'event', events: ['task.completed'] },
@@ -83,7 +89,7 @@ describe('the triggers of workflows', () => {
     const { id } = await saved()
     for (const trigger of [{ type: 'event' }, { type: 'schedule', cron: '0 9 * * 1' }])
       await assert.rejects(
-        tenant((tx) => replaceTriggers(tx, id, { version: 1, triggers: [trigger as Trigger] })),
+        tenant((tx) => replaceTriggers(tx, id, { version: 1, inputs: {}, triggers: [trigger as Trigger] })),
         /workflow_triggers_check/,
       )
   })

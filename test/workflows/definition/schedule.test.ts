@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
-import { cronProblems } from '../../../workflows/definition/schedule.ts'
+import { cronProblems, neverFires } from '../../../workflows/definition/schedule.ts'
 
 describe('cron expressions', () => {
   let client: Client
@@ -80,4 +80,11 @@ describe('cron expressions', () => {
     for (const cron of ['* * * * * *', '@daily', '@every 5m', '* * * * MON#1', 'TZ=UTC * * * * *'])
       assert.equal(cronProblems(cron).length, 1, cron)
   })
+})
+
+describe('cron expressions that name no day', () => {
+  for (const cron of ['0 8 30 2 *', '0 8 31 4,6 *', '0 0 31 feb-feb *', '* * 30/1 2 *'])
+    it(`such as "${cron}" never fire`, () => assert.ok(neverFires(cron)))
+  for (const cron of ['0 8 29 2 *', '0 8 31 4,5 *', '* * 1,31 2 *', '* * */30 2 *', '0 0 31 */2 *'])
+    it(`unlike "${cron}"`, () => assert.ok(!neverFires(cron)))
 })

@@ -305,18 +305,55 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       41,
     ],
     [
-      'a trigger that comes later',
-      `${spec('  a: {type: stop}')}trigger: {type: schedule, cron: "0 8 * * *"}`,
-      'trigger_not_available',
+      'an event that is misspelt',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won, contact.craeted]}`,
+      'unknown_event',
       4,
-      1,
+      43,
+      'did you mean contact.created?',
     ],
     [
-      'an event trigger',
-      `${spec('  a: {type: stop}')}trigger: {type: event, events: [contact.created]}`,
-      'trigger_not_available',
+      'a `when` that reads nodes',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won], when: "{{ nodes.a.output }}"}`,
+      'unknown_root',
       4,
-      1,
+      50,
+    ],
+    [
+      'a `when` that reads a field of the record from the trigger',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won], when: "{{ trigger.amount }}"}`,
+      'unknown_field',
+      4,
+      50,
+      'trigger.record.amount',
+    ],
+    [
+      'a `when` that does not parse',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won], when: "{{ trigger.record. }"}`,
+      'placeholder_syntax',
+      4,
+      50,
+    ],
+    [
+      'a `when` without a placeholder',
+      `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won], when: trigger.record.amount}`,
+      'placeholder_syntax',
+      4,
+      50,
+    ],
+    [
+      'an input that a trigger cannot give',
+      `${spec(set('a'), 'inputs: {n: {required: true}}')}\ntrigger: {type: event, events: [deal.won]}`,
+      'input_without_default',
+      4,
+      10,
+    ],
+    [
+      'a schedule that never fires',
+      `${spec('  a: {type: stop}')}trigger: {type: schedule, cron: "0 8 30 2 *"}`,
+      'cron_never_fires',
+      4,
+      33,
     ],
     [
       'an error in the outputs',
@@ -431,9 +468,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       validateSpec(
         `${spec('  a: {type: stop}')}trigger: {type: schedule, cron: "${cron}", timezone: "${timezone}"}`,
         catalogue,
-      )
-        .result.errors.filter(({ code }) => code !== 'trigger_not_available')
-        .map(({ code, path, message }) => [code, path, message.slice(0, 27)])
+      ).result.errors.map(({ code, path, message }) => [code, path, message.slice(0, 27)])
     deepEqual(wrong('0 8 * * mon-Fri', 'Europe/Zurich'), [])
     deepEqual(wrong('* * * *'), [['cron_syntax', '/trigger/cron', 'cron must have five fields:']])
     deepEqual(wrong('99 * * * 8', 'Mars/X'), [

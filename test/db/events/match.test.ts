@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { MATCHED_AT_ONCE, matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
-import { MATCHED_AT_ONCE, matchEvents } from '../../../db/outgoing/match.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -31,7 +31,7 @@ describe('the match of events and endpoints', function () {
     await db.tenant(organization_id, testActor, (tx) =>
       insertEvents(tx, Array.from({ length: MATCHED_AT_ONCE }, event)),
     )
-    assert.equal(await matchEvents(db.system), MATCHED_AT_ONCE)
+    assert.equal((await matchEvents(db.system)).events, MATCHED_AT_ONCE)
     const created = await db
       .system('deliveries')
       .where({ organization_id })
@@ -39,6 +39,6 @@ describe('the match of events and endpoints', function () {
       .count({ all: '*' })
     const all = MATCHED_AT_ONCE * ENDPOINTS
     assert.deepEqual(created, [{ events: MATCHED_AT_ONCE, endpoints: ENDPOINTS, all }])
-    assert.equal(await matchEvents(db.system), 0)
+    assert.equal((await matchEvents(db.system)).events, 0)
   })
 })

@@ -1,0 +1,34 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { insertRuns } from './runs.ts'
+
+/**
+ * Queues the run of a workflow's schedule, once per scheduled time. `scheduledAt`: ISO 8601.
+ * @returns the run's id, the same when called again; undefined if the workflow has no active schedule.
+ */
+export async function createScheduledRun(
+  tx: Tenant,
+  workflowId: string,
+  scheduledAt: string,
+): Promise<string | undefined> {
+  const { organizationId } = tx
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    insertRuns(
+      `select t.organization_id, cast(:id as uuid) as id, t.workflow_id, t.version, w.name,
+         jsonb_build_object('type', 'schedule', 'scheduled_at', cast(:scheduledAt as text), 'cron', t.cron,
+           'timezone', t.timezone) as trigger,
+         cast(:scheduledAt as text) as trigger_key, t.inputs, cast(null as uuid) as record_id, 0 as depth,
+         cast(null as uuid) as cause, cast(null as uuid) as parent_run_id, cast(null as jsonb) as error
+       from workflow_triggers t join workflows w on w.organization_id = t.organization_id and w.id = t.workflow_id
+       where t.organization_id = :organizationId and t.workflow_id = :workflowId and t.type = 'schedule'
+       order by t.position limit 1`,
+    ),
+    { organizationId, workflowId, id: uuidv7(), scheduledAt },
+  )
+  if (rowCount > 0) tx.wake('agx_runs')
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: organizationId, workflow_id: workflowId, trigger_key: scheduledAt })
+    .first<{ id: string } | undefined>('id')
+  return run?.id
+}

@@ -1,0 +1,197 @@
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import { createTurns } from '../../workflows/compute/turns.ts'
+import { RECORD_EVENTS } from '../../workflows/events.ts'
+import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { whenHolds } from '../../workflows/interpret/when.ts'
+import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { FoundProblem } from '../workflows/triggers.ts'
+import { insertRuns } from './runs.ts'
+import { ORGANIZATION_FACTS } from './state.ts'
+
+/** An event, by its key. */
+export interface EventKey {
+  organization_id: string
+  event_id: string
+}
+
+export interface Triggered {
+  /** The number of created runs, failed ones included. */
+  runs: number
+  problems: FoundProblem[]
+  /** The first event that is left for the next batch; undefined if none is. */
+  since?: string
+}
+
+/**
+ * Milliseconds for the `when`s of one batch, which must not keep its transaction open for long. What is left waits for the
+ * next batch.
+ */
+const BUDGET_MS = 250
+/** Runs of one batch, give or take those of one event. Inserting one takes about 0.25 ms. */
+const MAX_RUNS = 2_000
+/** Events whose data is loaded at once. */
+const CHUNK = 50
+
+/**
+ * Creates the runs that events trigger, in the order of the events: one for each event and workflow, whose `when` must
+ * hold. A `when` that cannot be rendered is a problem of its trigger alone. A run that is too deep in its chain is
+ * recorded as failed.
+ */
+export async function createTriggeredRuns(trx: Knex, events: EventKey[]): Promise<Triggered> {
+  if (events.length === 0) return { runs: 0, problems: [] }
+  const queue = byEvent(await listMatches(trx, events))
+  const runs: NewTriggeredRun[] = []
+  const problems = new Map<string, FoundProblem>()
+  const turn = createTurns()
+  let spent = 0
+  const isFull = () => spent >= BUDGET_MS || runs.length >= MAX_RUNS
+  while (queue.length > 0 && !isFull()) {
+    const chunk = queue.slice(0, CHUNK)
+    const scopes = await loadScopes(
+      trx,
+      chunk.flatMap((matches) => matches.find(({ when }) => when !== null) ?? []),
+    )
+    for (const matches of chunk) {
+      if (isFull()) break
+      queue.shift()
+      for (const match of matches) {
+        await turn()
+        const begun = performance.now()
+        const holds = checkWhen(match, scopes.get(match.event_id))
+        spent += performance.now() - begun
+        if (holds instanceof NodeError) addProblem(problems, match, holds.message)
+        else if (holds) runs.push(newRun(match))
+      }
+    }
+  }
+  const since = queue[0]?.[0]?.event_id
+  return { runs: await insertTriggered(trx, runs), problems: [...problems.values()], ...(since && { since }) }
+}
+
+/** An event and a trigger of its name. */
+interface Match extends EventKey {
+  event: string
+  depth: number
+  cause: string | null
+  workflow_id: string
+  version: number
+  position: number
+  /** Of the run. */
+  inputs: Record<string, unknown>
+  when: string | null
+}
+
+/** In the order of the events. */
+async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
+  const { rows } = await trx.raw<{ rows: Match[] }>(
+    `select e.organization_id, e.id as event_id, e.name as event, e.depth, e.cause,
+       t.workflow_id, t.version, t.position, t.inputs, t."when"
+     from ${EVENTS_BY_KEY}
+     join workflow_triggers t on t.organization_id = e.organization_id and t.type = 'event'
+       and t.events @> array[e.name] and t.active_since <= e.created_at
+     order by e.id, t.workflow_id, t.position`,
+    keysOf(events),
+  )
+  return rows
+}
+
+/** SQL: the events `e` of `keysOf`. */
+const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
+     join events e on e.organization_id = k.organization_id and e.id = k.id`
+
+const keysOf = (events: EventKey[]) => ({
+  organizationIds: events.map(({ organization_id }) => organization_id),
+  eventIds: events.map(({ event_id }) => event_id),
+})
+
+function byEvent(matches: Match[]): Match[][] {
+  const groups: Match[][] = []
+  for (const match of matches) {
+    const last = groups.at(-1)
+    if (last?.[0]?.event_id === match.event_id) last.push(match)
+    else groups.push([match])
+  }
+  return groups
+}
+
+/** The values that a `when` can read. */
+type WhenScope = { trigger: RunTrigger; org: Record<string, unknown> }
+
+/** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
+const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
+    'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+  case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data)
+  || case when e.previous is null then '{}' else jsonb_build_object('previous', e.previous) end`
+
+/** By the id of the event. */
+async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, WhenScope>> {
+  if (events.length === 0) return new Map()
+  const { rows } = await trx.raw<{ rows: (WhenScope & { id: string })[] }>(
+    `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org
+     from ${EVENTS_BY_KEY} join organizations o on o.id = e.organization_id`,
+    { ...keysOf(events), recordEvents: [...RECORD_EVENTS] },
+  )
+  return new Map(rows.map(({ id, ...scope }) => [id, scope]))
+}
+
+function checkWhen({ when }: Match, scope: WhenScope | undefined): boolean | NodeError {
+  if (when === null || scope === undefined) return true
+  try {
+    return whenHolds(when, { ...scope }, TRIGGER_WHEN)
+  } catch (error) {
+    if (error instanceof NodeError) return error
+    throw error
+  }
+}
+
+function addProblem(problems: Map<string, FoundProblem>, match: Match, message: string): void {
+  const { organization_id, workflow_id, position, version, event, event_id } = match
+  const key = `${workflow_id} ${position}`
+  const count = (problems.get(key)?.count ?? 0) + 1
+  const at = new Date().toISOString()
+  problems.set(key, {
+    ...{ organization_id, workflow_id, position, version, event, event_id, count, at },
+    message: `when: ${message}`,
+  })
+}
+
+interface NewTriggeredRun extends EventKey {
+  id: string
+  workflow_id: string
+  version: number
+  inputs: Record<string, unknown>
+  error: RunError | null
+}
+
+const newRun = (match: Match): NewTriggeredRun => {
+  const { organization_id, event_id, workflow_id, version, inputs, depth, cause } = match
+  const error = depth > CHAIN_DEPTH ? tooDeep(cause) : null
+  return { id: uuidv7(), organization_id, event_id, workflow_id, version, inputs, error }
+}
+
+const tooDeep = (cause: string | null): RunError => ({
+  code: 'chain_too_long',
+  message: `The run was not started: it would be the ${CHAIN_DEPTH + 1}th in a chain of runs that start each other through events, which is probably a loop. The last one was ${cause}.`,
+})
+
+/** The data of the events stays in the database. @returns the number of inserted runs. */
+async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<number> {
+  if (runs.length === 0) return 0
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    insertRuns(
+      `select r.organization_id, r.id, r.workflow_id, r.version, w.name, ${TRIGGER} as trigger,
+         cast(e.id as text) as trigger_key, r.inputs,
+         case when e.name = any(cast(:recordEvents as text[])) then e.subject_id end as record_id, e.depth, e.cause,
+         cast(null as uuid) as parent_run_id, r.error
+       from jsonb_to_recordset(:runs) as r(organization_id uuid, id uuid, event_id uuid, workflow_id uuid,
+         version integer, inputs jsonb, error jsonb)
+       join events e on e.organization_id = r.organization_id and e.id = r.event_id
+       join workflows w on w.organization_id = r.organization_id and w.id = r.workflow_id
+       order by r.id`,
+    ),
+    { runs: JSON.stringify(runs), recordEvents: [...RECORD_EVENTS] },
+  )
+  return rowCount
+}

@@ -1,0 +1,130 @@
+import type { System, Tenant } from '../postgres/tenancy.ts'
+
+/**
+ * The outbox of Temporal Schedules: a row for each workflow that has one. A change of the workflow increases its
+ * revision in the same transaction; the relay then makes the Schedule equal to the workflow, and the sweep finds
+ * Schedules that were changed or lost.
+ */
+
+export interface ScheduleKey {
+  organization_id: string
+  workflow_id: string
+}
+
+/** What Temporal should have for a workflow. */
+export interface DesiredSchedule extends ScheduleKey {
+  revision: number
+  workflow_name: string
+  /**
+   * `active`: it fires. `paused`: the workflow is inactive. `deleted`: the workflow is deleted, or its active version has
+   * no schedule.
+   */
+  state: 'active' | 'paused' | 'deleted'
+  /** Of an active one. */
+  cron: string | null
+  timezone: string | null
+  version: number | null
+}
+
+/** Requests that Temporal is told about a change of a workflow. `scheduled`: it has a schedule from now on. */
+export async function touchSchedule(tx: Tenant, workflowId: string, scheduled: boolean): Promise<void> {
+  const key = { organization_id: tx.organizationId, workflow_id: workflowId }
+  const changed = await tx
+    .trx('workflow_schedules')
+    .where(key)
+    .update({ revision: tx.trx.raw('revision + 1'), lease_until: null })
+  if (changed === 0 && scheduled) await tx.trx('workflow_schedules').insert(key)
+  if (changed > 0 || scheduled) tx.wake('agx_schedules')
+}
+
+/** Leases up to `limit` workflows whose Schedule in Temporal is not up to date. */
+export async function claimSchedules(system: System, limit: number): Promise<ScheduleKey[]> {
+  const { rows } = await system.raw<{ rows: ScheduleKey[] }>(
+    `update workflow_schedules set lease_until = now() + interval '5 seconds'
+     where (organization_id, workflow_id) in (
+       select organization_id, workflow_id from workflow_schedules
+       where synced is distinct from revision and (lease_until is null or lease_until < now())
+       order by lease_until nulls first limit ? for update skip locked)
+     returning organization_id, workflow_id`,
+    [limit],
+  )
+  return rows
+}
+
+/** What Temporal should have now. Undefined without a row: nothing. */
+export async function readSchedule(
+  system: System,
+  { organization_id, workflow_id }: ScheduleKey,
+): Promise<DesiredSchedule | undefined> {
+  const { rows } = await system.raw<{ rows: DesiredSchedule[] }>(
+    `select s.organization_id, s.workflow_id, s.revision, w.name as workflow_name, t.cron, t.timezone, t.version,
+       case when t.workflow_id is not null then 'active'
+         when w.status = 'inactive' and w.deleted_at is null then 'paused' else 'deleted' end as state
+     from workflow_schedules s
+     join workflows w on w.organization_id = s.organization_id and w.id = s.workflow_id
+     left join lateral (
+       select * from workflow_triggers t where t.organization_id = s.organization_id
+         and t.workflow_id = s.workflow_id and t.type = 'schedule' order by t.position limit 1) t on true
+     where s.organization_id = ? and s.workflow_id = ?`,
+    [organization_id, workflow_id],
+  )
+  return rows[0]
+}
+
+/** Records what Temporal has been told. A row that has changed since stays in the queue; a deleted one goes. */
+export async function markSynced(system: System, told: DesiredSchedule): Promise<void> {
+  const { organization_id, workflow_id, revision, state } = told
+  const row = system('workflow_schedules').where({ organization_id, workflow_id, revision })
+  if (state === 'deleted') await row.delete()
+  else await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
+}
+
+/** Records that Temporal refused the schedule of a workflow, where its author looks. It is not tried again. */
+export async function markRefused(system: System, key: ScheduleKey, reason: string): Promise<void> {
+  const { organization_id, workflow_id } = key
+  const problem = { message: `Temporal refused the schedule: ${reason}`, at: new Date().toISOString() }
+  await system('workflow_triggers')
+    .where({ organization_id, workflow_id, type: 'schedule' })
+    .update({ problem: JSON.stringify(problem), problems: system.raw('problems + 1') })
+  await system('workflow_schedules')
+    .where({ organization_id, workflow_id })
+    .update({ synced: system.ref('revision'), lease_until: null })
+}
+
+/** Up to `limit` workflows whose Schedule nobody has looked at for `idle` (a PostgreSQL interval), nor since `before`. */
+export async function listUnchecked(
+  system: System,
+  idle: string,
+  before: Date,
+  limit: number,
+): Promise<(ScheduleKey & { revision: number })[]> {
+  const { rows } = await system.raw<{ rows: (ScheduleKey & { revision: number })[] }>(
+    `select organization_id, workflow_id, revision from workflow_schedules
+     where synced = revision and checked_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+     order by checked_at limit :limit`,
+    { idle, before, limit },
+  )
+  return rows
+}
+
+/** Records that the sweep looked at Schedules, and which of them the relay must repair. */
+export async function markChecked(
+  system: System,
+  checked: (ScheduleKey & { revision: number; equal: boolean })[],
+): Promise<void> {
+  await system.raw(
+    `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end
+     from jsonb_to_recordset(?) as c(organization_id uuid, workflow_id uuid, revision integer, equal boolean)
+     where s.organization_id = c.organization_id and s.workflow_id = c.workflow_id and s.revision = c.revision`,
+    [JSON.stringify(checked)],
+  )
+}
+
+/** Whether Temporal should have a Schedule for the workflow, paused or not. */
+export async function hasSchedule(tx: Tenant, workflowId: string): Promise<boolean> {
+  const row = await tx
+    .trx('workflow_schedules')
+    .where({ organization_id: tx.organizationId, workflow_id: workflowId })
+    .first('workflow_id')
+  return row !== undefined
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { createRecord } from '../../db/records/create.ts'
+import { createSchema } from '../../db/records/model/schemas.ts'
+import { activate, createWorkflow } from '../../db/workflows/workflows.ts'
+import { compile } from '../../workflows/definition/compile.ts'
+import type { Definition, Trigger } from '../../workflows/definition/types.ts'
+import { CHAIN_DEPTH } from '../../workflows/limits.ts'
+import { testActor } from '../support/database.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { untilRun } from '../support/worker.ts'
+
+describe('runs that events start', function () {
+  this.timeout(60_000)
+  const suite = withWorker()
+
+  const listening = (name: string, trigger: Trigger, rest: Pick<Definition, 'nodes'> & Partial<Definition>) =>
+    suite.db.tenant(suite.organizationId, testActor, async (tx) => {
+      const definition = { name, trigger, inputs: {}, edges: [], outputs: {}, settings: {}, ...rest }
+      const plan = compile(definition)
+      const { id } = await createWorkflow(tx, { name, description: null, spec: null, definition, plan })
+      await activate(tx, id)
+      return id
+    })
+  const contact = (values: object) =>
+    suite.db.tenant(suite.organizationId, testActor, (tx) =>
+      createRecord(tx, 'contacts', createSchema('contacts').parse(values)),
+    )
+  /** Polls until the workflow has `count` runs that have ended. */
+  async function ended(workflowId: string, count = 1) {
+    for (const until = Date.now() + 30_000; ; ) {
+      const runs = await suite.db.system('runs').where({ workflow_id: workflowId }).orderBy('id')
+      if (runs.length >= count && runs.every((run) => run.ended_at)) return runs
+      if (Date.now() > until) throw new Error(`${runs.length} runs: ${runs.map((run) => run.status)}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  it('read the record in their nodes, and start soon after the event', async () => {
+    const id = await listening(
+      'Greet',
+      { type: 'event', events: ['contact.created'], when: '{{ trigger.record.email }}' },
+      {
+        nodes: [
+          { id: 'set', type: 'set_fields', config: { fields: { mail: '{{ trigger.record.email }}' } } },
+        ],
+        outputs: { mail: '{{ nodes.set.output.mail }}', event: '{{ trigger.event.name }}' },
+      },
+    )
+    await contact({ first_name: 'No mail' })
+    const COUNT = 15
+    for (let n = 0; n < COUNT; n++) {
+      await contact({ email: `ada${n}@example.com` })
+      await ended(id, n + 1)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const runs = await ended(id, COUNT)
+    assert.deepEqual(
+      runs.map((run) => run.outputs),
+      Array.from({ length: COUNT }, (_, n) => ({ mail: `ada${n}@example.com`, event: 'contact.created' })),
+    )
+    const { rows } = await suite.db.system.raw(
+      `select extract(epoch from r.started_at - e.created_at) * 1000 as ms from runs r
+       join events e on e.organization_id = r.organization_id and e.id = cast(r.trigger_key as uuid)
+       where r.workflow_id = ? order by ms`,
+      [id],
+    )
+    const p50 = Number(rows[Math.floor(COUNT / 2)].ms)
+    assert.ok(p50 < 400, `p50 ${p50} ms`)
+  })
+
+  it('stop with a failed run where workflows start each other in a loop', async () => {
+    const loop = await listening(
+      'Loop',
+      { type: 'event', events: ['order.placed'] },
+      { nodes: [{ id: 'again', type: 'emit_event', config: { event: 'order.placed', data: {} } }] },
+    )
+    const first = await listening(
+      'First',
+      { type: 'event', events: ['contact.created'], when: '{{ trigger.record.job_title | default: "" }}' },
+      { nodes: [{ id: 'emit', type: 'emit_event', config: { event: 'order.placed', data: {} } }] },
+    )
+    await contact({ email: 'loop@example.com', job_title: 'Loop' })
+    const [start] = await ended(first)
+    const runs = await ended(loop, CHAIN_DEPTH + 1)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    assert.equal((await ended(loop)).length, CHAIN_DEPTH + 1)
+    assert.deepEqual(
+      runs.map((run) => [run.status, run.depth]),
+      [...Array.from({ length: CHAIN_DEPTH }, (_, n) => ['completed', n + 1]), ['failed', CHAIN_DEPTH + 1]],
+    )
+    assert.deepEqual(
+      runs.map((run) => run.cause),
+      [start.id, ...runs.slice(0, -1).map((run) => run.id)],
+    )
+    assert.equal((await untilRun(suite.db, runs.at(-1).id)).error?.code, 'chain_too_long')
+  })
+})

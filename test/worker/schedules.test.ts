@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { Client, type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { createScheduledRun } from '../../db/runs/scheduled.ts'
+import {
+  activate,
+  deactivate,
+  deleteWorkflow,
+  getWorkflow,
+  lockWorkflow,
+  updateWorkflow,
+} from '../../db/workflows/workflows.ts'
+import { schedulesQueue } from '../../worker/queues/schedules.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import type { Trigger } from '../../workflows/definition/types.ts'
+import { testActor } from '../support/database.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { testLog, untilRun } from '../support/worker.ts'
+import { createEmptyWorkflow, emptyVersion } from '../support/workflows.ts'
+
+const daily: Trigger = { type: 'schedule', cron: '30 8 * * 1', timezone: 'Europe/Zurich' }
+const everyMinute: Trigger = { type: 'schedule', cron: '* * * * *', timezone: 'UTC' }
+
+describe('runs that schedules start', function () {
+  this.timeout(90_000)
+  const suite = withWorker()
+
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
+    suite.db.tenant(suite.organizationId, testActor, work)
+  const scheduled = async (trigger: Trigger) => {
+    const { id } = await tenant((tx) => createEmptyWorkflow(tx, trigger))
+    await tenant((tx) => activate(tx, id))
+    await synced(id)
+    return id
+  }
+  const handleOf = (id: string) => suite.worker.client.schedule.getHandle(`schedule:${id}`)
+  const describe = (id: string): Promise<ScheduleDescription | undefined> =>
+    handleOf(id)
+      .describe()
+      .catch(() => undefined)
+  async function until<T>(what: string, read: () => Promise<T | undefined | false>): Promise<T> {
+    for (const end = Date.now() + 20_000; Date.now() < end; ) {
+      const found = await read()
+      if (found) return found
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new Error(`waited 20 s for ${what}`)
+  }
+  /** Waits until Temporal has been told every change of the workflow. */
+  const synced = (id: string) =>
+    until('Temporal to be told', async () => {
+      const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
+      return !row || row.synced === row.revision
+    })
+  const runsOf = (id: string) =>
+    suite.db.system('runs').where({ workflow_id: id }).orderBy('trigger_key').select()
+
+  it('have a Schedule in Temporal that follows their workflow', async () => {
+    const id = await scheduled(daily)
+    const created = await describe(id)
+    assert.deepEqual(
+      [created?.spec.timezone, created?.spec.calendars?.[0]?.hour[0]?.start, created?.state.paused],
+      ['Europe/Zurich', 8, false],
+    )
+    assert.deepEqual(created?.memo, { organization_id: suite.organizationId, workflow_id: id })
+    assert.deepEqual(created?.searchAttributes.AgxWorkflow, [id])
+    assert.equal(created?.policies.overlap, ScheduleOverlapPolicy.BUFFER_ONE)
+    assert.equal(created?.info.nextActionTimes[0]?.getUTCDay(), 1)
+
+    const saved = await tenant(async (tx) => {
+      const before = await lockWorkflow(tx, id, undefined)
+      return updateWorkflow(tx, before, { name: 'Renamed', content: emptyVersion(everyMinute) })
+    })
+    await synced(id)
+    assert.equal((await describe(id))?.spec.timezone, 'Europe/Zurich', 'a saved version changes nothing')
+    assert.equal(saved.active_version, 1)
+    await tenant((tx) => activate(tx, id))
+    await synced(id)
+    const updated = await describe(id)
+    assert.equal(updated?.spec.timezone, 'UTC')
+    assert.deepEqual(updated?.searchAttributes.AgxWorkflowName, ['Renamed'])
+
+    await tenant((tx) => deactivate(tx, id))
+    await synced(id)
+    const paused = await describe(id)
+    assert.deepEqual([paused?.state.paused, paused?.state.note], [true, 'The workflow is inactive.'])
+    await tenant((tx) => activate(tx, id))
+    await synced(id)
+    assert.equal((await describe(id))?.state.paused, false)
+
+    await tenant((tx) => deleteWorkflow(tx, id))
+    await until('the Schedule to be deleted', async () => !(await describe(id)))
+    await until('its row to be deleted', async () => {
+      const rows = await suite.db.system('workflow_schedules').where({ workflow_id: id })
+      return rows.length === 0
+    })
+  })
+
+  it('lose their Schedule with a version that has another trigger', async () => {
+    const id = await scheduled(daily)
+    await tenant(async (tx) => {
+      const before = await lockWorkflow(tx, id, undefined)
+      await updateWorkflow(tx, before, { content: emptyVersion({ type: 'manual' }) })
+      await activate(tx, id)
+    })
+    await until('the Schedule to be deleted', async () => !(await describe(id)))
+  })
+
+  it('start once per scheduled time, also if it is queued again', async () => {
+    const id = await scheduled(daily)
+    const times = { start: new Date('2026-01-01T00:00:00Z'), end: new Date('2026-01-18T00:00:00Z') }
+    await handleOf(id).backfill({ ...times, overlap: ScheduleOverlapPolicy.ALLOW_ALL })
+    await until('two runs', async () => (await runsOf(id)).length === 2)
+    const runs = await runsOf(id)
+    const expected = ['2026-01-05T07:30:00.000Z', '2026-01-12T07:30:00.000Z']
+    assert.deepEqual(
+      runs.map((run) => run.trigger),
+      expected.map((scheduled_at) => ({ ...daily, scheduled_at })),
+    )
+    assert.deepEqual(
+      runs.map((run) => [run.trigger_key, run.priority, run.depth]),
+      expected.map((key) => [key, 1, 0]),
+    )
+    const again = await tenant((tx) => createScheduledRun(tx, id, expected[0]!))
+    assert.deepEqual([again, (await runsOf(id)).length], [runs[0].id, 2])
+    for (const run of runs) assert.equal((await untilRun(suite.db, run.id)).status, 'completed')
+  })
+
+  it('skip a time that a change of clocks leaves out, and start once at one that it repeats', async () => {
+    const id = await scheduled({ type: 'schedule', cron: '30 2 * * *', timezone: 'Europe/Zurich' })
+    const backfill = async (start: string, end: string, count: number) => {
+      const before = (await runsOf(id)).length
+      const overlap = ScheduleOverlapPolicy.ALLOW_ALL
+      await handleOf(id).backfill({ start: new Date(start), end: new Date(end), overlap })
+      await until(`${count} runs`, async () => (await runsOf(id)).length === before + count)
+    }
+    await backfill('2026-03-27T12:00:00Z', '2026-03-30T12:00:00Z', 2)
+    await backfill('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z', 2)
+    assert.deepEqual(
+      (await runsOf(id)).map((run) => run.trigger_key.slice(0, 16)),
+      ['2026-03-28T01:30', '2026-03-30T00:30', '2026-10-25T01:30', '2026-10-26T01:30'],
+    )
+  })
+
+  it('start at a click in the Temporal UI, and not if the workflow is inactive', async () => {
+    const id = await scheduled(daily)
+    await handleOf(id).trigger()
+    const [run] = await until('a run', async () => {
+      const runs = await runsOf(id)
+      return runs.length > 0 && runs
+    })
+    assert.ok(Math.abs(Date.parse(run.trigger.scheduled_at) - Date.now()) < 10_000)
+    await tenant((tx) => deactivate(tx, id))
+    await synced(id)
+    await handleOf(id).trigger()
+    await until('the second fire', async () => {
+      const { info } = (await describe(id))!
+      return info.numActionsTaken === 2 && info.runningActions.length === 0
+    })
+    assert.equal((await runsOf(id)).length, 1)
+  })
+
+  it('get a Schedule back that somebody deleted in Temporal; an operator’s pause stays', async () => {
+    const [lost, paused] = [await scheduled(daily), await scheduled(daily)]
+    await handleOf(lost).delete()
+    await handleOf(paused).pause('maintenance')
+    const sweep = new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+    await sweep.once('0 seconds')
+    await until('the Schedule to be created again', () => describe(lost))
+    await synced(lost)
+    await suite.db.system('workflow_schedules').where({ workflow_id: paused }).update({ synced: null })
+    await until('the other to be told again', async () => {
+      const row = await suite.db.system('workflow_schedules').where({ workflow_id: paused }).first()
+      return row.synced === row.revision
+    })
+    assert.deepEqual((await describe(paused))?.state, {
+      ...{ paused: true, note: 'maintenance', remainingActions: undefined },
+    })
+  })
+
+  it('lose a Schedule that the database does not know when it fires', async () => {
+    const id = await scheduled(daily)
+    await suite.db.system('workflow_schedules').where({ workflow_id: id }).delete()
+    await suite.db.system('workflow_triggers').where({ workflow_id: id }).delete()
+    await handleOf(id).trigger()
+    await until('the Schedule to be deleted', async () => !(await describe(id)))
+    assert.deepEqual(await runsOf(id), [])
+  })
+
+  it('have a Schedule without search attributes in a namespace that lacks them', async () => {
+    const { connection, client } = suite.worker
+    const namespace = `bare-${randomUUID()}`
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
+    })
+    const id = await scheduled(daily)
+    const bare = new Client({ connection, namespace })
+    const queue = schedulesQueue({ db: suite.db, taskQueue: suite.worker.taskQueue })
+    const row = { organization_id: suite.organizationId, workflow_id: id }
+    await until('the namespace', () =>
+      queue.start(bare, row).then(
+        () => true,
+        (error) => error.name === 'Refused' && Promise.reject(error),
+      ),
+    )
+    const found = await bare.schedule.getHandle(`schedule:${id}`).describe()
+    assert.deepEqual([found.spec.timezone, found.searchAttributes.AgxWorkflow], ['Europe/Zurich', undefined])
+    assert.deepEqual(
+      (await client.schedule.getHandle(`schedule:${id}`).describe()).searchAttributes.AgxWorkflow,
+      [id],
+    )
+  })
+
+  it('show as the problem of their trigger what Temporal refuses', async () => {
+    const id = await scheduled({ type: 'schedule', cron: '99 * * * *', timezone: 'UTC' })
+    const { trigger_problem } = await tenant((tx) => getWorkflow(tx, id))
+    assert.match(trigger_problem?.message ?? '', /^Temporal refused the schedule: /)
+    assert.equal(await describe(id), undefined)
+  })
+
+  it('start within seconds of their time', async () => {
+    const id = await scheduled(everyMinute)
+    for (const end = Date.now() + 75_000; (await runsOf(id)).length === 0 && Date.now() < end; )
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    const [run] = await runsOf(id)
+    await untilRun(suite.db, run.id)
+    const { started_at } = await suite.db.system('runs').where({ id: run.id }).first()
+    const late = (time: Date) => time.getTime() - Date.parse(run.trigger_key)
+    await tenant((tx) => deleteWorkflow(tx, id))
+    assert.ok(late(started_at) < 10_000, `${late(started_at)} ms late`)
+  })
+})

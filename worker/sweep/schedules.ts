@@ -1,0 +1,63 @@
+import { type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/client'
+import { listUnchecked, markChecked, readSchedule, type ScheduleKey } from '../../db/workflows/schedules.ts'
+import type { FireInput } from '../../workflows/fire.ts'
+import { scheduleIdOf } from '../../workflows/protocol.ts'
+import { INACTIVE } from '../queues/schedules.ts'
+import { BATCH, type SweepDeps } from './deps.ts'
+import { withTimeout } from './describe.ts'
+
+/**
+ * Compares the Schedules in Temporal with the workflows, those first that were not looked at for longest. One that was
+ * deleted or paused differently, or that a restored database or Temporal has lost, is left to the relay for repair.
+ */
+export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<void> {
+  const { db, log } = deps
+  const since = new Date()
+  for (;;) {
+    const rows = await listUnchecked(db.system, idle, since, BATCH)
+    const checked = []
+    for (const row of rows) {
+      try {
+        const equal = await isUpToDate(deps, row)
+        if (!equal) log.warn(row, 'a Schedule in Temporal differs from its workflow; it is repaired')
+        checked.push({ ...row, equal })
+      } catch (error) {
+        log.warn({ err: error, ...row }, 'the sweep could not check a schedule')
+        checked.push({ ...row, equal: true })
+      }
+      if (!(await deps.keepOn())) break
+    }
+    if (checked.length > 0) await markChecked(db.system, checked)
+    if (rows.length < BATCH || !(await deps.keepOn())) return
+  }
+}
+
+async function isUpToDate(
+  { db, client }: SweepDeps,
+  row: ScheduleKey & { revision: number },
+): Promise<boolean> {
+  const desired = await readSchedule(db.system, row)
+  // A change that is not told yet is the relay's.
+  if (!desired || desired.revision !== row.revision) return true
+  const found = await describe(client, row.workflow_id)
+  if (!found) return desired.state !== 'active'
+  if (desired.state === 'deleted') return false
+  const pausedByUs = found.state.paused && found.state.note === INACTIVE
+  return revisionOf(found) === row.revision && (desired.state === 'paused' ? found.state.paused : !pausedByUs)
+}
+
+async function describe(
+  client: SweepDeps['client'],
+  workflowId: string,
+): Promise<ScheduleDescription | undefined> {
+  try {
+    const handle = client.schedule.getHandle(scheduleIdOf(workflowId))
+    return await withTimeout(client, () => handle.describe())
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return undefined
+    throw error
+  }
+}
+
+const revisionOf = ({ action }: ScheduleDescription) =>
+  (action.args?.[0] as Partial<FireInput> | undefined)?.revision

@@ -1,0 +1,114 @@
+import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
+import { references } from '../expressions/references.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { nearestName, type Problem, pointer } from './errors.ts'
+import { cronProblems, isTimezone, neverFires } from './schedule.ts'
+import type { Definition, Trigger } from './types.ts'
+
+/** Checks the trigger, and that it can start the workflow: runs of events and schedules are given no inputs. */
+export function checkTrigger({ trigger, inputs }: Pick<Definition, 'trigger' | 'inputs'>): Problem[] {
+  if (trigger.type === 'event') return [...eventProblems(trigger), ...inputProblems(trigger, inputs)]
+  if (trigger.type === 'schedule') return [...scheduleProblems(trigger), ...inputProblems(trigger, inputs)]
+  return []
+}
+
+type EventTrigger = Trigger & { type: 'event' }
+type ScheduleTrigger = Trigger & { type: 'schedule' }
+
+const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
+  ...events.flatMap((name, index): Problem[] =>
+    EVENT_NAME.test(name) && misspelt(name) === undefined
+      ? []
+      : [
+          {
+            code: 'unknown_event',
+            message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
+            path: `/trigger/events/${index}`,
+            ...nearestName(
+              name,
+              EVENTS.map((event) => event.name),
+            ),
+          },
+        ],
+  ),
+  ...(when === undefined ? [] : whenProblems(when)),
+]
+
+/** What a `when` can read: there is no run yet. */
+const WHEN_ROOTS = ['trigger', 'org']
+/** The members of `trigger` in a run that an event starts: `record` or `data`, by the event. */
+const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous']
+
+function whenProblems(when: string): Problem[] {
+  const path = '/trigger/when'
+  if (!hasPlaceholder(when))
+    return [
+      {
+        code: 'placeholder_syntax',
+        message: 'when has no placeholder, so that it always holds',
+        path,
+        hint: 'write {{ trigger.record.… }}',
+      },
+    ]
+  try {
+    return references(when).flatMap(({ path: [root, member] }): Problem[] => {
+      if (typeof root === 'string' && !WHEN_ROOTS.includes(root))
+        return [
+          {
+            code: 'unknown_root',
+            message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with ${WHEN_ROOTS.join(' or ')}`,
+            path,
+            ...nearestName(root, WHEN_ROOTS),
+          },
+        ]
+      if (root !== 'trigger' || typeof member !== 'string' || EVENT_MEMBERS.includes(member)) return []
+      return [
+        {
+          code: 'unknown_field',
+          message: `the trigger of an event has no ${member.slice(0, 100)}: it has ${EVENT_MEMBERS.join(', ')}`,
+          path,
+          hint: `trigger.record.${member.slice(0, 100)}`,
+        },
+      ]
+    })
+  } catch (error) {
+    return [{ code: 'placeholder_syntax', message: (error as Error).message, path }]
+  }
+}
+
+const scheduleProblems = ({ cron, timezone }: ScheduleTrigger): Problem[] => {
+  const syntax = cronProblems(cron)
+  return [
+    ...syntax.map(
+      (message): Problem => ({ code: 'cron_syntax', message: `cron ${message}`, path: '/trigger/cron' }),
+    ),
+    ...(syntax.length === 0 && neverFires(cron)
+      ? [
+          {
+            code: 'cron_never_fires' as const,
+            message: 'cron names only days that do not exist, such as 30 February: it would never fire',
+            path: '/trigger/cron',
+          },
+        ]
+      : []),
+    ...(isTimezone(timezone)
+      ? []
+      : [
+          {
+            code: 'unknown_timezone' as const,
+            message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
+            path: '/trigger/timezone',
+          },
+        ]),
+  ]
+}
+
+const inputProblems = ({ type }: Trigger, inputs: Definition['inputs']): Problem[] =>
+  Object.entries(inputs)
+    .filter(([, input]) => input.required && input.default === undefined)
+    .map(([name]) => ({
+      code: 'input_without_default',
+      message: `${name} is required, but runs of ${type === 'event' ? 'an event' : 'a schedule'} trigger are given no inputs`,
+      path: `/inputs${pointer(name)}`,
+      hint: 'give it a default, or read the trigger instead',
+    }))
