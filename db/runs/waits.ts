@@ -6,7 +6,8 @@ export interface AnsweredWait {
   run_id: string
   path: string
   node_id: string
-  answered_at: Date
+  /** A node that waits again, after a reset, has a wait of another id. */
+  id: string
 }
 
 /** Leases up to `limit` answered waits whose runs must be signalled, the oldest answer first. */
@@ -17,7 +18,7 @@ export async function claimAnswered(system: System, limit: number): Promise<Answ
        select organization_id, run_id, path, node_id from run_waits
        where answered_at is not null and notified_at is null and (due_at is null or due_at < now())
        order by answered_at limit ? for update skip locked)
-     returning organization_id, run_id, path, node_id, answered_at`,
+     returning organization_id, run_id, path, node_id, id`,
     [limit],
   )
   return rows
@@ -27,10 +28,8 @@ export async function claimAnswered(system: System, limit: number): Promise<Answ
 export async function markNotified(system: System, waits: AnsweredWait[]): Promise<void> {
   await system('run_waits')
     .whereIn(
-      ['organization_id', 'run_id', 'path', 'node_id'],
-      waits.map((wait) => [wait.organization_id, wait.run_id, wait.path, wait.node_id]),
+      ['organization_id', 'run_id', 'path', 'node_id', 'id'],
+      waits.map((wait) => [wait.organization_id, wait.run_id, wait.path, wait.node_id, wait.id]),
     )
-    // A node that waits again, after a reset, has no answer yet.
-    .whereNotNull('answered_at')
     .update({ notified_at: system.fn.now() })
 }
