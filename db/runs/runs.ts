@@ -73,7 +73,8 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
 /**
  * SQL: inserts queued runs from the rows of `source`, whose columns are those of `runs` (`version` and `name` of the
  * workflow). A row with an `error` is recorded as failed instead of being queued. A row whose `trigger_key` its workflow
- * has already had is skipped. Runs that a client may wait for get the priority 0, all others 1.
+ * has already had is skipped. Runs that a client may wait for get the priority 0, all others 1; a
+ * child has that of its parent.
  */
 export const insertRuns = (source: string): string => `
   with source as materialized (${source}),
@@ -88,7 +89,8 @@ export const insertRuns = (source: string): string => `
                     record_id, depth, cause, parent_run_id, engine, concurrency, starts_with, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
     s.record_id, s.depth, s.cause, s.parent_run_id, v.engine, v.concurrency, v.starts_with,
-    case when s.trigger ->> 'type' = 'api' then 0 else 1 end,
+    case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
+      select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
     case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end
   from source s join versions v on v.organization_id = s.organization_id and v.workflow_id = s.workflow_id
     and v.version = s.version

@@ -326,6 +326,28 @@ describe('imports', function () {
     assert.equal(typedSearchAttributes.get(searchAttributes.organization), api.organizationId)
   })
 
+  for (const verb of ['cancel', 'terminate'] as const)
+    it(`stop when an operator ${verb}s their workflow, and are resumed`, async () => {
+      const rows = 3_000
+      const emails = Array.from({ length: rows }, (_, i) => `${verb}${i}@x.example\n`)
+      const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${emails.join('')}`)
+      const get = async () => (await api.request('GET', `/v1/imports/${body.id}`)).body
+      await imports.start(body.id)
+      await until('some rows', async () => ((await get()).progress.rows > 0 ? true : undefined))
+      const workflow = worker.client.workflow.getHandle(`import:${body.id}`)
+      await workflow[verb]()
+      await assert.rejects(workflow.result())
+      const sweep = new Sweep({ db, client: worker.client, log: testLog })
+      await until('the stop', async () => {
+        await sweep.stopped()
+        return (await get()).status === 'stopped' ? true : undefined
+      })
+      await sweep.close()
+      await api.request('POST', `/v1/imports/${body.id}/resume`)
+      const done = await imports.ended(body.id)
+      assert.deepEqual([done.status, done.progress.created], ['completed', rows])
+    })
+
   it('end with their workflow, and are resumed', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
     const { id } = body
