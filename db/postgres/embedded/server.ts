@@ -33,6 +33,9 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>
 }
 
+/** Ports to try: another program may take a free one before PostgreSQL does. */
+const PORTS = 5
+
 /** Starts the PostgreSQL of this data folder, or adopts a running one; creates the cluster on first use. */
 export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const programs = install(join(options.dataDir, 'postgres'))
@@ -45,13 +48,17 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   // It may be shutting down after an earlier signal.
   const adopted = server !== undefined && (await waitUntilReady(programs.dataDir, server))
   if (!server || !adopted) {
-    const port = await freePort(options.port ?? settings.port)
-    if (options.port !== undefined && options.port !== port)
-      throw new ConfigError(
-        `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
-      )
-    writeSettings(options.dataDir, { ...settings, port })
-    server = await launch(programs, port, options)
+    server = undefined
+    for (let tries = 1; !server; tries++) {
+      const port = await freePort(options.port ?? (tries === 1 ? settings.port : undefined))
+      if (options.port !== undefined && options.port !== port)
+        throw new ConfigError(
+          `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
+        )
+      writeSettings(options.dataDir, { ...settings, port })
+      const mayMove = options.port === undefined && tries < PORTS
+      server = await launch(programs, port, options, mayMove)
+    }
   }
   const { pid, identity } = server
   const port = Number(lockFile(programs.dataDir)[3])
@@ -139,8 +146,16 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
   }
 }
 
-/** Starts the server and waits until it is ready. Retries while sessions of a killed server are still ending. */
-async function launch(programs: Install, port: number, options: EmbeddedOptions): Promise<Server> {
+/**
+ * Starts the server and waits until it is ready. Retries while sessions of a killed server are still ending.
+ * @returns undefined if another program has taken the port since it was free, and the server `mayMove` to another.
+ */
+async function launch(
+  programs: Install,
+  port: number,
+  options: EmbeddedOptions,
+  mayMove: boolean,
+): Promise<Server | undefined> {
   const deadline = Date.now() + 30_000
   for (;;) {
     freeLockFile(programs.dataDir)
@@ -148,6 +163,7 @@ async function launch(programs: Install, port: number, options: EmbeddedOptions)
     const server = spawnServer(programs, port, options)
     if (await waitUntilReady(programs.dataDir, server)) return server
     const log = readFileSync(options.logFile).subarray(before).toString()
+    if (mayMove && log.includes('could not bind')) return undefined
     const waits = log.includes('pre-existing shared memory block') && Date.now() < deadline
     if (!waits) throw new Error(`PostgreSQL did not start: ${problemIn(log) ?? `see ${options.logFile}`}`)
     await setTimeout(100)

@@ -79,7 +79,7 @@ describe('the analysis of a graph', () => {
     assert.ok(certain > 1_000 && doubtful > 1_000, `${certain} certain, ${doubtful} doubtful`)
   })
 
-  it('takes 2,000 nodes and 20,000 edges in less than 500 ms of processor time', () => {
+  it('takes 2,000 nodes and 20,000 edges in less than 2 s of processor time', () => {
     const nodes = Array.from({ length: 2_000 }, (_, at) => ({
       id: id(at),
       type: 'switch',
@@ -93,6 +93,6 @@ describe('the analysis of a graph', () => {
     const before = process.cpuUsage()
     graphOf({ nodes, edges }, typeOf)
     const { user } = process.cpuUsage(before)
-    assert.ok(user < 500_000, `${user / 1_000} ms`)
+    assert.ok(user < 2_000_000, `${user / 1_000} ms`)
   })
 })

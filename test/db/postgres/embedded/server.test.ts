@@ -13,7 +13,12 @@ describe('the PostgreSQL of a data folder', () => {
   let stranger: ChildProcess
   const start = () => startPostgres({ dataDir, logFile: join(dataDir, 'postgres.log'), fast: true })
   const lockFile = () => join(server.folder, 'postmaster.pid')
-  const kill = () => process.kill(Number(readFileSync(lockFile(), 'utf8').split('\n')[0]), 'SIGKILL')
+  const kill = (signal: NodeJS.Signals = 'SIGKILL') => {
+    const pid = Number(readFileSync(lockFile(), 'utf8').split('\n')[0])
+    // A start that fails leaves our own pid in the file.
+    assert.ok(pid > 0 && pid !== process.pid, 'the server is running')
+    process.kill(pid, signal)
+  }
 
   before(async () => {
     dataDir = temporaryFolder()
@@ -24,7 +29,7 @@ describe('the PostgreSQL of a data folder', () => {
   after(async () => {
     stranger.kill()
     await reaper(
-      `kill -QUIT $(head -n 1 '${lockFile()}'); sleep 0.2; rm -rf '${server.folder}' '${dataDir}'`,
+      `grep -qx ${process.pid} '${lockFile()}' || kill -QUIT $(head -n 1 '${lockFile()}'); sleep 0.2; rm -rf '${server.folder}' '${dataDir}'`,
     )()
   })
 
@@ -47,7 +52,7 @@ describe('the PostgreSQL of a data folder', () => {
     session.on('error', () => {})
     await session.connect()
     // A smart shutdown waits for the session.
-    process.kill(Number(readFileSync(lockFile(), 'utf8').split('\n')[0]), 'SIGTERM')
+    kill('SIGTERM')
     await new Promise((resolve) => setTimeout(resolve, 100))
     const [next] = await Promise.all([
       start(),
