@@ -2,14 +2,12 @@ import type { Knex } from 'knex'
 import * as access from './0001_access.ts'
 import * as events from './0002_events.ts'
 import * as records from './0003_records.ts'
-import * as workflows from './0004_workflows.ts'
-import * as runs from './0005_runs.ts'
+import * as workflows from './0004_workflows_and_triggers.ts'
+import * as runs from './0005_runs_and_claims.ts'
 import * as incoming from './0006_incoming.ts'
 import * as outgoing from './0007_outgoing.ts'
 import * as files from './0008_files.ts'
 import * as sweep from './0009_sweep.ts'
-import * as triggers from './0010_triggers.ts'
-import * as schedules from './0011_schedules.ts'
 
 /**
  * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
@@ -26,12 +24,10 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0001_access', access],
   ['0002_events', events],
   ['0003_records', records],
-  ['0004_workflows', workflows],
-  ['0005_runs', runs],
+  ['0004_workflows_and_triggers', workflows],
+  ['0005_runs_and_claims', runs],
   ['0006_incoming', incoming],
   ['0007_outgoing', outgoing],
   ['0008_files', files],
   ['0009_sweep', sweep],
-  ['0010_triggers', triggers],
-  ['0011_schedules', schedules],
 ]

@@ -38,6 +38,8 @@ export async function up(knex: Knex): Promise<void> {
       lane uuid not null generated always as (coalesce(workflow_id, organization_id)) stored,
       -- the workflow's own limit, from the settings of the version
       concurrency integer,
+      -- 0: a client may wait for the run; 1: started by a trigger or a webhook. Lower ones are claimed first.
+      priority smallint not null default 0,
       -- the title of the first node, for the Temporal UI
       starts_with text,
       -- the Temporal run that owns the row; after a reset the newest one
@@ -71,7 +73,7 @@ export async function up(knex: Knex): Promise<void> {
     -- a cancellation is passed on to children
     create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
-    create index runs_queue on runs (organization_id, lane, id) where status = 'queued';
+    create index runs_queue on runs (organization_id, lane, priority, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
     create index runs_active on runs (organization_id) where status = 'running' and sleeps_until is null;
     create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;

@@ -54,6 +54,13 @@ export async function up(knex: Knex): Promise<void> {
       -- of type schedule
       cron text,
       timezone text,
+      -- the last activation from an inactive state: earlier events start nothing, though they are matched later
+      active_since timestamptz(3) not null default now(),
+      -- the inputs of the runs that it starts: the defaults of the version
+      inputs jsonb not null default '{}',
+      -- why it last failed to start a run, {message, event, event_id, at}; and how often since the activation
+      problem jsonb,
+      problems integer not null default 0,
       primary key (organization_id, workflow_id, position),
       foreign key (organization_id, workflow_id, version) references workflow_versions on delete cascade,
       check ((type = 'event') = (events is not null)),
@@ -65,6 +72,25 @@ export async function up(knex: Knex): Promise<void> {
     -- for the reconciler of schedules
     create index workflow_triggers_schedules on workflow_triggers (organization_id, workflow_id)
       where type = 'schedule';
+
+    -- Which workflows have a Schedule in Temporal, and whether it is up to date.
+    create table workflow_schedules (
+      organization_id uuid not null,
+      workflow_id uuid not null,
+      -- counts the changes of what Temporal should have, which workflow_triggers and workflows say
+      revision integer not null default 1,
+      -- the revision that Temporal has; null: unknown
+      synced integer,
+      -- a relay is telling Temporal until then
+      lease_until timestamptz(3),
+      -- when the sweep last compared it with Temporal
+      checked_at timestamptz(3) not null default now(),
+      primary key (organization_id, workflow_id),
+      foreign key (organization_id, workflow_id) references workflows on delete cascade
+    );
+    create index workflow_schedules_queue on workflow_schedules (lease_until) where synced is distinct from revision;
+    create index workflow_schedules_checked on workflow_schedules (checked_at) where synced = revision;
   `)
-  for (const table of ['workflows', 'workflow_versions', 'workflow_triggers']) await protect(knex, table)
+  for (const table of ['workflows', 'workflow_versions', 'workflow_triggers', 'workflow_schedules'])
+    await protect(knex, table)
 }
