@@ -196,6 +196,8 @@ export async function up(knex: Knex): Promise<void> {
       answer jsonb,
       answered_by jsonb,
       answered_at timestamptz(3),
+      -- a relay is signalling the workflow until then
+      lease_until timestamptz(3),
       -- when the workflow was signalled
       notified_at timestamptz(3),
       created_at timestamptz(3) not null default now(),

@@ -96,7 +96,7 @@ export async function insertChildWaits(
      from jsonb_to_recordset(cast(:waits as jsonb)) as w(node_id text, child_run_id uuid)
      join runs r on r.organization_id = :organizationId and r.id = w.child_run_id
      on conflict (organization_id, run_id, path, node_id) do update set id = excluded.id, subject_id = excluded.subject_id,
-       answer = excluded.answer, answered_at = excluded.answered_at, notified_at = null, due_at = null
+       answer = excluded.answer, answered_at = excluded.answered_at, notified_at = null, lease_until = null
      returning answered_at is not null as answered`,
     { organizationId: tx.organizationId, runId, waits: JSON.stringify(waits) },
   )

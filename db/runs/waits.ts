@@ -13,10 +13,10 @@ export interface AnsweredWait {
 /** Leases up to `limit` answered waits whose runs must be signalled, the oldest answer first. */
 export async function claimAnswered(system: System, limit: number): Promise<AnsweredWait[]> {
   const { rows } = await system.raw<{ rows: AnsweredWait[] }>(
-    `update run_waits set due_at = now() + interval '10 seconds'
+    `update run_waits set lease_until = now() + interval '10 seconds'
      where (organization_id, run_id, path, node_id) in (
        select organization_id, run_id, path, node_id from run_waits
-       where answered_at is not null and notified_at is null and (due_at is null or due_at < now())
+       where answered_at is not null and notified_at is null and (lease_until is null or lease_until < now())
        order by answered_at limit ? for update skip locked)
      returning organization_id, run_id, path, node_id, id`,
     [limit],

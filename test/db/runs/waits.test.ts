@@ -43,7 +43,7 @@ describe('waits for child runs', () => {
     const second = await claimAnswered(db.system, 10)
     assert.equal(second.length, 1)
     await markNotified(db.system, second)
-    await db.system('run_waits').where({ run_id: parent }).update({ due_at: null })
+    await db.system('run_waits').where({ run_id: parent }).update({ lease_until: null })
     assert.deepEqual(await claimAnswered(db.system, 10), [])
     const answers = await db.tenant(organizationId, testActor, (tx) => listAnswers(tx, parent))
     assert.equal(answers.get('a')?.status, 'cancelled')
