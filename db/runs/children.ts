@@ -1,10 +1,9 @@
-import { validate as isUuid } from 'uuid'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { ChildEnd } from '../../workflows/interpret/run-state.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { findById, findByName } from '../workflows/workflows.ts'
+import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
 
 /** A run that a node of another run starts, its parent: the actor of the transaction. */
@@ -20,7 +19,7 @@ export async function startChild(
   given: Record<string, unknown>,
 ): Promise<ChildRun> {
   const parent = tx.actor.id!
-  const found = await (isUuid(workflow) ? findById(tx, workflow) : findByName(tx, workflow))
+  const found = await findByReference(tx, workflow)
   const above = await listAncestors(tx, parent)
   if (above.some(({ workflow_id }) => workflow_id === found.id))
     throw new NodeError(

@@ -1,4 +1,3 @@
-import { validate as isUuid } from 'uuid'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { RunError, RunState, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
@@ -6,7 +5,7 @@ import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { AppError } from '../errors.ts'
 import { isRefusal, sqlState } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { findById, findByName } from '../workflows/workflows.ts'
+import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
 
 /** A run that ends without success: as failed, terminated or lost. */
@@ -74,12 +73,10 @@ async function start(
 ): Promise<Outcome> {
   const depth = run.depth + 1
   if (depth > CHAIN_DEPTH) return notStarted(`${CHAIN_DEPTH} runs have already led to this one`)
-  const found = await (isUuid(workflow) ? findById(tx, workflow) : findByName(tx, workflow)).catch(
-    (cause: unknown) => {
-      if (cause instanceof AppError) return cause
-      throw cause
-    },
-  )
+  const found = await findByReference(tx, workflow).catch((cause: unknown) => {
+    if (cause instanceof AppError) return cause
+    throw cause
+  })
   if (found instanceof AppError) return notStarted(`${JSON.stringify(workflow)}: ${found.message}`)
   if (found.id === run.workflow_id) return notStarted('a workflow is never its own error workflow')
   const { inputs, problems } = checkInputs(found.plan.inputs, {})

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { v7 as uuidv7 } from 'uuid'
+import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Definition, Program, Trigger } from '../../workflows/definition/types.ts'
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
@@ -184,6 +184,10 @@ export async function findById(tx: Tenant, id: string, version?: number): Promis
   await getWorkflow(tx, id)
   throw notFound('workflow version')
 }
+
+/** The workflow that `reference` names: by its id, or by its exact name. Throws as `findById` and `findByName` do. */
+export const findByReference = (tx: Tenant, reference: string): Promise<Runnable> =>
+  isUuid(reference) ? findById(tx, reference) : findByName(tx, reference)
 
 const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.plan']
 
