@@ -5,7 +5,7 @@ import { claimIdleDeliveries, listStrandedEndpoints, signalInterrupted } from '.
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import { deliveryWorkflowId } from '../queues/deliveries.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
-import { describeEach, type Found } from './describe.ts'
+import { describeEach, type Found, pausedActivity } from './describe.ts'
 
 /** Checks the deliveries in progress that were not checked for `idle` (a PostgreSQL interval). */
 export async function sweepIdleDeliveries(deps: SweepDeps, idle: string): Promise<void> {
@@ -24,7 +24,8 @@ export async function sweepIdleDeliveries(deps: SweepDeps, idle: string): Promis
 export async function checkDeliveries(deps: CheckDeps, releases: Release[]): Promise<void> {
   const { db, log } = deps
   await describeEach(deps, releases, deliveryWorkflowId, async (release, found) => {
-    const { state, reason, paused } = stateOf(found)
+    const { state, reason } = stateOf(found)
+    const paused = found !== 'not_found' && pausedActivity(found.workflow) !== undefined
     const { organization_id, id } = release
     const moved = await db.tenant(organization_id, SYSTEM, async (tx) => {
       if (state === 'missing') return requeueDelivery(tx, release)
@@ -38,26 +39,15 @@ export async function checkDeliveries(deps: CheckDeps, releases: Release[]): Pro
   })
 }
 
-interface State {
-  state: 'running' | 'missing' | 'cancelled' | 'failed'
-  reason: string
-  paused: boolean
-}
-
-function stateOf(found: Found): State {
-  const paused = false
+function stateOf(found: Found): { state: 'running' | 'missing' | 'cancelled' | 'failed'; reason: string } {
   if (found === 'not_found')
-    return { state: 'missing', reason: "Temporal does not have the delivery's workflow.", paused }
-  const { status, raw } = found.workflow
-  const { name } = status
+    return { state: 'missing', reason: "Temporal does not have the delivery's workflow." }
+  const { name } = found.workflow.status
   const reason = `The delivery's workflow was ${name.toLowerCase()} in Temporal.`
-  if (name === 'RUNNING') return { state: 'running', reason, paused: isPaused(raw.pendingActivities) }
-  if (name === 'COMPLETED') return { state: 'missing', reason, paused }
-  return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason, paused }
+  if (name === 'RUNNING') return { state: 'running', reason }
+  if (name === 'COMPLETED') return { state: 'missing', reason }
+  return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason }
 }
-
-const isPaused = (activities: { paused?: boolean | null }[] | null | undefined): boolean =>
-  activities?.some(({ paused }) => paused) ?? false
 
 /** Releases deliveries that are held without a reason. */
 export async function releaseHeld({ db }: SweepDeps): Promise<void> {

@@ -8,6 +8,10 @@ const CONCURRENT = 8
 /** What Temporal knows of a workflow. */
 export type Found = { workflow: WorkflowExecutionDescription } | 'not_found'
 
+/** The activity that an operator has paused. */
+export const pausedActivity = ({ raw }: WorkflowExecutionDescription) =>
+  raw.pendingActivities?.find(({ paused }) => paused)
+
 /** Runs a call to Temporal with a deadline. */
 export const withTimeout = <T>(client: Client, call: () => Promise<T>): Promise<T> =>
   client.withDeadline(Date.now() + TIMEOUT_MS, call)

@@ -6,7 +6,7 @@ import type { EndStatus } from '../../workflows/interpret/statuses.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import { workflowIdOf } from '../queues/runs.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
-import { describeEach, type Found, withTimeout } from './describe.ts'
+import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
 
 /** A pending task with more attempts is stuck. */
 const MAX_ATTEMPTS = 3
@@ -86,11 +86,11 @@ const ENDS: Record<string, UnrecordedEnd | undefined> = {
   TIMED_OUT: 'failed',
 }
 
-function stuckReason({ raw }: WorkflowExecutionDescription): string | undefined {
-  const activities = raw.pendingActivities ?? []
-  const paused = activities.find(({ paused }) => paused)
+function stuckReason(workflow: WorkflowExecutionDescription): string | undefined {
+  const { raw } = workflow
+  const paused = pausedActivity(workflow)
   if (paused) return `Activity ${paused.activityType?.name} is paused in Temporal.`
-  const activity = activities.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
+  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
   if (activity)
     return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
   const task = raw.pendingWorkflowTask
