@@ -1,29 +1,16 @@
-import type { Logger } from '../../db/log.ts'
-import type { Database } from '../../db/postgres/connect.ts'
 import type { Queue } from '../relay.ts'
-import type { RunCapacity } from '../run-capacity.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
-import { runsQueue } from './runs.ts'
+import { type QueueDeps, runsQueue } from './runs.ts'
 import { schedulesQueue } from './schedules.ts'
 import { waitsQueue } from './waits.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
-export function allQueues({
-  db,
-  taskQueue,
-  log,
-  capacity,
-}: {
-  db: Database
-  taskQueue: string
-  log: Logger
-  capacity: RunCapacity
-}): Queue<unknown>[] {
+export function allQueues({ db, taskQueue, log, capacity }: QueueDeps): Queue<unknown>[] {
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,

@@ -26,18 +26,15 @@ const STARTS = 16
 /** Of the heartbeats, how many go by between two repairs of claims. */
 const REPAIR_EVERY = 5
 
-/** Runs of workflows and tests of nodes. Each queue has a relay id of its own. */
-export function runsQueue({
-  db,
-  taskQueue,
-  log,
-  capacity,
-}: {
+export interface QueueDeps {
   db: Database
   taskQueue: string
   log: Logger
   capacity: RunCapacity
-}): Queue<ClaimedRun> {
+}
+
+/** Runs of workflows and tests of nodes. Each queue has a relay id of its own. */
+export function runsQueue({ db, taskQueue, log, capacity }: QueueDeps): Queue<ClaimedRun> {
   const startWorkflow = workflowStarter(taskQueue, log)
   const id = randomUUID()
   const relay = () => ({ id, starts: STARTS, active: capacity.active })
