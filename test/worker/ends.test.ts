@@ -129,25 +129,29 @@ describe('ends of runs', () => {
     })
     const client = new Client({ connection: suite.worker.connection, namespace })
     const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog, capacity: new RunCapacity(1) })
-    const row = rowOf(randomUUID())
-    // A new namespace is available after a moment.
-    for (const until = Date.now() + 30_000; ; ) {
-      try {
-        await queue.start(client, row)
-        break
-      } catch (error) {
-        if (Date.now() > until) throw error
-        await new Promise((resolve) => setTimeout(resolve, 500))
+    const start = async (row: ClaimedRun) => {
+      // A new namespace is available after a moment.
+      for (const until = Date.now() + 30_000; ; ) {
+        try {
+          return await queue.start(client, row)
+        } catch (error) {
+          if (refusal(error) !== undefined || Date.now() > until) throw error
+          await new Promise((resolve) => setTimeout(resolve, 500))
+        }
       }
     }
-    const handle = client.workflow.getHandle(`run:${row.id}`)
-    const { status, typedSearchAttributes } = await handle.describe()
-    assert.equal(status.name, 'RUNNING')
-    assert.deepEqual(
-      typedSearchAttributes.getAll().filter(({ key }) => key.name.startsWith('Agx')),
-      [],
-    )
-    await handle.terminate()
+    const rows = [1, 2, 3].map(() => rowOf(randomUUID()))
+    await Promise.all(rows.map(start))
+    for (const { id } of rows) {
+      const handle = client.workflow.getHandle(`run:${id}`)
+      const { status, typedSearchAttributes } = await handle.describe()
+      assert.equal(status.name, 'RUNNING')
+      assert.deepEqual(
+        typedSearchAttributes.getAll().filter(({ key }) => key.name.startsWith('Agx')),
+        [],
+      )
+      await handle.terminate()
+    }
   })
 
   it('fails a run that Temporal refuses to start, with its reason and its event', async () => {

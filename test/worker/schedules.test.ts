@@ -197,7 +197,7 @@ describe('runs that schedules start', function () {
     })
     const id = await scheduled(daily)
     const bare = new Client({ connection, namespace })
-    const queue = schedulesQueue({ db: suite.db, taskQueue: suite.worker.taskQueue })
+    const queue = schedulesQueue({ db: suite.db, taskQueue: suite.worker.taskQueue, log: testLog })
     const row = { organization_id: suite.organizationId, workflow_id: id }
     await until('the namespace', () =>
       queue.start(bare, row).then(

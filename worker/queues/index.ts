@@ -18,7 +18,7 @@ export function allQueues({ db, taskQueue, log, capacity }: QueueDeps): Queue<un
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
-    schedulesQueue({ db, taskQueue }),
+    schedulesQueue({ db, taskQueue, log }),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
   ]
 }

@@ -4,7 +4,6 @@ import {
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
-import type { Database } from '../../db/postgres/connect.ts'
 import {
   claimSchedules,
   type DesiredSchedule,
@@ -16,8 +15,10 @@ import {
 import type { fire } from '../../workflows/index.ts'
 import { scheduleIdOf } from '../../workflows/protocol.ts'
 import { summaryOf } from '../../workflows/summary.ts'
-import { type Queue, Refused, refusal } from '../relay.ts'
+import { type Queue, Refused } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
+import { attributesFallback } from './attributes-fallback.ts'
+import type { QueueDeps } from './runs.ts'
 
 /** The note of a Schedule whose workflow is inactive. A pause with another note is an operator's, and stays. */
 export const INACTIVE = 'The workflow is inactive.'
@@ -29,22 +30,21 @@ export const INACTIVE = 'The workflow is inactive.'
 const CATCH_UP = '1 day'
 
 /** Workflows whose Schedule in Temporal is not up to date. The start makes it equal to the workflow. */
-export function schedulesQueue({ db, taskQueue }: { db: Database; taskQueue: string }): Queue<ScheduleKey> {
-  let omitAttributes = false
+export function schedulesQueue({
+  db,
+  taskQueue,
+  log,
+}: Pick<QueueDeps, 'db' | 'taskQueue' | 'log'>): Queue<ScheduleKey> {
+  const withFallback = attributesFallback(log)
   const told = new Map<ScheduleKey, DesiredSchedule>()
 
-  async function tell(client: Client, desired: DesiredSchedule): Promise<void> {
-    try {
-      await tellTemporal(client, desired, { taskQueue, omitAttributes })
-    } catch (error) {
-      // The SDK makes a TypeError of an invalid cron expression or time zone.
-      const reason = error instanceof TypeError ? error.message : refusal(error)
-      if (reason === undefined) throw error
-      if (omitAttributes || !/search attribute/i.test(reason)) throw new Refused(reason)
-      omitAttributes = true
-      await tell(client, desired)
-    }
-  }
+  const tell = (client: Client, desired: DesiredSchedule): Promise<void> =>
+    withFallback((omitAttributes) => tellTemporal(client, desired, { taskQueue, omitAttributes })).catch(
+      (error: unknown) => {
+        // The SDK makes a TypeError of an invalid cron expression or time zone.
+        throw error instanceof TypeError ? new Refused(error.message) : error
+      },
+    )
 
   return {
     name: 'schedules',

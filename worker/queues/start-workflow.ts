@@ -2,8 +2,8 @@ import { type Client, type Workflow, WorkflowExecutionAlreadyStartedError } from
 import type { SearchAttributePair } from '@temporalio/common'
 import type { Duration } from '@temporalio/common/lib/time.js'
 import type { Logger } from '../../db/log.ts'
-import { refusal } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
+import { attributesFallback } from './attributes-fallback.ts'
 
 /** The workflow start of a claimed row. */
 export interface Start<T extends Workflow> {
@@ -30,9 +30,9 @@ export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>
  * started" counts as success. If the namespace lacks our search attributes, later starts omit them.
  */
 export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
-  let omitAttributes = false
+  const withFallback = attributesFallback(log)
 
-  async function start<T extends Workflow>(client: Client, options: Start<T>): Promise<boolean> {
+  return async (client, options) => {
     const {
       workflow,
       workflowId,
@@ -44,8 +44,8 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
       again = false,
       args,
     } = options
-    try {
-      await client.workflow.start<Workflow>(workflow, {
+    const start = (omitAttributes: boolean) =>
+      client.workflow.start<Workflow>(workflow, {
         taskQueue,
         workflowId,
         args,
@@ -63,17 +63,12 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
           ],
         }),
       })
+    try {
+      await withFallback(start)
       return true
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return false
-      if (omitAttributes || !/search attribute/i.test(refusal(error) ?? '')) throw error
-      log.warn(
-        { reason: refusal(error) },
-        'the namespace lacks search attributes (AgxOrganization, …): workflows start without them',
-      )
-      omitAttributes = true
-      return start(client, options)
+      throw error
     }
   }
-  return start
 }
