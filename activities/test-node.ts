@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity'
+import { openSecrets } from '../db/access/secrets.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
@@ -26,7 +27,7 @@ export interface TestNodeDeps {
   db: Database
   log: Logger
   effects: EffectFactories
-  /** Opens the config and the inputs of a test. 32 bytes. */
+  /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
   secretsKey: Buffer
 }
 
@@ -79,11 +80,14 @@ async function performTest(
   })
   // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
-  const perform = (tx: Tenant | undefined): Promise<Performed> => {
+  const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
+  const perform = (tx: Tenant): Promise<Performed> => {
     log = new NodeLog()
-    const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
-    if (tx) return runLightNode(deps, tx, attempt)
-    return performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: TIMEOUT_MS })
+    return runLightNode(deps, tx, attempt)
+  }
+  const performExternal = async (): Promise<Performed> => {
+    const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
+    return performNode(deps, { ...attempt, secrets, tx: undefined, attempt: 1, timeoutMs: TIMEOUT_MS })
   }
   const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
     log.ended(outcome)
@@ -97,7 +101,7 @@ async function performTest(
   }
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
-    const performed = await perform(undefined)
+    const performed = await performExternal()
     return host.transact((tx) => record(tx, performed))
   }
   try {
