@@ -62,7 +62,7 @@ async function performTest(
   signal: AbortSignal,
   host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
 ): Promise<EndStatus> {
-  const { run, organization } = state
+  const { run, organization, env } = state
   const { node_type } = run.node
   const values = openTestValues(deps.secretsKey, run.node)
   const { config, inputs } = values ?? { config: {}, inputs: {} }
@@ -77,6 +77,7 @@ async function performTest(
   const scope = testScope(inputs, {
     run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
     org: organization,
+    env,
   })
   // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()

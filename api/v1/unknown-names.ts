@@ -1,9 +1,24 @@
+import { getWorkflowSettings } from '../../db/access/organization.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countWorkflows } from '../../db/workflows/list.ts'
-import type { Finding, WorkflowReference } from '../../workflows/definition/types.ts'
+import { didYouMean } from '../../workflows/definition/errors.ts'
+import type {
+  Finding,
+  OutsideReferences,
+  SettingReference,
+  WorkflowReference,
+} from '../../workflows/definition/types.ts'
 
-/** Warnings about the workflows that a definition names: those that do not exist yet, and names that several have. */
-export async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
+/** Warnings about what a definition names, and the organization does not have yet. */
+export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
+  return [
+    ...(await unknownWorkflows(tx, references.workflows)),
+    ...(await unknownSettings(tx, references.settings)),
+  ]
+}
+
+/** Workflows that do not exist, and names that several have. */
+async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
   const counts = await countWorkflows(tx, names)
@@ -23,5 +38,29 @@ export async function unknownWorkflows(tx: Tenant, references: WorkflowReference
         ...place,
       },
     ]
+  })
+}
+
+async function unknownSettings(tx: Tenant, references: SettingReference[]): Promise<Finding[]> {
+  if (references.length === 0) return []
+  const settings = await getWorkflowSettings(tx)
+  const names = { secrets: settings.secrets, env: Object.keys(settings.env) }
+  return references.flatMap(({ root, name, ...place }): Finding[] => {
+    if (names[root].includes(name)) return []
+    const shown = name.slice(0, 100)
+    const { hint } = didYouMean(name, names[root])
+    const unknown =
+      root === 'secrets'
+        ? {
+            code: 'unknown_secret',
+            message: `there is no secret ${shown} yet: the node fails until it is set`,
+            hint: hint ?? `set it: PUT /app/secrets/${shown}`,
+          }
+        : {
+            code: 'unknown_env',
+            message: `there is no setting env.${shown} yet: what reads it fails until it is set`,
+            hint: hint ?? `set it: PATCH /app/organization {"env": {"${shown}": …}}`,
+          }
+    return [{ ...unknown, ...place }]
   })
 }

@@ -1,3 +1,5 @@
+import { ENV } from '../../workflows/limits.ts'
+import { conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Plan } from './plans.ts'
 
@@ -13,7 +15,11 @@ export interface OrganizationSettings {
   run_retention_days: number
   /** Whether a custom field without a definition is refused. */
   strict_custom_fields: boolean
+  /** Workflows read them as `env.<name>`. */
+  env: Env
 }
+
+export type Env = Record<string, string | number | boolean>
 
 export interface Organization extends OrganizationSettings {
   id: string
@@ -28,6 +34,7 @@ export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   log_retention_days: 30,
   run_retention_days: 90,
   strict_custom_fields: false,
+  env: {},
 }
 
 /** SQL interval: a retention of the organization `o`. */
@@ -42,14 +49,55 @@ export async function getOrganization(tx: Tenant): Promise<Organization> {
   return { ...organization, ...ORGANIZATION_DEFAULTS, ...settings }
 }
 
-/** Updates the given settings only. */
+type Changes = {
+  [K in 'name' | Exclude<keyof OrganizationSettings, 'env'>]?: Organization[K] | undefined
+} & {
+  /** By name; null removes one. */
+  env?: Record<string, Env[string] | null> | undefined
+}
+
+/** Updates the given settings only, and of `env` the given names only. Throws `conflict` above `ENV.count` names. */
 export async function updateOrganization(
   tx: Tenant,
-  { name, ...settings }: { [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined },
+  { name, env, ...settings }: Changes,
 ): Promise<Organization> {
+  const changed = env && { env: await changedEnv(tx, env) }
   await tx.trx.raw(
     'update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb) where id = ?',
-    [name ?? null, JSON.stringify(settings), tx.organizationId],
+    [name ?? null, JSON.stringify({ ...settings, ...changed }), tx.organizationId],
   )
   return getOrganization(tx)
+}
+
+/** Locks the organization, so that concurrent changes of different names do not undo each other. */
+async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null>): Promise<Env> {
+  const locked = tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate()
+  const before: { settings: Partial<OrganizationSettings> } = await locked.first('settings')
+  const all = Object.entries({ ...before.settings.env, ...changes })
+  const left = all.filter((entry): entry is [string, Env[string]] => entry[1] !== null)
+  if (left.length > ENV.count)
+    throw conflict(`env would have ${left.length} settings: ${ENV.count} at most`, {
+      param: 'env',
+      hint: 'remove unused ones: {"env": {"<name>": null}}',
+    })
+  return Object.fromEntries(left)
+}
+
+/** What workflows can read as `secrets.<name>` and `env.<name>`. */
+export interface SettingNames {
+  secrets: string[]
+  env: Env
+}
+
+export async function getWorkflowSettings(tx: Tenant): Promise<SettingNames> {
+  const { settings, secrets } = await tx
+    .trx('organizations as o')
+    .where({ id: tx.organizationId })
+    .first(
+      'settings',
+      tx.trx.raw(
+        'array(select s.name from secrets s where s.organization_id = o.id order by s.name) as secrets',
+      ),
+    )
+  return { secrets, env: settings.env ?? {} }
 }
