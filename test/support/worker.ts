@@ -54,15 +54,16 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
     log: testLog,
     secretsKey,
     publicUrl: 'http://localhost:8080',
     effects: createEffects({ http: effects.http ?? unused }),
+    recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
-  const capacity = new RunCapacity(MOST_RUNS)
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
