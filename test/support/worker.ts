@@ -57,15 +57,16 @@ export async function startWorker(
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
   const log = effects.log ?? testLog
+  const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
     log,
     secretsKey,
     publicUrl: 'http://localhost:8080',
     effects: createEffects({ http: effects.http ?? unused }),
+    recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
-  const capacity = new RunCapacity(MOST_RUNS)
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
