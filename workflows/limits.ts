@@ -60,7 +60,13 @@ export const SECRETS = {
 } as const
 
 /** Of the settings of an organization, which nodes read as `env.<name>`. */
-export const ENV = { count: 100, characters: 4_096 } as const
+export const ENV = {
+  count: 100,
+  /** Of one value. */
+  characters: 4_096,
+  /** Of all as JSON: each segment of a run reads them. */
+  bytes: 32_768,
+} as const
 
 /** Of the `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
 export const TRIGGER_WHEN = { work: 200_000 } as const

@@ -68,7 +68,7 @@ export const organizationRoutes: AppRoute[] = [
     id: 'updateOrganization',
     tag: 'Organization',
     summary: 'Update the organization',
-    description: `Absent members are unchanged, also those of \`env\`: null removes one. \`env\` has at most ${ENV.count} members. Workflows read the new values from their next segment on.`,
+    description: `Absent members are unchanged, also those of \`env\`: null removes one. \`env\` has at most ${ENV.count} members, with ${ENV.bytes} bytes as JSON. Workflows read the new values from their next segment on.`,
     body: z
       .strictObject({ ...values, env: z.record(settingName, setting.nullable()) })
       .partial()

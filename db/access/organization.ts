@@ -15,16 +15,16 @@ export interface OrganizationSettings {
   run_retention_days: number
   /** Whether a custom field without a definition is refused. */
   strict_custom_fields: boolean
-  /** Workflows read them as `env.<name>`. */
-  env: Env
 }
 
+/** Plain settings for workflows, by name: they read them as `env.<name>`. */
 export type Env = Record<string, string | number | boolean>
 
 export interface Organization extends OrganizationSettings {
   id: string
   name: string
   plan: Plan
+  env: Env
   created_at: Date
 }
 
@@ -34,7 +34,6 @@ export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   log_retention_days: 30,
   run_retention_days: 90,
   strict_custom_fields: false,
-  env: {},
 }
 
 /** SQL interval: a retention of the organization `o`. */
@@ -45,12 +44,12 @@ export async function getOrganization(tx: Tenant): Promise<Organization> {
   const { settings, ...organization } = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
-    .first('id', 'name', 'plan', 'created_at', 'settings')
+    .first('id', 'name', 'plan', 'env', 'created_at', 'settings')
   return { ...organization, ...ORGANIZATION_DEFAULTS, ...settings }
 }
 
 type Changes = {
-  [K in 'name' | Exclude<keyof OrganizationSettings, 'env'>]?: Organization[K] | undefined
+  [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined
 } & {
   /** By name; null removes one. */
   env?: Record<string, Env[string] | null> | undefined
@@ -61,10 +60,11 @@ export async function updateOrganization(
   tx: Tenant,
   { name, env, ...settings }: Changes,
 ): Promise<Organization> {
-  const changed = env && { env: await changedEnv(tx, env) }
+  const changed = env && (await changedEnv(tx, env))
   await tx.trx.raw(
-    'update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb) where id = ?',
-    [name ?? null, JSON.stringify({ ...settings, ...changed }), tx.organizationId],
+    `update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb),
+       env = coalesce(cast(? as jsonb), env) where id = ?`,
+    [name ?? null, JSON.stringify(settings), changed ? JSON.stringify(changed) : null, tx.organizationId],
   )
   return getOrganization(tx)
 }
@@ -72,15 +72,17 @@ export async function updateOrganization(
 /** Locks the organization, so that concurrent changes of different names do not undo each other. */
 async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null>): Promise<Env> {
   const locked = tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate()
-  const before: { settings: Partial<OrganizationSettings> } = await locked.first('settings')
-  const all = Object.entries({ ...before.settings.env, ...changes })
+  const before: { env: Env } = await locked.first('env')
+  const all = Object.entries({ ...before.env, ...changes })
   const left = all.filter((entry): entry is [string, Env[string]] => entry[1] !== null)
-  if (left.length > ENV.count)
-    throw conflict(`env would have ${left.length} settings: ${ENV.count} at most`, {
-      param: 'env',
-      hint: 'remove unused ones: {"env": {"<name>": null}}',
-    })
-  return Object.fromEntries(left)
+  const env = Object.fromEntries(left)
+  const bytes = Buffer.byteLength(JSON.stringify(env))
+  if (left.length > ENV.count || bytes > ENV.bytes)
+    throw conflict(
+      `env would have ${left.length} settings with ${bytes} bytes: at most ${ENV.count} with ${ENV.bytes} bytes`,
+      { param: 'env', hint: 'remove unused ones: {"env": {"<name>": null}}' },
+    )
+  return env
 }
 
 /** What workflows can read as `secrets.<name>` and `env.<name>`. */
@@ -90,14 +92,13 @@ export interface SettingNames {
 }
 
 export async function getWorkflowSettings(tx: Tenant): Promise<SettingNames> {
-  const { settings, secrets } = await tx
+  return tx
     .trx('organizations as o')
     .where({ id: tx.organizationId })
     .first(
-      'settings',
+      'env',
       tx.trx.raw(
         'array(select s.name from secrets s where s.organization_id = o.id order by s.name) as secrets',
       ),
     )
-  return { secrets, env: settings.env ?? {} }
 }

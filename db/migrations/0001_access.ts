@@ -27,8 +27,10 @@ export async function up(knex: Knex): Promise<void> {
       id uuid primary key,
       name text not null,
       plan text not null check (plan in ('free', 'professional', 'enterprise')),
-      -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days, run_retention_days, env (by name)
+      -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days, run_retention_days
       settings jsonb not null default '{}',
+      -- what workflows read as env.<name>; apart from the settings, which each request reads
+      env jsonb not null default '{}',
       -- overrides of the plan's limits: requests_per_minute, requests_per_minute_per_key, max_running, ...
       limits jsonb not null default '{}',
       created_at timestamptz(3) not null default now()

@@ -7,9 +7,6 @@ export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name
          'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
          'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}'))`
 
-/** SQL: what placeholders read as `env`, of the organization `o`. */
-export const ENV = "coalesce(o.settings -> 'env', '{}')"
-
 /** Loads a run in one round trip and locks its row until the transaction ends. Undefined if it does not exist. */
 export async function lockRun(
   tx: Tenant,
@@ -18,7 +15,7 @@ export async function lockRun(
 ): Promise<RunState | undefined> {
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
-       ${ORGANIZATION_FACTS} as organization, ${ENV} as env,
+       ${ORGANIZATION_FACTS} as organization, o.env,
        (select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s

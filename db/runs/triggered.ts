@@ -8,7 +8,7 @@ import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { insertRuns } from './runs.ts'
-import { ENV, ORGANIZATION_FACTS } from './state.ts'
+import { ORGANIZATION_FACTS } from './state.ts'
 
 /** An event, by its key. */
 export interface EventKey {
@@ -129,7 +129,7 @@ const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object
 async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, WhenScope>> {
   if (events.length === 0) return new Map()
   const { rows } = await trx.raw<{ rows: (WhenScope & { id: string })[] }>(
-    `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org, ${ENV} as env
+    `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org, o.env
      from ${EVENTS_BY_KEY} join organizations o on o.id = e.organization_id`,
     { ...keysOf(events), recordEvents: [...RECORD_EVENTS] },
   )

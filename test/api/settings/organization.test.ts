@@ -95,5 +95,7 @@ describe('the organization', () => {
     const many = Object.fromEntries([...Array(101).keys()].map((i) => [`s${i}`, i]))
     const refused = await owner('PATCH', '/organization', { env: many })
     assert.deepEqual([refused.status, refused.body.error.param], [409, 'env'])
+    const large = Object.fromEntries([...Array(10).keys()].map((i) => [`s${i}`, 'x'.repeat(4_000)]))
+    assert.equal((await owner('PATCH', '/organization', { env: large })).status, 409)
   })
 })
