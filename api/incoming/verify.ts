@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Verification } from '../../db/incoming/types.ts'
+import { standardKey } from '../http/standard-secret.ts'
 
 /** The accepted clock difference of a signed timestamp, in both directions. Seconds. */
 const TOLERANCE = 300
@@ -45,7 +46,8 @@ function isVerifiedBy(
     }
     case 'standard_webhooks': {
       const [id, time] = [header('webhook-id'), header('webhook-timestamp')]
-      const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+      const key = standardKey(secret)
+      if (!key) return false
       const expected = `v1,${hmac('sha256', key, `${id}.${time}.`, bytes).toString('base64')}`
       const signed =
         header('webhook-signature')

@@ -9,9 +9,10 @@ import {
   getIncomingWebhook,
   listIncomingWebhooks,
   rotateIncomingSecret,
+  sealedSecrets,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
-import { seal } from '../../db/seal.ts'
+import { open, seal } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
@@ -29,6 +30,7 @@ import {
   webhookSchema,
   withSecret,
 } from './incoming-webhook-schemas.ts'
+import { assertSecret, assertStoredSecret } from './incoming-webhook-secret.ts'
 import { assertWorkflow } from './incoming-webhook-workflow.ts'
 
 const tag = 'Incoming webhooks'
@@ -69,6 +71,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
+        assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
         return { ...present(webhook, request), secret }
       })
@@ -106,6 +109,10 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
+        if (body.verification) {
+          const [current = ''] = await sealedSecrets(tx, webhook.id)
+          assertStoredSecret(webhook.verification, open(request.deps.secretsKey, current))
+        }
         // A workflow that changed later must not block other updates of the webhook.
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)
@@ -148,6 +155,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       return request.tenant(async (tx) => {
         const sealed = seal(request.deps.secretsKey, secret)
         const { webhook_id } = request.params
+        assertSecret((await getIncomingWebhook(tx, webhook_id)).verification, secret)
         const webhook = await rotateIncomingSecret(tx, webhook_id, sealed, request.body.overlap_hours)
         return { ...present(webhook, request), secret }
       })

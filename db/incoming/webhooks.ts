@@ -108,6 +108,17 @@ export async function rotateIncomingSecret(
   return getIncomingWebhook(tx, id)
 }
 
+/** The sealed secrets that are valid now: the current one, then that of before the rotation. */
+export async function sealedSecrets(tx: Tenant, id: string): Promise<string[]> {
+  const { rows } = await tx.trx.raw<{ rows: { current: string; previous: string | null }[] }>(
+    `select secret_sealed as current,
+       case when previous_secret_expires_at > now() then previous_secret_sealed end as previous
+     from incoming_webhooks where organization_id = ? and id = ?`,
+    [tx.organizationId, id],
+  )
+  return rows.flatMap(({ current, previous }) => [current, previous ?? []].flat())
+}
+
 /** Deletes a webhook with its log. Throws not_found. */
 export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<void> {
   const deleted = await tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId, id }).delete()

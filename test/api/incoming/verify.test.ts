@@ -50,6 +50,19 @@ describe('verification of senders', () => {
     assert.equal(isVerified({ type: 'standard_webhooks' }, headers, bytes, [secret], later), false)
   })
 
+  it('refuses signatures with the key of a secret that is not base64, or too short', () => {
+    for (const weak of ['.'.repeat(16), 'whsec_', `whsec_${'.'.repeat(32)}`, 'whsec_QUJDRA==']) {
+      const key = Buffer.from(weak.replace(/^whsec_/, ''), 'base64')
+      const signed = createHmac('sha256', key).update(`msg_1.${seconds}.`).update(bytes).digest('base64')
+      const headers = {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(seconds),
+        'webhook-signature': `v1,${signed}`,
+      }
+      assert.equal(isVerified({ type: 'standard_webhooks' }, headers, bytes, [weak]), false, weak)
+    }
+  })
+
   it('accepts recent signatures of Stripe', () => {
     const v1 = createHmac('sha256', secret).update(`${seconds}.`).update(bytes).digest('hex')
     const headers = { 'stripe-signature': `t=${seconds},v1=${'0'.repeat(64)},v1=${v1}` }
