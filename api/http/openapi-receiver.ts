@@ -21,9 +21,19 @@ export const receiverShapes = {
     properties: {
       success: { type: 'boolean', const: true },
       message: { type: 'string' },
-      record_id: { type: 'string', format: 'uuid' },
+      record_id: {
+        type: ['string', 'null'],
+        format: 'uuid',
+        description: 'The record; null for the set-up request of a sender, which writes nothing.',
+      },
       entity: { type: 'string', enum: TARGETS.map((target) => RECORD_KINDS[target]) },
       action: { type: 'string', enum: ['created', 'updated', 'skipped'] },
+      warnings: {
+        type: 'array',
+        items: { type: 'string' },
+        description:
+          'What was not taken: values that automatic mapping guessed and that do not fit, further records of a list. Absent if there are none.',
+      },
     },
   },
   ReceiverError: {

@@ -2,17 +2,19 @@ import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
 import { insertLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
+import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import { open } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
 import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
-import { checkMapped } from './check-mapped.ts'
+import { fitCustomFields, fitMapped } from './check-mapped.ts'
 import { deliveryFingerprint } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest } from './log-row.ts'
+import { senderHeaders } from './mapping/senders/index.ts'
+import { isWooCommercePingBody } from './mapping/senders/woocommerce.ts'
 import type { Mapped } from './mapping/types.ts'
 import type { Payload } from './parse-body.ts'
 import { type Saved, saveMapped } from './save.ts'
@@ -89,6 +91,8 @@ async function receive(call: Call): Promise<object> {
   const opened = secrets.map((sealed) => open(deps.secretsKey, sealed))
   if (!isVerified(webhook.verification, ctx.req.headers, bytes, opened)) {
     await countFailure(system, webhook, sourceIp)
+    // Without a signature: it would not verify, and WooCommerce would not save the webhook.
+    if (isWooCommercePingBody(ctx.req.headers, bytes)) return answerPing(call, 'WooCommerce')
     throw new Refusal('invalid_secret', 'the webhook secret is missing or wrong')
   }
   call.verified = true
@@ -97,10 +101,23 @@ async function receive(call: Call): Promise<object> {
   await takeQuota(system, webhook)
 
   const type = contentType(ctx.req)
-  const { payload, mapped } = await deps.compute.mapBody(webhook.organization_id, bytes, type, webhook)
+  const headers = senderHeaders(ctx.req.headers)
+  const body = { bytes, type, headers }
+  const { payload, mapped } = await deps.compute.mapBody(webhook.organization_id, body, webhook)
   call.mapped = mapped
-  validate(webhook, mapped)
-  return write(call, payload, mapped, bytes)
+  if (mapped.isPing) return answerPing(call, mapped.sender)
+  call.mapped = fitted(webhook, mapped)
+  return write(call, payload, bytes)
+}
+
+/** A set-up request writes only its log row. */
+async function answerPing(call: Call, sender = 'the sender'): Promise<object> {
+  const { deps, webhook } = call
+  const entity = webhook.target_entity.toLowerCase()
+  const message = `ping of ${sender}: nothing was written`
+  const row = { ...baseLog(call), action: 'Skipped', message } as const
+  await insertRefusalLog(deps.db.system, webhook.organization_id, row)
+  return { success: true, message, record_id: null, entity, action: 'skipped' }
 }
 
 function contentType(request: IncomingMessage): string {
@@ -110,17 +127,20 @@ function contentType(request: IncomingMessage): string {
   return request.headers['content-type'] ?? ''
 }
 
-function validate(webhook: Receiver, mapped: Mapped): void {
-  const checked = checkMapped(webhook.target_entity, mapped)
-  if ('issues' in checked)
-    throw new Refusal('validation_failed', 'the payload does not map to a valid record', {
-      details: toDetails(checked.issues),
-    })
-  mapped.fields = checked.value as Record<string, unknown>
+function fitted(webhook: Receiver, mapped: Mapped): Mapped {
+  const fit = fitMapped(webhook, mapped)
+  if (!('issues' in fit)) return fit.mapped
+  throw new Refusal('validation_failed', reason(webhook, mapped), { details: toDetails(fit.issues) })
+}
+
+function reason({ target_entity }: Receiver, { sender, fields, company_name }: Mapped): string {
+  if (Object.keys(fields).length > 0 || company_name !== undefined)
+    return 'the payload does not map to a valid record'
+  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${target_entity.toLowerCase()}`
 }
 
 /** Writes the delivery, the record with its history and event, the run and the log row in one transaction. */
-async function write(call: Call, payload: Payload, mapped: Mapped, bytes: Buffer): Promise<object> {
+async function write(call: Call, payload: Payload, bytes: Buffer): Promise<object> {
   const { deps, webhook, ctx } = call
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const fingerprint = deliveryFingerprint(ctx.req.headers, webhook.verification, payload, bytes)
@@ -132,6 +152,7 @@ async function write(call: Call, payload: Payload, mapped: Mapped, bytes: Buffer
       await insertLog(tx, success(call, 'skipped', earlier.record_id, { message, warnings }))
       return { success: true, message, ...earlier }
     }
+    const mapped = await withFittingCustomFields(tx, call)
     const saved = await saveMapped(tx, webhook, mapped)
     const { runId, warning } = await startWorkflow(tx, webhook, payload, saved)
     const answer = {
@@ -144,8 +165,16 @@ async function write(call: Call, payload: Payload, mapped: Mapped, bytes: Buffer
     const warnings = [mapped.warnings ?? [], warning ?? []].flat()
     const more = { message, run_id: runId ?? null, warnings }
     await insertLog(tx, success(call, saved.action, saved.record.id, more))
-    return { success: true, message, ...answer }
+    return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
   })
+}
+
+async function withFittingCustomFields(tx: Tenant, call: Call): Promise<Mapped> {
+  const mapped = call.mapped!
+  if (Object.keys(mapped.fields.custom_fields as object).length > 0)
+    // The write checks them again: other issues refuse the payload there, with those of the record.
+    call.mapped = (await fitCustomFields(tx, call.webhook, mapped)).mapped
+  return call.mapped!
 }
 
 function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {

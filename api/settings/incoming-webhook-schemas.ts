@@ -176,7 +176,7 @@ export const logDetailSchema = logSchema
         error: z.string().optional(),
         entity: z.string().optional(),
         action: z.enum(['created', 'updated', 'skipped']).optional(),
-        record_id: z.uuid().optional(),
+        record_id: z.uuid().nullable().optional(),
       })
       .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
     error_details: z.unknown(),

@@ -16,7 +16,7 @@ import { open, seal } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
-import { isTarget } from '../incoming/mapping/manual.ts'
+import { isTarget } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
@@ -176,8 +176,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: testSchema },
     handler: async ({ params, body, caller, deps, tenant }) => {
       const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
-      const bytes = sampleBody(body.payload)
-      const { mapped } = await deps.compute.mapBody(caller.organization.id, bytes, body.content_type, webhook)
+      const sample = { bytes: sampleBody(body.payload), type: body.content_type }
+      const { mapped } = await deps.compute.mapBody(caller.organization.id, sample, webhook)
       return tenant((tx) => testMapping(tx, webhook, mapped))
     },
   }),
