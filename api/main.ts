@@ -12,7 +12,7 @@ import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
-import { answerExpectation, answerMalformed } from './http/malformed.ts'
+import { answerExpectation, answerMalformed, SERVER_OPTIONS } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
 
 /** A request that cannot get PostgreSQL for so long is answered with 503. */
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
     metrics,
     stopping: stopping.signal,
   })
-  const server = createServer()
+  const server = createServer(SERVER_OPTIONS)
   const drain = new Drain(server)
   server
     .on('request', app.callback())

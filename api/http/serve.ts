@@ -2,6 +2,7 @@ import Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
 import type { Metrics } from '../../db/metrics.ts'
 import { answerError } from './errors.ts'
+import { requireHost } from './malformed.ts'
 import { requestId } from './request-id.ts'
 
 /** Answers one request, given its raw path and query string; throws AppError. */
@@ -19,6 +20,7 @@ export function serve(log: Logger, dispatch: Dispatch, metrics?: Pick<Metrics, '
     const url = ctx.req.url ?? '/'
     const mark = url.indexOf('?')
     try {
+      requireHost(ctx.req)
       await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
     } catch (error) {
       answerError(ctx, error, id, log)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import { AppError } from '../../db/errors.ts'
-import type { IncomingWebhook } from '../../db/incoming/types.ts'
+import type { IncomingWebhook, Verification } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -14,6 +14,7 @@ import {
 } from '../../db/incoming/webhooks.ts'
 import { open, seal } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
+import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { isTarget } from '../incoming/mapping/targets.ts'
@@ -67,13 +68,13 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
       const { secret: given, ...values } = request.body
-      const secret = given ?? newSecret()
+      const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
         assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
-        return { ...present(webhook, request), secret }
+        return presentWithSecret(webhook, request, secret)
       })
     },
   }),
@@ -151,13 +152,14 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler(request) {
-      const secret = request.body.secret ?? newSecret()
       return request.tenant(async (tx) => {
-        const sealed = seal(request.deps.secretsKey, secret)
         const { webhook_id } = request.params
-        assertSecret((await getIncomingWebhook(tx, webhook_id)).verification, secret)
+        const { verification } = await getIncomingWebhook(tx, webhook_id)
+        const secret = request.body.secret ?? newSecret(verification)
+        assertSecret(verification, secret)
+        const sealed = seal(request.deps.secretsKey, secret)
         const webhook = await rotateIncomingSecret(tx, webhook_id, sealed, request.body.overlap_hours)
-        return { ...present(webhook, request), secret }
+        return presentWithSecret(webhook, request, secret)
       })
     },
   }),
@@ -220,12 +222,19 @@ function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_
   if (issues.length > 0) throw new AppError('validation_error', issues[0]!.msg, { issues })
 }
 
-const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+/** A token needs no encoding in a URL. */
+const newSecret = ({ type }: Verification) =>
+  type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
 
-function present(webhook: IncomingWebhook, request: Pick<RouteRequest, 'deps' | 'headers'>) {
+function presentWithSecret(webhook: IncomingWebhook, request: Presenting, secret: string) {
+  const shown = present(webhook, request)
+  const url_with_token = `${shown.url}?token=${encodeURIComponent(secret)}`
+  return { ...shown, secret, ...(webhook.verification.type === 'token' ? { url_with_token } : {}) }
+}
+
+type Presenting = Pick<RouteRequest, 'deps' | 'headers'>
+
+function present(webhook: IncomingWebhook, request: Presenting) {
   const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
   return { object: 'incoming_webhook', url, ...webhook }
 }
-
-const baseUrl = (deps: AppDeps, host = `localhost:${deps.config.PORT}`) =>
-  (deps.config.PUBLIC_URL ?? `http://${host}`).replace(/\/$/, '')

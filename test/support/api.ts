@@ -5,6 +5,7 @@ import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
+import { SERVER_OPTIONS } from '../../api/http/malformed.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
@@ -75,7 +76,7 @@ export async function startApi(
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })
-  const server = createServer(app.callback())
+  const server = createServer(SERVER_OPTIONS, app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const organizationId = await createOrganization(db)

@@ -95,6 +95,8 @@ function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name:
     [baseName(outer) + leaf.name, 38],
     [leaf.name, 40],
     [base, 30],
+    // `phone: {full}`
+    [leaf.name === 'full' ? baseName(outer) : '', 38],
   ] as const) {
     const synonym = synonyms[name]
     if (synonym) return { field: synonym.field, name, score: rank - synonym.rank * 4 }
