@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
-import { AppError } from '../../db/errors.ts'
-import type { IncomingWebhook, Verification } from '../../db/incoming/types.ts'
+import { invalid } from '../../db/errors.ts'
+import type { IncomingWebhook, TargetEntity, Verification } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -13,11 +13,11 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { open, seal } from '../../db/seal.ts'
-import type { AppDeps } from '../deps.ts'
+import { didYouMean } from '../../workflows/definition/errors.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
-import { isTarget } from '../incoming/mapping/targets.ts'
+import { isTarget, targetNames } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
@@ -213,13 +213,20 @@ function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_
       : [
           {
             loc: ['body', 'field_mapping', 'rules', index, 'to'],
-            msg: `is not a mappable field of a ${target.toLowerCase()}`,
+            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
             type: 'invalid_value',
             input: to,
+            ...suggestion(to, target),
           },
         ],
   )
-  if (issues.length > 0) throw new AppError('validation_error', issues[0]!.msg, { issues })
+  if (issues.length > 0) throw invalid(issues)
+}
+
+function suggestion(to: string, target: TargetEntity): { hint: string } {
+  const names = targetNames(target)
+  const { hint } = didYouMean(to, names)
+  return { hint: hint ?? `use custom_fields.<name>, or one of ${names.join(', ')}` }
 }
 
 /** A token needs no encoding in a URL. */

@@ -1,5 +1,5 @@
 import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
-import { textAt, valueAt } from './path.ts'
+import { stepsOf, textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 import { fieldOf, typed } from './targets.ts'
 import { transformed } from './transforms.ts'
@@ -31,7 +31,17 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     }
   }
   if (tags.length > 0) fields.tags = [...new Set(tags.filter(Boolean))]
-  return { fields: { ...fields, ...nested }, sources, ...extra }
+  return { fields: { ...fields, ...nested }, sources, ...extra, ...listWarning(payload, sources) }
+}
+
+/** Says that the rules do not read every record of a body that is a list. */
+function listWarning(payload: unknown, sources: Mapped['sources']): Pick<Mapped, 'warnings'> {
+  const items = valueAt(payload, 'items')
+  const isList = Array.isArray(items) && Object.keys(payload as object).length === 1
+  if (!isList || items.length < 2 || !items.every((item) => typeof item === 'object')) return {}
+  const read = new Set(Object.values(sources).map((path) => stepsOf(path)[1]))
+  const missed = items.length - read.size
+  return missed > 0 ? { warnings: [`items has ${items.length} records: the rules read ${read.size}`] } : {}
 }
 
 /** The transformed text; empty if the rule maps nothing. */

@@ -1,6 +1,7 @@
 import type { FieldMapping } from '../../../db/incoming/types.ts'
 import { firstCharacters } from '../../../db/records/model/values.ts'
 import { leaves } from './leaves.ts'
+import { stepsOf } from './path.ts'
 import type { Mapped } from './types.ts'
 
 /** Listed paths, and the characters of each. */
@@ -36,7 +37,7 @@ const combined = (mapping: FieldMapping) =>
         transforms.flatMap((transform) => (transform.type === 'combine' ? transform.with : [])),
       )
 
-const dotted = (path: string) => path.replace(/^\$\.?/, '').replace(/\[(\d+)\]/g, '.$1')
+const dotted = (path: string) => stepsOf(path).join('.')
 
 function isWithin(path: string, taken: ReadonlySet<string>): boolean {
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1))
