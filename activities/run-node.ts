@@ -5,7 +5,8 @@ import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
+import { refreshPausing } from '../db/runs/commands.ts'
+import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
@@ -56,6 +57,8 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const token = randomUUID()
   const begun = await transact((tx) => begin(tx, deps.programs, input, token))
   if (begun === 'settled') return
+  // Temporal repeats it, unless the run is paused before: then the workflow that resumes the run does.
+  if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   const { state, node, attempt } = begun
   const performed = await attemptNode(deps, state, node, attempt, signal)
   const result = { input, token, node, attempt }
@@ -65,6 +68,9 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
     await transact((tx) => record(tx, { ...result, performed: failed(NOT_RECORDABLE) }))
   })
   const { outcome } = performed
+  // A transaction of its own: it locks the run, which segments lock before the nodes.
+  if (outcome.status === 'failed' && !isLast(outcome, node, attempt))
+    await transact((tx) => refreshPausing(tx, input.run_id))
   if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
 }
 
@@ -86,7 +92,7 @@ async function begin(
   programs: Programs,
   input: NodeInput,
   token: string,
-): Promise<Begun | 'settled'> {
+): Promise<Begun | 'settled' | 'held'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
@@ -99,6 +105,10 @@ async function begin(
   if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  if (state.run.pause_requested_at !== null) {
+    await releaseAttempt(tx, input.run_id, input.node)
+    return 'held'
+  }
   tx.last()
   await beginAttempt(tx, input.run_id, input.node, token)
   return { state, node, attempt: row.attempt }

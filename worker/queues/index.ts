@@ -5,6 +5,7 @@ import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
+import { runCommandsQueue } from './run-commands.ts'
 import { type QueueDeps, runsQueue } from './runs.ts'
 import { schedulesQueue } from './schedules.ts'
 import { waitsQueue } from './waits.ts'
@@ -14,6 +15,7 @@ export function allQueues({ db, taskQueue, log, capacity }: QueueDeps): Queue<un
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     cancelsQueue,
+    runCommandsQueue,
     waitsQueue,
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
