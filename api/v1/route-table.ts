@@ -12,6 +12,7 @@ import { objectSchemaRoutes } from './object-schemas.ts'
 import { objectRoutes } from './objects.ts'
 import { recordLifeRoutes } from './record-life.ts'
 import { retryRunRoutes } from './retry-run.ts'
+import { runBatchRoutes } from './run-batches.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
@@ -34,6 +35,7 @@ export const routes: Route[] = [
   ...nodeTestRoutes,
   ...runRoutes,
   ...retryRunRoutes,
+  ...runBatchRoutes,
   ...nodeRoutes,
   ...eventRoutes,
 ]

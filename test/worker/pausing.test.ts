@@ -63,8 +63,8 @@ describe('runs that are paused', function () {
 
   it('start no node and have no workflow, and go on where they were; a delay that has ended fires then', async () => {
     const id = await queueRun(db, organizationId, {
-      nodes: [delay('pause', '700ms'), set('then')],
-      edges: [edge('pause', 'then')],
+      nodes: [delay('pause', '700ms'), set('next')],
+      edges: [edge('pause', 'next')],
     })
     await asleep(id)
     await move(pauseRun, id)
@@ -74,15 +74,15 @@ describe('runs that are paused', function () {
     assert.deepEqual(await nodes(id), { pause: 'waiting' })
     await move(unpauseRun, id)
     assert.equal((await untilRun(db, id)).status, 'completed')
-    assert.deepEqual(await nodes(id), { pause: 'completed', then: 'completed' })
+    assert.deepEqual(await nodes(id), { pause: 'completed', next: 'completed' })
     const started = await db.system('events').where({ subject_id: id, name: 'workflow.started' })
     assert.equal(started.length, 1)
   })
 
   it('go on after a worker was replaced, and after a resume that comes at once', async () => {
     const id = await queueRun(db, organizationId, {
-      nodes: [delay('pause', '300ms'), set('then')],
-      edges: [edge('pause', 'then')],
+      nodes: [delay('pause', '300ms'), set('next')],
+      edges: [edge('pause', 'next')],
     })
     await asleep(id)
     await move(pauseRun, id)
@@ -110,8 +110,8 @@ describe('runs that are paused', function () {
         release = () => resolve(httpResponse())
       })
     const id = await queueRun(db, organizationId, {
-      nodes: [call('call'), set('then')],
-      edges: [edge('call', 'then')],
+      nodes: [call('call'), set('next')],
+      edges: [edge('call', 'next')],
     })
     await until(() => keys.length === 1)
     await move(pauseRun, id)
@@ -133,12 +133,12 @@ describe('runs that are paused', function () {
         release = () => resolve(httpResponse())
       })
     const id = await queueRun(db, organizationId, {
-      nodes: [call('call'), delay('short', '100ms'), set('then')],
-      edges: [edge('call', 'then'), edge('short', 'then')],
+      nodes: [call('call'), delay('short', '100ms'), set('next')],
+      edges: [edge('call', 'next'), edge('short', 'next')],
     })
     const parallel = await queueRun(db, organizationId, {
-      nodes: [set('start'), call('call'), delay('short', '500ms'), set('then')],
-      edges: [edge('start', 'call'), edge('start', 'short'), edge('short', 'then')],
+      nodes: [set('start'), call('call'), delay('short', '500ms'), set('next')],
+      edges: [edge('start', 'call'), edge('start', 'short'), edge('short', 'next')],
     })
     await until(() => keys.length === 2)
     await move(cancelRun, id)
@@ -146,7 +146,7 @@ describe('runs that are paused', function () {
     await until(async () => (await nodes(parallel)).short === 'completed')
     assert.deepEqual(await nodes(parallel), { start: 'completed', call: 'running', short: 'completed' })
     await move(unpauseRun, parallel)
-    await until(async () => (await nodes(parallel)).then === 'completed')
+    await until(async () => (await nodes(parallel)).next === 'completed')
     release()
     assert.equal((await untilRun(db, parallel)).status, 'completed')
   })
