@@ -13,6 +13,7 @@ import { objectRoutes } from './objects.ts'
 import { recordLifeRoutes } from './record-life.ts'
 import { retryRunRoutes } from './retry-run.ts'
 import { runBatchRoutes } from './run-batches.ts'
+import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
@@ -34,6 +35,7 @@ export const routes: Route[] = [
   ...runWorkflowRoutes,
   ...nodeTestRoutes,
   ...runRoutes,
+  ...runStreamRoutes,
   ...retryRunRoutes,
   ...runBatchRoutes,
   ...nodeRoutes,
