@@ -116,16 +116,16 @@ export async function createRetry(
     ...(run.record_id === null ? {} : { record_id: run.record_id }),
     chain: { depth: run.depth, cause: run.cause },
   })
-  await tx
-    .trx('runs')
-    .where({ organization_id: organizationId, id })
-    .update({
-      retry_of: run.retry_of ?? run.id,
+  await tx.trx.raw(
+    `update runs set retry_of = :first, retry = :retry, reopened = true, priority = :priority,
+       starts_with = coalesce(:startsWith, starts_with)
+     where organization_id = :organizationId and id = :id`,
+    {
+      ...{ organizationId, id, priority, first: run.retry_of ?? run.id },
       retry: JSON.stringify({ run_id: run.id, from_node }),
-      reopened: true,
-      priority,
-      ...(from_node === null ? {} : { starts_with: workflow.plan.nodes[from_node]!.title }),
-    })
+      startsWith: from_node === null ? null : workflow.plan.nodes[from_node]!.title,
+    },
+  )
   // As settled before the first segment.
   await tx.trx.raw(
     `insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
