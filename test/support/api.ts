@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
@@ -54,21 +55,24 @@ export async function createKey(
   )
 }
 
-/** `env` replaces environment variables of the API. */
-export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
+/** `env` replaces environment variables of the API; `log` is where its log goes. */
+export async function startApi(
+  db: TestDatabase,
+  env: Record<string, string> = {},
+  log?: DestinationStream,
+): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
-  const log = createLogger('api', config.LOG_LEVEL)
   const secretsKey = randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
     config,
     db,
-    log,
+    log: createLogger('api', config.LOG_LEVEL, log),
     secretsKey,
     runEnds,
     compute,

@@ -77,6 +77,8 @@ export interface RunFacts {
     paused_ms?: number
   }
   organization: { id: string; name: string; currency: string; timezone: string }
+  /** The settings of the organization for its workflows, by name. */
+  env: Record<string, unknown>
 }
 
 /** The node of a node test. */
