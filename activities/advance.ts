@@ -136,6 +136,7 @@ async function oneSegment(
     nodes,
     waits,
     end: ended,
+    paused,
     sleepsUntil,
   } = await runSegment(
     program,
@@ -144,6 +145,7 @@ async function oneSegment(
     {
       clock: Date.now,
       reissue,
+      hold: run.pause_requested_at !== null,
       ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
@@ -158,7 +160,7 @@ async function oneSegment(
       },
     },
   )
-  const end = await withErrorWorkflow(tx, run, ended)
+  const end = await withErrorWorkflow(tx, run, withReason(run, ended))
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   await insertChildWaits(tx, run.id, waits)
   const hasFamily = run.parent_run_id !== null || awaits || waits.length > 0
@@ -171,14 +173,23 @@ async function oneSegment(
     events: [...started, ...events, ...lastEvents],
     created: objects,
     sleeps_until: sleepsUntil,
+    paused,
     ...(end ? { end } : {}),
   })
   if (end && hasFamily) await endFamily(tx, run)
   return answer
 }
 
+/** The end of a run; if it was cancelled by a rule, with the reason. */
+function withReason<E extends SegmentResult['end']>({ cancel_reason }: RunState['run'], end: E): E {
+  if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
+  return { ...end, error: { ...end.error, message: cancel_reason } }
+}
+
 /** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
-function delayOf({ nodes }: RunState, happened: Happened[], now: Date): number | undefined {
+function delayOf({ run, nodes }: RunState, happened: Happened[], now: Date): number | undefined {
+  // A delay that ended during a pause was not late.
+  if (run.resumes > 0) return undefined
   const times = happened.flatMap((one) => {
     if (one.type !== 'timer' && one.type !== 'settled') return []
     const row = nodes.find(({ node_id }) => node_id === one.node)
@@ -251,6 +262,7 @@ async function load(
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
   if (owner === null || owner === temporalRunId) {
+    if (status === 'paused') return endedAs(status, 'The run is paused.')
     if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
     return { state, reissue }
   }
@@ -263,7 +275,11 @@ async function load(
   return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
 }
 
-const endedAs = (status: EndStatus, details: string, error: RunError | null = null): SegmentAnswer => ({
+const endedAs = (
+  status: EndStatus | 'paused',
+  details: string,
+  error: RunError | null = null,
+): SegmentAnswer => ({
   commands: [endCommand(status, error)],
   nodes: [],
   details,

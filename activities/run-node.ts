@@ -6,7 +6,8 @@ import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
+import { refreshPausing } from '../db/runs/commands.ts'
+import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
@@ -60,6 +61,8 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const token = randomUUID()
   const begun = await transact((tx) => begin(tx, deps, input, token))
   if (begun === 'settled') return
+  // Temporal repeats it, unless the run is paused before: then the workflow that resumes the run does.
+  if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   const { node, attempt } = begun
   const performed = await attemptNode(deps, begun, signal)
   const result = { input, token, node, attempt }
@@ -69,6 +72,9 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
     await transact((tx) => record(tx, { ...result, performed: failed(NOT_RECORDABLE) }))
   })
   const { outcome } = performed
+  // A transaction of its own: it locks the run, which segments lock before the nodes.
+  if (outcome.status === 'failed' && !isLast(outcome, node, attempt))
+    await transact((tx) => refreshPausing(tx, input.run_id))
   if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
 }
 
@@ -91,7 +97,7 @@ async function begin(
   { programs, secretsKey }: RunNodeDeps,
   input: NodeInput,
   token: string,
-): Promise<Begun | 'settled'> {
+): Promise<Begun | 'settled' | 'held'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
@@ -104,6 +110,10 @@ async function begin(
   if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  if (state.run.pause_requested_at !== null) {
+    await releaseAttempt(tx, input.run_id, input.node)
+    return 'held'
+  }
   // The values of this moment: one that is replaced is used by the next attempt.
   const secrets = await openSecrets(tx, secretsKey)
   tx.last()

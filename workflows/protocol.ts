@@ -19,7 +19,7 @@ export interface RunInput {
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
-  /** Of a run whose workflow Temporal had lost: where the new workflow starts. */
+  /** Of a run that was paused, or whose workflow Temporal had lost: where the new workflow starts. */
   resume?: Resume
 }
 
@@ -70,7 +70,8 @@ export type Command =
   /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
   /** `error` is the one of the run, for Temporal. */
-  | { type: 'end'; status: EndStatus; error?: { code: string; message: string } }
+  /** `paused`: the workflow ends, and another one resumes the run. */
+  | { type: 'end'; status: EndStatus | 'paused'; error?: { code: string; message: string } }
 
 export interface SegmentAnswer {
   commands: Command[]

@@ -11,7 +11,6 @@ import {
   setHandler,
   sleep,
 } from '@temporalio/workflow'
-import type { EndStatus } from './interpret/statuses.ts'
 import {
   type Command,
   type Happened,
@@ -30,7 +29,7 @@ import { summaryOf } from './summary.ts'
  * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only the
  * end throws, of a run that was cancelled or has failed, after it is recorded.
  */
-export function run(input: RunInput): Promise<{ status: EndStatus }> {
+export function run(input: RunInput): Promise<{ status: RunResult }> {
   requireVersion(input.engine, RUN_WORKFLOW_VERSION)
   const inbox: Happened[] = []
   const root = CancellationScope.current()
@@ -45,7 +44,7 @@ async function loop(
   input: RunInput,
   inbox: Happened[],
   root: CancellationScope,
-): Promise<{ status: EndStatus }> {
+): Promise<{ status: RunResult }> {
   const { organization_id, run_id } = input
   // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
@@ -96,12 +95,14 @@ async function loop(
   }
 }
 
+type RunResult = (Command & { type: 'end' })['status']
+
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */
 async function end(
   { engine }: RunInput,
   { status, error }: Command & { type: 'end' },
   root: CancellationScope,
-): Promise<{ status: EndStatus }> {
+): Promise<{ status: RunResult }> {
   // Failed in Temporal too, for its filters and alerts; benign: it is the author's error, and no fault of the worker.
   if (engine >= 2 && error)
     throw ApplicationFailure.create({

@@ -116,12 +116,14 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
         content:
           'file' in response
             ? { [response.file]: { schema: FILE, ...examples.of(id) } }
-            : {
-                'application/json': {
-                  schema: shapes.answer(response.schema, `${name}Response`),
-                  ...examples.of(id),
+            : 'stream' in response
+              ? { [response.stream]: { schema: { type: 'string' }, ...examples.of(id) } }
+              : {
+                  'application/json': {
+                    schema: shapes.answer(response.schema, `${name}Response`),
+                    ...examples.of(id),
+                  },
                 },
-              },
       },
       ...Object.fromEntries(errorsOf(route).map((status) => [status, errorResponse(status)])),
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { cancelRun } from '../../db/runs/moves.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
 import {
   durationOf,
   getRun,
@@ -13,6 +14,7 @@ import {
 import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
 
 const time = z.iso.datetime()
@@ -27,6 +29,11 @@ const summary = z
     status: z.enum(RUN_STATUSES),
     trigger: z.object({ type: z.string() }).meta({ description: 'What started the run.' }),
     record_id: z.uuid().nullable(),
+    parent_run_id: z.uuid().nullable().meta({ description: 'The run whose node started it.' }),
+    retry_of: z
+      .uuid()
+      .nullable()
+      .meta({ description: 'Of a retry: the first run. Calls of external nodes keep its idempotency keys.' }),
     stuck_reason: z.string().nullable().meta({ description: 'Why the run makes no progress.' }),
     created_at: time,
     started_at: time.nullable(),
@@ -52,7 +59,18 @@ const details = summary
     inputs: z.record(z.string(), z.unknown()),
     outputs: z.record(z.string(), z.unknown()).nullable(),
     error,
+    retry: z
+      .object({
+        run_id: z.uuid().meta({ description: 'The run that was retried.' }),
+        from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null: the run is no retry.' }),
     cancel_requested_at: time.nullable(),
+    pause_requested_at: time.nullable().meta({
+      description:
+        'A running run is paused as soon as no attempt of a node is in progress; it starts no further one.',
+    }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
@@ -85,12 +103,31 @@ const query = z.strictObject({
   ...pageControls,
   order,
   count,
-  workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
-  record_id: z.uuid().optional().describe('Runs that this record started.'),
-  status: z.enum(RUN_STATUSES).optional().describe('Runs with this status.'),
+  ...runFilter,
+  status: statusList.optional(),
 })
 
 const byId = z.object({ run_id: z.uuid() })
+
+/** A change of the run's status. */
+const change = (verb: string, description: string, move: (tx: Tenant, id: string) => Promise<unknown>) =>
+  route({
+    method: 'POST',
+    path: `/runs/{run_id}/${verb}`,
+    scope: 'workflows:run',
+    id: `${verb}Run`,
+    tag: 'Runs',
+    summary: `${verb[0]!.toUpperCase()}${verb.slice(1)} a run`,
+    description,
+    params: byId,
+    response: { status: 200, schema: details },
+    handler: async ({ params, tenant, deps }) =>
+      tenant(async (tx) => {
+        await move(tx, params.run_id)
+        const run = await getRun(tx, params.run_id)
+        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+      }),
+  })
 
 export const runRoutes: Route[] = [
   route({
@@ -125,24 +162,26 @@ export const runRoutes: Route[] = [
         return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
       }),
   }),
-  route({
-    method: 'POST',
-    path: '/runs/{run_id}/cancel',
-    scope: 'workflows:run',
-    id: 'cancelRun',
-    tag: 'Runs',
-    summary: 'Cancel a run',
-    description:
-      'A queued run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
-    params: byId,
-    response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        await cancelRun(tx, params.run_id)
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
-  }),
+  change(
+    'cancel',
+    'A queued or paused run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
+    cancelRun,
+  ),
+  change(
+    'terminate',
+    'The run ends at once as `terminated`: nothing more of it is run or recorded, and its workflow in Temporal is terminated. A run that has ended is returned unchanged.',
+    terminateRun,
+  ),
+  change(
+    'pause',
+    'The run starts no further node. Attempts of external nodes that are in progress end and are recorded; then the run is `paused` and occupies no slot. Delays that end during the pause end when it is resumed; the time of the pause does not count against the `timeout` of the workflow. 409 for a run that has ended.',
+    pauseRun,
+  ),
+  change(
+    'resume',
+    'The paused run is queued, and continues where it stopped. A run that is not paused is returned unchanged. 409 for a run that has ended.',
+    unpauseRun,
+  ),
 ]
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {

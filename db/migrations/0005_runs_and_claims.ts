@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
+import { searchView } from './search-view.ts'
 
 /** Runs of workflows and node tests: the queue, the record of what happened, what they wait for, their signals. */
 export async function up(knex: Knex): Promise<void> {
@@ -13,7 +14,7 @@ export async function up(knex: Knex): Promise<void> {
       workflow_name text not null,
       -- 'queued' is the outbox; a row that has left it is never started again
       status text not null default 'queued' check (status in
-        ('queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost')),
+        ('queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'terminated', 'lost', 'skipped')),
       trigger jsonb not null,
       -- What makes the start by a trigger happen once: the event's id, a schedule's nominal time. Null: not deduplicated.
       trigger_key text,
@@ -25,6 +26,8 @@ export async function up(knex: Knex): Promise<void> {
       parent_run_id uuid,
       -- the first run of a chain of retries: idempotency keys of external calls keep its id
       retry_of uuid,
+      -- of a retry: {run_id, from_node}, the run that was retried and the node that the retry started with, if any
+      retry jsonb,
       -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -38,6 +41,8 @@ export async function up(knex: Knex): Promise<void> {
       lane uuid not null generated always as (coalesce(workflow_id, organization_id)) stored,
       -- the workflow's own limit, from the settings of the version
       concurrency integer,
+      -- what becomes of a run above it; null: it waits
+      on_limit text check (on_limit in ('skip', 'cancel_running')),
       -- 0: a client may wait for the run; 1: started by a trigger or a webhook. Lower ones are claimed first.
       priority smallint not null default 0,
       -- the title of the first node, for the Temporal UI
@@ -48,13 +53,27 @@ export async function up(knex: Knex): Promise<void> {
       -- a relay is sending the cancellation to Temporal until then
       cancel_lease_until timestamptz(3),
       cancel_sent_at timestamptz(3),
+      -- why, if nobody asked for it
+      cancel_reason text,
+      -- a pause was requested; a running run is paused when no attempt of a node is in progress
+      pause_requested_at timestamptz(3),
+      paused_at timestamptz(3),
+      -- the time of earlier pauses, which does not count against the workflow's timeout
+      paused_ms bigint not null default 0,
+      pauses integer not null default 0,
+      -- what the relay must do with its workflow in Temporal: 'refresh' makes it read the rows
+      workflow_command text check (workflow_command in ('refresh', 'terminate')),
+      workflow_command_at timestamptz(3),
+      workflow_command_lease_until timestamptz(3),
+      -- a client follows the run until then: its segments send a notification
+      watched_until timestamptz(3),
       -- of a running run: until when it only waits, at most ('infinity': for an event); null: it is active
       sleeps_until timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
-      -- whether a reset in Temporal has taken it over: only then are run_effects read
+      -- whether a reset in Temporal has taken it over, or it is a retry: only then are run_effects read
       reopened boolean not null default false,
-      -- how often it was queued again because Temporal had lost its workflow
+      -- how often it was queued again: after a pause, or because Temporal had lost its workflow
       resumes integer not null default 0,
       -- attempts of its next segment that failed unexpectedly; at the limit the run fails
       failures integer not null default 0,
@@ -81,10 +100,47 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
+    create index runs_commands on runs (workflow_command_at) where workflow_command is not null;
+    create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and on_limit is not null;
+    create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
+      where error is not null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);
     create index runs_status on runs (organization_id, status, id desc);
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
+
+    -- Retries or cancellations of many runs, which workers make in pages.
+    create table run_batches (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      action text not null check (action in ('retry', 'cancel')),
+      filter jsonb not null,
+      -- of retries: {from_start, version}
+      options jsonb not null,
+      total integer not null,
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      -- a worker makes the next page until then
+      lease_until timestamptz(3),
+      ended_at timestamptz(3),
+      primary key (organization_id, id)
+    );
+    create index run_batches_open on run_batches (created_at) where ended_at is null;
+    create index run_batches_age on run_batches (ended_at) where ended_at is not null;
+
+    -- The runs of a batch. They have no foreign key: a run may be purged before.
+    create table run_batch_items (
+      organization_id uuid not null,
+      batch_id uuid not null,
+      run_id uuid not null,
+      -- 'refused': the run could not be retried or cancelled; see error
+      status text not null default 'pending' check (status in ('pending', 'done', 'refused')),
+      new_run_id uuid,
+      error jsonb,
+      primary key (organization_id, batch_id, run_id),
+      foreign key (organization_id, batch_id) references run_batches on delete cascade
+    );
+    create index run_batch_items_status on run_batch_items (organization_id, batch_id, status, run_id);
 
     -- The relays of all workers.
     create table relays (
@@ -252,6 +308,9 @@ export async function up(knex: Knex): Promise<void> {
     'run_waits',
     'run_signals',
     'run_claims',
+    'run_batches',
+    'run_batch_items',
   ])
     await protect(knex, table)
+  await searchView(knex, 'runs')
 }

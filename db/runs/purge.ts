@@ -16,6 +16,16 @@ export const runPurges = [
     ended: 't.ended_at < :before',
   }),
   byAge({
+    name: 'run batches',
+    tables: ['run_batches', 'run_batch_items'],
+    keeps: '30 days after their end',
+    index: 'run_batches_age',
+    rows: 1,
+    table: 'run_batches',
+    expired: "ended_at < now() - interval '30 days'",
+    order: 'ended_at',
+  }),
+  byAge({
     name: 'node tests',
     tables: ['runs', ...PARTS],
     keeps: '7 days',

@@ -1,6 +1,7 @@
 import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { refreshPausing } from './commands.ts'
 
 /** SQL: what placeholders read as `org`, of the organization `o`. */
 export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name,
@@ -46,6 +47,15 @@ export async function lockRun(
  */
 export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, token: string): Promise<void> {
   await runningNode(tx, runId, nodeId).update({ attempt_token: token })
+}
+
+/**
+ * Ends the ownership of an attempt that did not end, because its worker died: the run, whose pause was requested, must
+ * not wait for it.
+ */
+export async function releaseAttempt(tx: Tenant, runId: string, nodeId: string): Promise<void> {
+  await refreshPausing(tx, runId)
+  await runningNode(tx, runId, nodeId).update({ attempt_token: null })
 }
 
 /** The row of an external node outside of any loop, as long as the node is running. */

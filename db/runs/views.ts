@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import type { NodeStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
+import { isOpenRun, type NodeStatus, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Count } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
+import { filteredRuns, type RunFilter } from './filter.ts'
 
 /** A run as lists show it: without inputs and outputs. */
 export interface RunSummary {
@@ -17,6 +18,8 @@ export interface RunSummary {
   status: RunStatus
   trigger: RunTrigger
   record_id: string | null
+  parent_run_id: string | null
+  retry_of: string | null
   stuck_reason: string | null
   created_at: Date
   started_at: Date | null
@@ -27,7 +30,10 @@ export interface RunDetails extends RunSummary {
   inputs: Record<string, unknown>
   outputs: Record<string, unknown> | null
   error: RunError | null
+  /** Of a retry: the run that was retried, and the node that the retry starts with; null: from the start. */
+  retry: { run_id: string; from_node: string | null } | null
   cancel_requested_at: Date | null
+  pause_requested_at: Date | null
   /** What a queued run waits for; null in any other status. */
   waiting_for: WaitingFor | null
 }
@@ -60,7 +66,7 @@ export interface RunNodeView {
 
 const SUMMARY = [
   ...['id', 'workflow_id', 'workflow_version', 'workflow_name', 'status', 'trigger', 'record_id'],
-  ...['stuck_reason', 'created_at', 'started_at', 'ended_at'],
+  ...['parent_run_id', 'retry_of', 'stuck_reason', 'created_at', 'started_at', 'ended_at'],
 ]
 
 /** Throws `not_found`. */
@@ -68,7 +74,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   const run = await ofKind(tx, 'run')
     .andWhere({ id })
     .first<RunDetails | undefined>(
-      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at'],
+      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'retry', 'cancel_requested_at', 'pause_requested_at'],
       tx.trx.raw(WAITS_FOR),
     )
   if (!run) throw notFound('run')
@@ -126,35 +132,23 @@ export async function getNodeTest(
     .first<Pick<RunDetails, 'status' | 'error'> & { outputs: { log: TestLog } | null }>(
       ...['status', 'error', 'outputs'],
     )
-  if (!test || test.status === 'queued' || test.status === 'running') return undefined
+  if (!test || isOpenRun(test.status)) return undefined
   const log = test.outputs?.log ?? []
   const [node] = await getRunNodes(tx, id)
   if (node) return { node, error: node.error, log }
   return { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` }, log }
 }
 
-export interface RunFilter {
-  workflow_id?: string | undefined
-  status?: RunStatus | undefined
-  record_id?: string | undefined
-}
-
 /** Newest or oldest first, by `order`. */
-export function listRuns(
+export async function listRuns(
   tx: Tenant,
   filter: RunFilter,
   page: IdPage,
   { order, count }: { order: 'asc' | 'desc'; count: Count },
 ): Promise<Page<RunSummary>> {
-  const rows = filtered(tx, filter).select(SUMMARY)
-  const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
-  return pageById(tx, rows, page, { of, order, count })
+  const { query } = await filteredRuns(tx, filter)
+  return pageById(tx, query.select(SUMMARY), page, { of: ['runs', filter], order, count })
 }
 
 const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>
   tx.trx('runs').where({ organization_id: tx.organizationId, kind })
-
-function filtered(tx: Tenant, filter: RunFilter) {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  return ofKind(tx, 'run').andWhere(Object.fromEntries(given))
-}

@@ -56,7 +56,15 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'list: deliveries': tenant(async (tx) => listDeliveries(tx, await endpoint(tx), {}, page)),
     'list: runs': tenant((tx) => listRuns(tx, {}, page, { order: 'desc', count: 'estimated' })),
     'list: failed runs': tenant((tx) =>
-      listRuns(tx, { status: 'failed' }, page, { order: 'desc', count: 'estimated' }),
+      listRuns(tx, { status: ['failed'] }, page, { order: 'desc', count: 'estimated' }),
+    ),
+    'list: runs by status, time and text': tenant((tx) =>
+      listRuns(
+        tx,
+        { status: ['failed', 'queued'], from: new Date(Date.now() - 20 * 86_400_000), q: 'refused' },
+        page,
+        { order: 'desc', count: 'estimated' },
+      ),
     ),
   }
 }

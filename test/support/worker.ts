@@ -17,6 +17,7 @@ import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
+import { RUN_END_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
 
@@ -157,7 +158,7 @@ export interface EndedRun {
 export async function untilRun(
   db: Database,
   id: string,
-  statuses = ['completed', 'failed', 'cancelled', 'terminated', 'lost'],
+  statuses: readonly string[] = RUN_END_STATUSES,
   milliseconds = 15_000,
 ): Promise<EndedRun> {
   for (const until = Date.now() + milliseconds; ; ) {

@@ -31,11 +31,20 @@ export function compile(definition: Definition): Program {
     outputs: definition.outputs,
     inputs: definition.inputs,
     settings: {
-      ...(concurrency === undefined ? {} : { concurrency }),
+      ...concurrencyOf(concurrency),
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
       ...(error_workflow === undefined ? {} : { error_workflow }),
     },
   }
+}
+
+function concurrencyOf(
+  given: Definition['settings']['concurrency'],
+): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
+  if (given === undefined) return {}
+  const { policy, limit = 1 } = typeof given === 'number' ? { policy: 'queue' as const, limit: given } : given
+  if (policy === 'allow') return {}
+  return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
 }
 
 const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1

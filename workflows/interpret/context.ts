@@ -14,7 +14,7 @@ export function effectsFor(
 }
 
 export interface ContextOptions {
-  run: Pick<RunFacts['run'], 'id' | 'workflow_id' | 'workflow_name'>
+  run: Pick<RunFacts['run'], 'id' | 'workflow_id' | 'workflow_name' | 'retry_of'>
   organization: Pick<RunFacts['organization'], 'id' | 'currency' | 'timezone'>
   /** The time of the segment. */
   now: Date
@@ -29,7 +29,7 @@ export function contextOf({ run, organization, effects, ...facts }: ContextOptio
     ...facts,
     run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
-    idempotencyKey: `${run.id}:${facts.node.id}`,
+    idempotencyKey: `${run.retry_of ?? run.id}:${facts.node.id}`,
     ...effects,
   }
   for (const name of effectNames)

@@ -15,8 +15,9 @@ export function commandOf(node: ProgramNode, row: RunNode, now: number): Command
 }
 
 /** Histories store it, so the message is cut; errors of runs hold no secrets. A cancelled run has no error in Temporal. */
-export function endCommand(status: EndStatus, error: RunError | null): Command & { type: 'end' } {
-  if (status === 'completed' || status === 'cancelled' || !error) return { type: 'end', status }
+export function endCommand(status: EndStatus | 'paused', error: RunError | null): Command & { type: 'end' } {
+  if (status === 'completed' || status === 'cancelled' || status === 'paused' || !error)
+    return { type: 'end', status }
   return { type: 'end', status, error: { code: error.code, message: error.message.slice(0, 1_000) } }
 }
 
@@ -34,7 +35,7 @@ export interface Reissued {
  */
 export function reissue(
   program: Program,
-  run: Pick<RunFacts['run'], 'started_at'>,
+  run: Pick<RunFacts['run'], 'started_at' | 'paused_ms'>,
   rows: Iterable<RunNode>,
   now: number,
 ): Reissued {
@@ -52,7 +53,7 @@ export function reissue(
   }
   const { timeout_ms } = program.settings
   if (timeout_ms === undefined) return { happened, commands, timeout_ms }
-  const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at)
+  const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at) - (run.paused_ms ?? 0)
   if (elapsed >= timeout_ms) happened.push({ type: 'timeout' })
   return { happened, commands, timeout_ms: Math.max(1, timeout_ms - elapsed) }
 }

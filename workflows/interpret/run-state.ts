@@ -3,9 +3,12 @@ import type { NodeStatus, RunStatus } from './statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
 
+/** What starts runs. */
+export const RUN_TRIGGERS = ['api', 'webhook', 'event', 'schedule', 'error', 'run'] as const
+
 /** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
 export interface RunTrigger {
-  type: 'api' | 'webhook' | 'event' | 'schedule' | 'error' | 'run' | 'node_test'
+  type: (typeof RUN_TRIGGERS)[number] | 'node_test'
   [member: string]: unknown
 }
 
@@ -48,6 +51,9 @@ export interface RunControl {
   /** The run whose node started it. */
   parent_run_id: string | null
   cancel_requested_at: string | null
+  cancel_reason: string | null
+  pause_requested_at: string | null
+  watched_until: string | null
 }
 
 /** The facts that are the same for all segments of a run. */
@@ -65,6 +71,10 @@ export interface RunFacts {
     temporal_run_id: string | null
     created_at: string
     started_at: string | null
+    /** Of a retry: the first run, whose idempotency keys it keeps. */
+    retry_of?: string | null
+    /** The time of its pauses. */
+    paused_ms?: number
   }
   organization: { id: string; name: string; currency: string; timezone: string }
   /** The settings of the organization for its workflows, by name. */
@@ -95,6 +105,8 @@ export interface RunNode {
   title: string
   status: NodeStatus
   attempt: number
+  /** Of an external node: names the attempt in progress. The segment only reads it. */
+  attempt_token?: string | null
   input: unknown
   output: unknown
   handle: string | null

@@ -17,6 +17,8 @@ import { whenHolds } from './when.ts'
 export interface SegmentHost {
   /** Issues the commands of all open nodes again: the workflow may wait for other nodes than the rows say. */
   reissue?: boolean
+  /** A pause was requested: no node is started, and the run is paused once no attempt is in progress. */
+  hold?: boolean
   /** The child runs that have ended, by the node that waits for them. */
   children?: ReadonlyMap<string, ChildEnd>
   /** Runs one pure, read or write node. */
@@ -36,6 +38,8 @@ export interface SegmentResult {
   waits: { node_id: string; child_run_id: string }[]
   /** How the run ended, if it did. */
   end: End | undefined
+  /** Whether it is paused: the workflow ends. */
+  paused: boolean
   /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
   sleepsUntil: string | null
 }
@@ -68,6 +72,7 @@ class Segment {
   private readonly ran: string[] = []
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
+  private paused = false
   private timeLeft: number | undefined
   private readonly program: Program
   private readonly state: RunSoFar
@@ -85,6 +90,10 @@ class Segment {
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
     for (const [id, child] of this.host.children ?? []) if (!this.end) this.endChild(id, child)
+    if (this.host.hold && !this.end) {
+      this.paused = !this.open().some((row) => row.status === 'running' && row.attempt_token != null)
+      return
+    }
     const { clock, limits } = this.host
     if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
@@ -103,17 +112,22 @@ class Segment {
   }
 
   result(): SegmentResult {
-    const { end } = this
+    const { end, paused } = this
     if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
-      commands: end ? [endCommand(end.status, end.error)] : this.commands,
+      commands: end
+        ? [endCommand(end.status, end.error)]
+        : paused
+          ? [endCommand('paused', null)]
+          : this.commands,
       nodes: this.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
     const { waits } = this
-    return { answer, nodes: [...this.changed], waits, end, sleepsUntil: end ? null : this.sleepsUntil() }
+    const sleepsUntil = end || paused ? null : this.sleepsUntil()
+    return { answer, nodes: [...this.changed], waits, end, paused, sleepsUntil }
   }
 
   private sleepsUntil(): string | null {
@@ -303,7 +317,7 @@ class Segment {
     return runDetails({
       nodes: [...this.rows.values()],
       total: Object.keys(this.program.nodes).length,
-      end: this.end,
+      end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
       limit: this.host.limits.detailsCharacters,
     })

@@ -231,7 +231,9 @@ describe('the example responses of the document', function () {
     await example('deleteWorkflow', { params })
     const welcome = await call('createWorkflow', { body: { name: 'Welcome', spec } })
     const { run_id } = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
-    await example('cancelRun', { params: { run_id } })
+    for (const id of ['pauseRun', 'resumeRun', 'cancelRun']) await example(id, { params: { run_id } })
+    const other = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
+    await example('terminateRun', { params: { run_id: other.run_id } })
     return welcome.workflow_id
   }
 
@@ -306,6 +308,10 @@ describe('the example responses of the document', function () {
     await example('runWorkflow', { params: { workflow_id }, headers })
     await example('getRun', { params: { run_id } })
     await example('listRuns', { query: '?limit=1' })
+    await example('retryRun', { params: { run_id }, headers })
+    await example('streamRun', { params: { run_id } })
+    const { batch_id } = await example('createRunBatch')
+    await example('getRunBatch', { params: { batch_id } })
     await example('testNode')
   }
 

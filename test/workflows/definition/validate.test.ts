@@ -718,6 +718,22 @@ describe('compiling', () => {
     })
   })
 
+  it('compiles the policies of concurrency, and refuses a limit that has no effect', () => {
+    const settings = (concurrency: string) => {
+      const { definition, result } = validateSpec(
+        spec('  a: {type: stop}', `settings: {concurrency: ${concurrency}}`),
+        catalogue,
+      )
+      return definition ? compile(definition).settings : result.errors.map(({ path }) => path)
+    }
+    deepEqual(settings('{policy: skip, limit: 3}'), { concurrency: 3, on_limit: 'skip' })
+    deepEqual(settings('{policy: cancel_running}'), { concurrency: 1, on_limit: 'cancel_running' })
+    deepEqual(settings('{limit: 2}'), { concurrency: 2 })
+    deepEqual(settings('{policy: allow}'), {})
+    deepEqual(settings('{policy: allow, limit: 2}'), ['/settings/concurrency/limit'])
+    deepEqual(settings('{policy: replace}'), ['/settings/concurrency/policy'])
+  })
+
   it("uses the retry of the node's type if the node has none: one attempt for most", () => {
     const text = spec(`  a: {type: delay, config: {for: 1s}}
   b: {type: api_request, config: {url: "https://x.test"}, retry: {backoff: 3}}`)
