@@ -14,6 +14,7 @@ export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
   | 'agx_waits'
+  | 'agx_due_waits'
   | 'agx_events'
   | 'agx_deliveries'
   | 'agx_delivery_changes'

@@ -37,11 +37,13 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  const check = (text: string, path: string, reader?: NodeSpec) => {
+  /** `late`: the root that only this setting can read. */
+  const check = (text: string, path: string, reader?: NodeSpec, late?: string) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
+        if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
         const problem = problemOf(reference, reader)
         if (problem) problems.push({ ...problem, ...where })
@@ -137,7 +139,14 @@ export function checkReferences(
       )
     )
       continue
-    for (const [text, inner] of strings(node.config)) check(text, `${path}/config${inner}`, node)
+    const late = findNodeType(node.type)?.late ?? {}
+    for (const [text, inner] of strings(node.config))
+      check(
+        text,
+        `${path}/config${inner}`,
+        node,
+        Object.hasOwn(late, inner.slice(1)) ? late[inner.slice(1)] : undefined,
+      )
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

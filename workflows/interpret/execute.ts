@@ -1,7 +1,9 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
+import type { Scope } from '../expressions/liquid.ts'
 import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import type { WaitFor } from '../nodes/wait-for.ts'
+import { capture, renderConfig } from './late.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
 import type { RunError } from './run-state.ts'
@@ -19,8 +21,8 @@ export type Outcome =
     }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, or the end of a child run. */
-export type Waits = { until: Date } | { child_run_id: string }
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
+export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
   error: RunError
@@ -45,7 +47,7 @@ export async function execute(
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const rendered = capped(render(node.config, scope), limits.valueBytes)
+    const rendered = capped(renderConfig(type, node.config, scope), limits.valueBytes)
     input = masked(rendered)
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
@@ -57,6 +59,10 @@ export async function execute(
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
       return { status: 'waiting', input, output, handle, waits: { child_run_id: result.wait_for_run } }
+    if ('wait_for' in result) {
+      const waits = { for: result.wait_for, values: capture(type, node.config, scope) }
+      return { status: 'waiting', input, output, handle, waits }
+    }
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)
