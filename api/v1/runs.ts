@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { cancelRun } from '../../db/runs/moves.ts'
+import { listOpenWaits } from '../../db/runs/open-waits.ts'
 import {
   durationOf,
   getRun,
@@ -11,9 +13,11 @@ import {
   WAITING_FOR,
 } from '../../db/runs/views.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf, runLinks } from './run-links.ts'
+import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
 const time = z.iso.datetime()
 
@@ -56,6 +60,9 @@ const details = summary
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
+    }),
+    waits: z.array(runWait).meta({
+      description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
     }),
     nodes: z.array(
       z
@@ -119,11 +126,7 @@ export const runRoutes: Route[] = [
     summary: 'Retrieve a run',
     params: byId,
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
+    handler: async ({ params, tenant, deps }) => tenant((tx) => showRun(tx, params.run_id, deps)),
   }),
   route({
     method: 'POST',
@@ -139,11 +142,22 @@ export const runRoutes: Route[] = [
     handler: async ({ params, tenant, deps }) =>
       tenant(async (tx) => {
         await cancelRun(tx, params.run_id)
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+        return showRun(tx, params.run_id, deps)
       }),
   }),
+  ...runWaitRoutes,
 ]
+
+/** Throws `not_found`. */
+async function showRun(tx: Tenant, id: string, deps: AppDeps) {
+  const run = await getRun(tx, id)
+  const nodes = await getRunNodes(tx, id)
+  const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
+  return {
+    ...presentDetails(run, nodes, deps.config),
+    waits: waits.map((wait) => presentWait(wait, id, tx.organizationId, deps)),
+  }
+}
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
