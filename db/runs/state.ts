@@ -16,7 +16,7 @@ export async function lockRun(
 ): Promise<RunState | undefined> {
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
-       ${ORGANIZATION_FACTS} as organization,
+       ${ORGANIZATION_FACTS} as organization, o.env,
        (select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
        (select s.answer from run_segments s

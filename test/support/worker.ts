@@ -7,6 +7,7 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
+import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
@@ -46,6 +47,7 @@ export async function startWorker(
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
     stackTraces?: boolean
+    log?: Logger
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -57,10 +59,11 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
-    log: testLog,
+    log,
     secretsKey,
     publicUrl: PUBLIC_URL,
     effects: createEffects({ http: effects.http ?? unused }),
@@ -70,7 +73,7 @@ export async function startWorker(
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
-    files: createFiles({ db, log: testLog }),
+    files: createFiles({ db, log }),
     connection,
     namespace: 'default',
     taskQueue,
@@ -85,8 +88,8 @@ export async function startWorker(
   const relay = new Relay({
     db,
     client,
-    log: testLog,
-    queues: allQueues({ db, taskQueue, log: testLog, capacity, approvalLink: linkOf }),
+    log,
+    queues: allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf }),
   })
   await relay.start()
   return {

@@ -1,5 +1,6 @@
 import type { Reference } from '../expressions/references.ts'
 import { references } from '../expressions/references.ts'
+import { NAME_IT, SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
@@ -9,11 +10,9 @@ import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
 
-const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
+const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
 /** Roots of the language that are not available, and why. */
 const NOT_AVAILABLE: Record<string, string> = {
-  secrets: 'there is no secret store yet',
-  env: 'there are no workflow settings yet',
   item: 'it exists only inside a loop',
   index: 'it exists only inside a loop',
 }
@@ -37,15 +36,20 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  /** `late`: the root that only this setting can read. */
-  const check = (text: string, path: string, reader?: NodeSpec, late?: string) => {
+  /** `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read. */
+  const check = (
+    text: string,
+    path: string,
+    reader?: NodeSpec,
+    { external = false, late }: { external?: boolean; late?: string | undefined } = {},
+  ) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
         if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader)
+        const problem = problemOf(reference, reader) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
@@ -100,6 +104,18 @@ export function checkReferences(
     return reader ? orderProblem(name, reader, reference) : undefined
   }
 
+  const secretProblem = (reference: Reference, external: boolean) => {
+    if (reference.path[0] !== SECRETS_ROOT) return undefined
+    const code = 'root_not_available' as const
+    if (!external)
+      return {
+        code,
+        message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
+        hint: 'read the secret where it is sent; keep what is no secret in env',
+      }
+    return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
+  }
+
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
     // Nodes in a cycle and unreachable nodes have no order; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
@@ -139,14 +155,13 @@ export function checkReferences(
       )
     )
       continue
-    const late = findNodeType(node.type)?.late ?? {}
-    for (const [text, inner] of strings(node.config))
-      check(
-        text,
-        `${path}/config${inner}`,
-        node,
-        Object.hasOwn(late, inner.slice(1)) ? late[inner.slice(1)] : undefined,
-      )
+    const external = findNodeType(node.type)?.effectClass(node.config) === 'external'
+    const lateRoots = findNodeType(node.type)?.late ?? {}
+    for (const [text, inner] of strings(node.config)) {
+      const setting = inner.slice(1)
+      const late = Object.hasOwn(lateRoots, setting) ? lateRoots[setting] : undefined
+      check(text, `${path}/config${inner}`, node, { external, late })
+    }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

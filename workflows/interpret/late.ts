@@ -13,10 +13,18 @@ export function renderConfig(
   scope: Scope,
   limits?: Partial<RenderLimits>,
 ): Record<string, unknown> {
+  const { now, late } = splitLate(type, config)
+  return { ...(render(now, scope, limits) as Authored), ...late }
+}
+
+/** The settings of a config that are rendered before the node runs, and the late ones. */
+export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
   const isLate = ([name]: [string, unknown]) => Object.hasOwn(type.late, name)
   const entries = Object.entries(config)
-  const now = Object.fromEntries(entries.filter((entry) => !isLate(entry)))
-  return { ...(render(now, scope, limits) as Authored), ...Object.fromEntries(entries.filter(isLate)) }
+  return {
+    now: Object.fromEntries(entries.filter((entry) => !isLate(entry))),
+    late: Object.fromEntries(entries.filter(isLate)),
+  }
 }
 
 /**

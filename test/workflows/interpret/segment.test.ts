@@ -25,6 +25,7 @@ const facts: RunFacts = {
     started_at: null,
   },
   organization: { id: ID, name: 'Test', currency: 'USD', timezone: 'UTC' },
+  env: {},
 }
 
 const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
