@@ -5,11 +5,13 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
+import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
+import { listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
+import { expireWaits, listAnswered } from '../db/runs/waits.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
@@ -18,10 +20,12 @@ import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/in
 import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
+import { openWaits } from './open-waits.ts'
 import type { Programs } from './programs.ts'
 
 export interface AdvanceDeps {
@@ -31,6 +35,8 @@ export interface AdvanceDeps {
   effects: EffectFactories
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
+  /** Signs the links of approvals. 32 bytes. */
+  secretsKey: Buffer
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
 }
@@ -109,7 +115,7 @@ async function requestCancellation(log: Logger): Promise<void> {
 
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl, recordDelay }: AdvanceDeps,
+  { programs, effects, log, publicUrl, secretsKey, recordDelay }: AdvanceDeps,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -128,9 +134,18 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  // Only runs with such a node pay for the query.
-  const awaits = state.nodes.some(({ status, wait_until }) => status === 'waiting' && wait_until === null)
-  const children = awaits ? await listAnswers(tx, run.id) : undefined
+  // Only runs with such nodes pay for the queries.
+  const waiting = state.nodes.filter(({ status }) => status === 'waiting')
+  const awaiting = waiting.filter(isAnswerable)
+  const fired = new Set(happened.map((one) => (one.type === 'timer' ? one.node : undefined)))
+  await expireWaits(
+    tx,
+    run.id,
+    awaiting.filter(({ node_id }) => fired.has(node_id)),
+  )
+  const answers = awaiting.length > 0 ? await listAnswered(tx, run.id) : []
+  const awaitsChild = waiting.some((node) => node.wait_until === null && !isAnswerable(node))
+  const children = awaitsChild ? await listAnswers(tx, run.id) : undefined
   const {
     answer,
     nodes,
@@ -146,6 +161,7 @@ async function oneSegment(
       clock: Date.now,
       reissue,
       hold: run.pause_requested_at !== null,
+      answers,
       ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
@@ -162,8 +178,9 @@ async function oneSegment(
   )
   const end = await withErrorWorkflow(tx, run, withReason(run, ended))
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
-  await insertChildWaits(tx, run.id, waits)
-  const hasFamily = run.parent_run_id !== null || awaits || waits.length > 0
+  const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, publicUrl, approval)
+  events.push(...(await openWaits(tx, run, waits, linkOf)))
+  const hasFamily = run.parent_run_id !== null || awaitsChild || awaiting.length > 0 || waits.length > 0
   if (!end || !hasFamily) tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
@@ -185,6 +202,9 @@ function withReason<E extends SegmentResult['end']>({ cancel_reason }: RunState[
   if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
   return { ...end, error: { ...end.error, message: cancel_reason } }
 }
+
+/** Whether a waiting node gets its end from an answer. */
+const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
 
 /** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
 function delayOf({ run, nodes }: RunState, happened: Happened[], now: Date): number | undefined {

@@ -74,6 +74,16 @@ export const TRIGGER_WHEN = { work: 200_000 } as const
 /** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
 
+/** Of the signals to one run. */
+export const SIGNAL = {
+  /** Characters of its name. */
+  name: 100,
+  /** Of the payload as JSON. */
+  bytes: 65_536,
+  /** That no node has taken yet. */
+  pending: 100,
+} as const
+
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters as written. */

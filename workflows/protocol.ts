@@ -23,6 +23,12 @@ export interface RunInput {
   resume?: Resume
 }
 
+/** Search attributes that the run workflow reads and writes: a namespace that lacks one lacks the other. */
+export const ORGANIZATION_ATTRIBUTE = 'AgxOrganization'
+export const STATE_ATTRIBUTE = 'AgxState'
+/** The value of AgxState of a run that waits for a person. */
+export const WAITS_FOR_PERSON = 'waiting_for_person'
+
 /** The signal that adds `refresh`. */
 export const REFRESH = 'refresh'
 
@@ -35,7 +41,7 @@ export interface Resume {
 
 /** Something that the run waited for. */
 export type Happened =
-  /** The timer of a waiting node has fired. */
+  /** The timer of a waiting node has fired: it is over, or its wait for an answer has expired. */
   | { type: 'timer'; node: string }
   /** The activity of an external node has written its row. */
   | { type: 'settled'; node: string }
@@ -67,6 +73,8 @@ export type Command =
       timeout_ms: number
       retry: RetryPolicy
     }
+  /** The node no longer waits for its timer. */
+  | { type: 'cancel'; node: string }
   /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
   /** `error` is the one of the run, for Temporal. */
@@ -79,6 +87,8 @@ export interface SegmentAnswer {
   nodes: string[]
   /** For setCurrentDetails. */
   details: string
+  /** The value of the search attribute AgxState, where it changes; null: none. */
+  state?: typeof WAITS_FOR_PERSON | null
   /** The time that the run has left; in the first answer, and where commands are issued again, if there is a timeout. */
   timeout_ms?: number
 }

@@ -10,16 +10,20 @@ import {
   setCurrentDetails,
   setHandler,
   sleep,
+  upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow'
 import {
   type Command,
   type Happened,
   type NodeInput,
+  ORGANIZATION_ATTRIBUTE,
   REFRESH,
   RUN_WORKFLOW_VERSION,
   type RunInput,
   type SegmentAnswer,
   type SegmentInput,
+  STATE_ATTRIBUTE,
 } from './protocol.ts'
 import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
@@ -49,7 +53,7 @@ async function loop(
   // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
-  const open = new Map<string, string>()
+  const open = new Map<string, { title: string; timer?: CancellationScope }>()
   let timeLimit = false
   let ready = input.starts_with
 
@@ -62,6 +66,7 @@ async function loop(
       ...(resume && segment === first && { resume }),
     })
     setCurrentDetails(answer.details)
+    if (answer.state !== undefined) showState(answer.state)
     for (const one of happened) if ('node' in one) open.delete(one.node)
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
@@ -76,26 +81,45 @@ async function loop(
         return end(input, command, root)
       }
       if (command.type === 'continue') more = true
+      else if (command.type === 'cancel') {
+        open.get(command.node)?.timer?.cancel()
+        open.delete(command.node)
+      }
       // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
       else if (!open.has(command.node)) {
-        open.set(command.node, command.title)
-        if (command.type === 'timer')
-          launch(branches(), inbox, { type: 'timer', node: command.node }, () =>
-            sleep(command.ms, { summary: summaryOf(command.title) }),
+        const { node, title } = command
+        if (command.type === 'timer') {
+          const timer = new CancellationScope({ cancellable: true, parent: branches() })
+          open.set(node, { title, timer })
+          launch(timer, inbox, { type: 'timer', node }, () =>
+            sleep(command.ms, { summary: summaryOf(title) }),
           )
-        else
-          launch(branches(), inbox, { type: 'settled', node: command.node }, () =>
-            external(command, { organization_id, run_id, node: command.node }),
+        } else {
+          open.set(node, { title })
+          launch(branches(), inbox, { type: 'settled', node }, () =>
+            external(command, { organization_id, run_id, node }),
           )
+        }
       }
     }
     if (!more) await condition(() => inbox.length > 0)
-    const settled = inbox.map((one) => ('node' in one ? `after ${open.get(one.node) ?? one.node}` : one.type))
+    const settled = inbox.map((one) =>
+      'node' in one ? `after ${open.get(one.node)?.title ?? one.node}` : one.type,
+    )
     ready = settled.join(', ') || 'the next nodes'
   }
 }
 
 type RunResult = (Command & { type: 'end' })['status']
+
+/** Sets AgxState. Where the namespace lacks our search attributes, the run was started without them. */
+function showState(state: string | null): void {
+  if (
+    workflowInfo().typedSearchAttributes.get({ name: ORGANIZATION_ATTRIBUTE, type: 'KEYWORD' }) === undefined
+  )
+    return
+  upsertSearchAttributes([{ key: { name: STATE_ATTRIBUTE, type: 'KEYWORD' }, value: state }])
+}
 
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */
 async function end(

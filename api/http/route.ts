@@ -52,6 +52,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
   ifMatch?: true
+  /** The handler may answer 410. */
+  gone?: true
   /** The handler honours `Prefer: wait=N`. */
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>

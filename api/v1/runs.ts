@@ -1,21 +1,22 @@
 import { z } from 'zod'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import { listOpenWaits } from '../../db/runs/open-waits.ts'
 import {
   durationOf,
   getRun,
   getRunNodes,
   listRuns,
-  type RunDetails,
-  type RunNodeView,
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
+import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
 const time = z.iso.datetime()
 
@@ -75,6 +76,9 @@ const details = summary
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
     }),
+    waits: z.array(runWait).meta({
+      description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
+    }),
     nodes: z.array(
       z
         .object({
@@ -124,8 +128,7 @@ const change = (verb: string, description: string, move: (tx: Tenant, id: string
     handler: async ({ params, tenant, deps }) =>
       tenant(async (tx) => {
         await move(tx, params.run_id)
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+        return showRun(tx, params.run_id, deps)
       }),
   })
 
@@ -156,11 +159,7 @@ export const runRoutes: Route[] = [
     summary: 'Retrieve a run',
     params: byId,
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
+    handler: async ({ params, tenant, deps }) => tenant((tx) => showRun(tx, params.run_id, deps)),
   }),
   change(
     'cancel',
@@ -182,7 +181,21 @@ export const runRoutes: Route[] = [
     'The paused run is queued, and continues where it stopped. A run that is not paused is returned unchanged. 409 for a run that has ended.',
     unpauseRun,
   ),
+  ...runWaitRoutes,
 ]
+
+/** Throws `not_found`. */
+async function showRun(tx: Tenant, id: string, deps: AppDeps) {
+  const run = await getRun(tx, id)
+  const nodes = await getRunNodes(tx, id)
+  const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
+  return {
+    ...present(run, deps.config),
+    trigger: run.trigger,
+    nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
+    waits: waits.map((wait) => presentWait(wait, id, tx.organizationId, deps)),
+  }
+}
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
@@ -195,9 +208,3 @@ function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
     links: linksOf(id, config),
   }
 }
-
-const presentDetails = (run: RunDetails, nodes: RunNodeView[], config: Parameters<typeof linksOf>[1]) => ({
-  ...present(run, config),
-  trigger: run.trigger,
-  nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
-})

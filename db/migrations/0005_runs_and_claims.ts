@@ -233,41 +233,52 @@ export async function up(knex: Knex): Promise<void> {
       node_id text not null,
       -- names an approval in its link and in the API
       id uuid not null,
-      type text not null check (type in ('timer', 'event', 'approval', 'signal', 'child_run')),
-      -- of an event or a signal
+      type text not null check (type in ('timer', 'event', 'decision', 'signal', 'child_run')),
+      -- of a signal
       name text,
+      -- of an event: what it waits for, one of 'name' and 'name:id of the record'
+      topics text[],
       -- of an event: the record that it must be about, if the wait is for one; of child_run: the child
       subject_id uuid,
       -- of an event: a placeholder that must render true
       filter text,
-      -- of an event: earlier ones do not count; before created_at where events since the run's start count
+      -- of an event: those of transactions that began earlier do not count; before created_at where events since the
+      -- run's start count
       since timestamptz(3),
-      -- of an approval: title, message, who may answer, reminders and escalations with their times
+      -- of an event: the one up to which it has compared earlier events
+      checked_id uuid,
+      -- of an event: the values of the run that the filter reads; of an approval: title, message, assignees, and the
+      -- reminders and escalations to come with their times
       settings jsonb,
+      -- of an event: why its filter last failed, {message, event_id, at}
+      problem jsonb,
       -- when the wait ends without an answer: a timer's time, a timeout; null: never
       expires_at timestamptz(3),
-      -- when the relay must act next: a reminder, an escalation, the end; null: not before an answer
+      -- when the relay must act next: a reminder, an escalation, a comparison with earlier events; null: not before an
+      -- answer
       due_at timestamptz(3),
-      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: it expired
+      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: the wait has
+      -- expired, or the run has ended
       answer jsonb,
       answered_by jsonb,
       answered_at timestamptz(3),
-      -- a relay is signalling the workflow until then
+      -- a relay is signalling the workflow, or does what is due, until then
       lease_until timestamptz(3),
       -- when the workflow was signalled
       notified_at timestamptz(3),
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade,
-      check ((type in ('event', 'signal')) = (name is not null)),
-      check (due_at is null or expires_at is null or due_at <= expires_at)
+      check ((type = 'signal') = (name is not null)),
+      check ((type = 'event') = (topics is not null and since is not null))
     );
-    -- an event finds the waits for its name that are for its record or for any; a signal finds its run's by the key
-    create index run_waits_events on run_waits (organization_id, name, subject_id)
+    -- An event finds the waits for its name that are for its record or for any; a signal finds its run's by the key.
+    -- Without the list of pending entries, which every look-up would read from end to end.
+    create index run_waits_events on run_waits using gin (organization_id, topics) with (fastupdate = off)
       where type = 'event' and answered_at is null;
     create index run_waits_children on run_waits (organization_id, subject_id)
       where type = 'child_run' and answered_at is null;
-    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'approval';
+    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'decision';
     create index run_waits_due on run_waits (due_at) where answered_at is null and due_at is not null;
     create index run_waits_unnotified on run_waits (answered_at)
       where answered_at is not null and notified_at is null;

@@ -8,6 +8,7 @@ import { answerParent, listAwaited } from './children.ts'
 import { startErrorWorkflow } from './error-workflow.ts'
 import { runEvent } from './events.ts'
 import { rewind } from './state.ts'
+import { closeWaits } from './waits.ts'
 
 /**
  * Every statement that changes `runs.status`. A run is inserted as `queued` (`runs.ts`), which is the outbox: the relay
@@ -367,7 +368,7 @@ async function endRun(
 }
 
 /**
- * After the end of a run: cancels the children that its nodes waited for, and answers its parent. Locks go from parent to
+ * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its parent. Locks go from parent to
  * child; a child writes no row of its parent but the wait.
  */
 export async function endFamily(
@@ -375,6 +376,7 @@ export async function endFamily(
   run: Pick<RunState['run'], 'id' | 'parent_run_id'>,
 ): Promise<void> {
   for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
+  await closeWaits(tx, run.id)
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
 }
 

@@ -2,6 +2,7 @@ import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { refreshPausing } from './commands.ts'
+import { ANSWERABLE, rewindWaits } from './waits.ts'
 
 /** SQL: what placeholders read as `org`, of the organization `o`. */
 export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name,
@@ -112,21 +113,26 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }
+  await rewindWaits(tx, runId, segment)
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
   const reopened = () => tx.trx('run_nodes').where(key).andWhere('settled_segment', '>=', segment)
   const open = { settled_segment: null, handle: null, ended_at: null }
   await reopened()
     .whereNotNull('wait_until')
     .update({ ...open, status: 'waiting' })
+  const waits = () =>
+    tx
+      .trx('run_waits as w')
+      .whereRaw(
+        'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
+      )
+  // Their answers are read again.
+  await reopened()
+    .whereExists(waits().whereIn('w.type', ANSWERABLE))
+    .update({ ...open, status: 'waiting', output: null, error: null })
   await reopened()
     .where({ status: 'cancelled' })
-    .whereExists(
-      tx
-        .trx('run_waits as w')
-        .whereRaw(
-          'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
-        ),
-    )
+    .whereExists(waits())
     .update({ ...open, status: 'waiting' })
   await reopened()
     .where({ status: 'cancelled' })

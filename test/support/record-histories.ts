@@ -6,8 +6,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { insertEvents } from '../../db/events/outbox.ts'
+import { answerApproval } from '../../db/runs/approvals.ts'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
 import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
@@ -77,6 +80,27 @@ const cases: Record<string, Case> = {
     ],
     edges: [edge('past', 'soon')],
   },
+  'waits-for-an-event': {
+    nodes: [
+      { id: 'event', type: 'wait_for_event', config: { event: 'invoice.paid', timeout: '1h' } },
+      set('then'),
+    ],
+    edges: [edge('event', 'then', 'received')],
+  },
+  'waits-for-an-approval': {
+    nodes: [{ id: 'ask', type: 'approval', config: { title: 'May I?', timeout: '1h' } }, wait('20ms')],
+    edges: [edge('ask', 'wait', 'approved')],
+  },
+  'approval-that-expires': {
+    nodes: [{ id: 'ask', type: 'approval', config: { title: 'May I?', timeout: '1s' } }],
+  },
+  'waits-for-signals': {
+    nodes: [
+      { id: 'first', type: 'wait_for_signal', config: { name: 'a' } },
+      { id: 'second', type: 'wait_for_signal', config: { name: 'b', timeout: '1h' } },
+    ],
+    edges: [edge('first', 'second', 'received')],
+  },
   'waits-for-a-child': {
     nodes: [{ id: 'child', type: 'run_workflow', config: { workflow: 'Child' } }, set('then')],
     edges: [edge('child', 'then')],
@@ -131,6 +155,22 @@ for (const [name, definition] of Object.entries(cases)) {
     await sleep(500)
   }
   if (name.startsWith('refreshed')) await handle.signal(REFRESH)
+  if (name.startsWith('waits-for-a') && name !== 'waits-for-a-child') {
+    const { id: waitId } = await until('the wait', () => db.system('run_waits').where({ run_id: id }).first())
+    await sleep(300)
+    await db.tenant(organizationId, testActor, async (tx) => {
+      if (name === 'waits-for-an-event') await insertEvents(tx, [{ name: 'invoice.paid', data: {} }])
+      const decision = { decision: 'approved' as const, comment: null }
+      if (name === 'waits-for-an-approval')
+        await answerApproval(tx, { run_id: id, id: waitId }, decision, { type: 'link', id: null })
+    })
+  }
+  if (name === 'waits-for-signals') {
+    await untilRun(db, id, ['running'])
+    await sleep(300)
+    for (const signal of ['b', 'a'])
+      await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: signal, payload: 1 }))
+  }
   if (name === 'resumed-with-open-nodes') {
     // As if Temporal had lost the workflow.
     await handle.terminate()

@@ -36,12 +36,18 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  /** `external`: it is the config of a node that calls other services. */
-  const check = (text: string, path: string, reader?: NodeSpec, { external = false } = {}) => {
+  /** `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read. */
+  const check = (
+    text: string,
+    path: string,
+    reader?: NodeSpec,
+    { external = false, late }: { external?: boolean; late?: string | undefined } = {},
+  ) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
+        if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
         const problem = problemOf(reference, reader) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where })
@@ -150,8 +156,12 @@ export function checkReferences(
     )
       continue
     const external = findNodeType(node.type)?.effectClass(node.config) === 'external'
-    for (const [text, inner] of strings(node.config))
-      check(text, `${path}/config${inner}`, node, { external })
+    const lateRoots = findNodeType(node.type)?.late ?? {}
+    for (const [text, inner] of strings(node.config)) {
+      const setting = inner.slice(1)
+      const late = Object.hasOwn(lateRoots, setting) ? lateRoots[setting] : undefined
+      check(text, `${path}/config${inner}`, node, { external, late })
+    }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

@@ -1,9 +1,10 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ports } from '../effects/index.ts'
 import { dry } from '../effects/narrate.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
+import type { Scope } from '../expressions/liquid.ts'
 import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
 import { type ContextOptions, contextOf, effectsFor } from './context.ts'
+import { renderConfig as renderAuthored } from './late.ts'
 import { LIMITS } from './limits.ts'
 import { NodeLog } from './node-log.ts'
 import { capped } from './storable.ts'
@@ -63,7 +64,9 @@ export async function dryRun(
 
 function renderConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {
   try {
-    const parsed = type.config.safeParse(capped(render(config, scope, RENDER_LIMITS), LIMITS.valueBytes))
+    const parsed = type.config.safeParse(
+      capped(renderAuthored(type, config, scope, RENDER_LIMITS), LIMITS.valueBytes),
+    )
     return parsed.success ? { config: parsed.data } : undefined
   } catch (error) {
     if (error instanceof NodeError) return undefined

@@ -3,7 +3,9 @@ import { render, renderTainted, type Scope } from '../expressions/liquid.ts'
 import { SECRETS_ROOT } from '../expressions/secrets.ts'
 import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import type { WaitFor } from '../nodes/wait-for.ts'
 import type { Redactor } from '../redactor.ts'
+import { capture, splitLate } from './late.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
 import { type NodeSecrets, refuseSecrets } from './node-secrets.ts'
@@ -22,8 +24,8 @@ export type Outcome =
     }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, or the end of a child run. */
-export type Waits = { until: Date } | { child_run_id: string }
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
+export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
   error: RunError
@@ -62,8 +64,10 @@ async function attempt(
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const { rendered, shown } = renderConfig(node.config, scope, limits, secrets)
-    input = masked(shown)
+    const { now, late } = splitLate(type, node.config)
+    const config = renderConfig(now, scope, limits, secrets)
+    const rendered = { ...(config.rendered as object), ...late }
+    input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
     const result = await type.run(parsed.data, context)
@@ -74,6 +78,10 @@ async function attempt(
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
       return { status: 'waiting', input, output, handle, waits: { child_run_id: result.wait_for_run } }
+    if ('wait_for' in result) {
+      const waits = { for: result.wait_for, values: capture(type, node.config, scope) }
+      return { status: 'waiting', input, output, handle, waits }
+    }
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)

@@ -1,3 +1,4 @@
+import type { Answer } from '../nodes/wait-for.ts'
 import type { SegmentAnswer } from '../protocol.ts'
 import type { NodeStatus, RunStatus } from './statuses.ts'
 
@@ -40,6 +41,12 @@ export interface ChildEnd {
   status: RunStatus
   outputs: unknown
   error: RunError | null
+}
+
+/** The answer that a waiting node has got, or that its wait has expired. */
+export interface AnsweredNode extends Answer {
+  path: string
+  node_id: string
 }
 
 /** The columns of a run that the engine itself reads. */

@@ -1,16 +1,24 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
 import type { Scope } from '../expressions/liquid.ts'
 import { type NodeEnd, NodeError } from '../nodes/define.ts'
-import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
+import { findNodeType } from '../nodes/index.ts'
+import {
+  type Command,
+  type Happened,
+  type SegmentAnswer,
+  type SegmentInput,
+  WAITS_FOR_PERSON,
+} from '../protocol.ts'
 import { runDetails } from './details.ts'
-import { firstHandle, type Outcome, typeOf } from './execute.ts'
+import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
-import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
+import type { AnsweredNode, ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
+import { capped } from './storable.ts'
 import { whenHolds } from './when.ts'
 
 /** The dependencies of a segment. */
@@ -21,6 +29,8 @@ export interface SegmentHost {
   hold?: boolean
   /** The child runs that have ended, by the node that waits for them. */
   children?: ReadonlyMap<string, ChildEnd>
+  /** The answers that waiting nodes have got, and the waits that have expired. */
+  answers?: readonly AnsweredNode[]
   /** Runs one pure, read or write node. */
   runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
   /** The time, in milliseconds since the epoch. */
@@ -34,8 +44,8 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
-  /** The child runs that nodes have started in this segment and wait for. */
-  waits: { node_id: string; child_run_id: string }[]
+  /** What nodes have begun to wait for in this segment, but for times. */
+  waits: NewWait[]
   /** How the run ended, if it did. */
   end: End | undefined
   /** Whether it is paused: the workflow ends. */
@@ -43,6 +53,9 @@ export interface SegmentResult {
   /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
   sleepsUntil: string | null
 }
+
+/** A wait for a child run or an answer. */
+export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
 
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
@@ -90,6 +103,7 @@ class Segment {
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
     for (const [id, child] of this.host.children ?? []) if (!this.end) this.endChild(id, child)
+    for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
     if (this.host.hold && !this.end) {
       this.paused = !this.open().some((row) => row.status === 'running' && row.attempt_token != null)
       return
@@ -124,10 +138,20 @@ class Segment {
       nodes: this.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
+      ...this.personState(),
     }
     const { waits } = this
     const sleepsUntil = end || paused ? null : this.sleepsUntil()
     return { answer, nodes: [...this.changed], waits, end, paused, sleepsUntil }
+  }
+
+  /** Whether the run waits for a person, where that has changed or the workflow may not know it. */
+  private personState(): Pick<SegmentAnswer, 'state'> {
+    const asks = (row: RunNode) => row.status === 'waiting' && findNodeType(row.node_type)?.asksPerson
+    const before = this.state.nodes.some(asks)
+    const now = !this.end && [...this.rows.values()].some(asks)
+    if (now) return before && !this.host.reissue ? {} : { state: WAITS_FOR_PERSON }
+    return before ? { state: null } : {}
   }
 
   private sleepsUntil(): string | null {
@@ -171,6 +195,7 @@ class Segment {
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
+    if (one.type === 'timer' && typeOf(node.type).answered) return
     if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
     else if (one.type === 'settled' && row.status === 'running') {
@@ -198,6 +223,21 @@ class Segment {
     this.fail(row, node, { code: 'child_run_failed', message, details: { run_id, status, error } })
   }
 
+  private endAnswered({ node_id, ...answer }: AnsweredNode): void {
+    const row = this.rows.get(node_id)
+    const node = this.program.nodes[node_id]
+    if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
+    if (row.wait_until !== null) this.commands.push({ type: 'cancel', node: node_id })
+    try {
+      const { output, handle } = typeOf(node.type).answered!(answer)
+      row.output = capped(output, this.host.limits.valueBytes)
+      this.settle(row, 'completed', handle)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      this.fail(row, node, { code: error.code, message: error.message })
+    }
+  }
+
   private async start(node: ProgramNode): Promise<void> {
     const row = this.add(node)
     const scope = scopeOf(this.state, this.rows.values())
@@ -223,8 +263,10 @@ class Segment {
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
     else {
       row.status = 'waiting'
-      if ('until' in outcome.waits) row.wait_until = outcome.waits.until.toISOString()
-      else this.waits.push({ node_id: node.id, child_run_id: outcome.waits.child_run_id })
+      const { waits } = outcome
+      if ('until' in waits) row.wait_until = waits.until.toISOString()
+      else this.waits.push({ path: row.path, node_id: node.id, ...waits })
+      if ('for' in waits) row.wait_until = waits.for.expires_at?.toISOString() ?? null
       this.wait(row, node)
       this.ran.push(`${node.id}: waiting`)
     }

@@ -3,6 +3,7 @@ import type { Problem } from '../definition/errors.ts'
 import type { EffectClass, RetrySpec } from '../definition/types.ts'
 import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Answer, WaitFor } from './wait-for.ts'
 
 /** A node's config as its author wrote it: any value may hold placeholders. */
 export type Authored = Record<string, unknown>
@@ -51,6 +52,15 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
+  /**
+   * Settings that are rendered while the node waits, by name, each with the root that only it can read: `run` gets the
+   * text as authored.
+   */
+  late?: Readonly<Record<string, string>>
+  /** How a node ends that has returned `wait_for`. */
+  answered?: (answer: Answer) => { output: Output; handle: string }
+  /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
+  asksPerson?: true
   example: NodeExample
   run: (config: Config, ctx: NodeContext<Used>) => Promise<NodeResult<Output>> | NodeResult<Output>
 }
@@ -59,7 +69,16 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
 export interface NodeType
   extends Pick<
     NodeDefinition<unknown, unknown, never>,
-    'type' | 'category' | 'title' | 'description' | 'config' | 'output' | 'example' | 'run'
+    | 'type'
+    | 'category'
+    | 'title'
+    | 'description'
+    | 'config'
+    | 'output'
+    | 'example'
+    | 'run'
+    | 'answered'
+    | 'asksPerson'
   > {
   effectClass(config: Authored): EffectClass
   effects: readonly EffectName[]
@@ -73,11 +92,14 @@ export interface NodeType
   engine(config: Authored): number
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
+  late: Readonly<Record<string, string>>
 }
 
 export interface NodeExample {
   config: Authored
   inputs?: Record<string, unknown>
+  /** Of a node that waits for an answer: the one from which its output is made. */
+  answer?: Answer
   output: unknown
   handle?: string
 }
@@ -94,12 +116,14 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 
 /**
  * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
- * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or it ends the whole run, with the outputs of the workflow or its own.
+ * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or for an answer, from
+ * which `answered` makes its output; or it ends the whole run, with the outputs of the workflow or its own.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
   | { wait_until: Date; output: Output }
   | { wait_for_run: string; output: Output }
+  | { wait_for: WaitFor; output: Output }
   | { end: NodeEnd; output: Output }
 
 export interface NodeEnd {
@@ -168,6 +192,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     engine: node.engine ?? (() => 1),
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
+    late: node.late ?? {},
   }
 }
 

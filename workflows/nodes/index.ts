@@ -1,4 +1,5 @@
 import { apiRequest } from './api-request.ts'
+import { approval } from './approval.ts'
 import { condition } from './condition.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
@@ -9,6 +10,8 @@ import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
+import { waitForEvent } from './wait-for-event.ts'
+import { waitForSignal } from './wait-for-signal.ts'
 import { waitUntil } from './wait-until.ts'
 
 /** Every node type, by name. To add one: its file and a line here. */
@@ -20,6 +23,9 @@ export const nodeTypes: Record<string, NodeType> = byType([
   sortItems,
   delay,
   waitUntil,
+  waitForEvent,
+  waitForSignal,
+  approval,
   runWorkflow,
   apiRequest,
   emitEvent,

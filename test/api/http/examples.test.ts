@@ -312,7 +312,26 @@ describe('the example responses of the document', function () {
     await example('streamRun', { params: { run_id } })
     const { batch_id } = await example('createRunBatch')
     await example('getRunBatch', { params: { batch_id } })
+    await waits()
     await example('testNode')
+  }
+
+  async function waits() {
+    const spec =
+      'name: Discount\nnodes: {hold: {type: wait_for_signal, config: {name: paid}}, ask: {type: approval, config: {title: Discount of 30 %}}}'
+    const { workflow_id } = await call('createWorkflow', { body: { spec } })
+    const { run_id } = await call('runWorkflow', { params: { workflow_id }, body: { confirm: true } })
+    const params = { run_id }
+    await until('getRun', { params }, ({ waits }) => waits[0]?.type === 'signal')
+    await example('signalRun', { params })
+    let link = ''
+    await until('getRun', { params }, ({ waits }) => {
+      link = waits[0]?.approval?.link ?? ''
+      return link !== ''
+    })
+    const token = { token: link.split('/').at(-1)! }
+    await example('getApproval', { params: token })
+    await example('answerApproval', { params: token })
   }
 
   async function deliveries(task: string) {
