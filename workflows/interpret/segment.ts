@@ -7,10 +7,11 @@ import { firstHandle, type Outcome, typeOf } from './execute.ts'
 import type { Limits } from './limits.ts'
 import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
+import { Rows } from './rows.ts'
 import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
-import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
+import { errorHandle, isOpen, step } from './step.ts'
 import { whenHolds } from './when.ts'
 
 /** The dependencies of a segment. */
@@ -62,10 +63,8 @@ export async function runSegment(
 }
 
 class Segment {
-  private readonly rows: Map<string, RunNode>
-  private readonly changed = new Set<RunNode>()
+  private readonly rows: Rows
   private readonly commands: Command[] = []
-  private readonly ran: string[] = []
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
   private timeLeft: number | undefined
@@ -79,7 +78,7 @@ class Segment {
     this.state = state
     this.input = input
     this.host = host
-    this.rows = new Map(state.nodes.map((row) => [row.node_id, { ...row }]))
+    this.rows = new Rows(state.nodes, input.segment, host.clock)
   }
 
   async perform(): Promise<void> {
@@ -89,8 +88,8 @@ class Segment {
     if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end; count++) {
-      const { ready, skipped } = step(this.program, this.states())
-      for (const id of skipped) this.settle(this.add(this.program.nodes[id]!), 'skipped', null)
+      const { ready, skipped } = step(this.program, this.rows.states())
+      for (const id of skipped) this.rows.settle(this.rows.add(this.program.nodes[id]!), 'skipped', null)
       const next = ready[0]
       if (next === undefined) break
       if (count >= limits.segmentNodes || clock() > until) {
@@ -99,25 +98,25 @@ class Segment {
       }
       await this.start(this.program.nodes[next]!)
     }
-    if (!this.end && this.open().length === 0) this.complete()
+    if (!this.end && this.rows.open().length === 0) this.complete()
   }
 
   result(): SegmentResult {
     const { end } = this
-    if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+    if (end) for (const row of this.rows.open()) if (isOpen(row)) this.rows.settle(row, 'cancelled', null)
     const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
       commands: end ? [endCommand(end.status, end.error)] : this.commands,
-      nodes: this.ran.slice(0, 100),
+      nodes: this.rows.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
     const { waits } = this
-    return { answer, nodes: [...this.changed], waits, end, sleepsUntil: end ? null : this.sleepsUntil() }
+    return { answer, nodes: [...this.rows.changed], waits, end, sleepsUntil: end ? null : this.sleepsUntil() }
   }
 
   private sleepsUntil(): string | null {
-    const open = this.open()
+    const open = this.rows.open()
     const isAwake = open.some(({ status }) => status !== 'waiting')
     if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
     return open.reduce((first, { wait_until }) => {
@@ -126,21 +125,10 @@ class Segment {
   }
 
   private reissue(): void {
-    const again = reissue(this.program, this.state.run, this.open(), this.host.clock())
+    const again = reissue(this.program, this.state.run, this.rows.open(), this.host.clock())
     this.commands.push(...again.commands)
     this.timeLeft = again.timeout_ms
     for (const one of again.happened) this.apply(one)
-  }
-
-  /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
-  private open(): RunNode[] {
-    return [...this.rows.values()].filter((row) => row.settled_segment === null)
-  }
-
-  private states(): NodeStates {
-    const states = new Map<string, NodeState>(this.rows)
-    for (const row of this.open()) states.set(row.node_id, { status: 'running', handle: null })
-    return states
   }
 
   private apply(one: Happened): void {
@@ -150,15 +138,15 @@ class Segment {
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
-      const row = this.rows.get(one.node)
+      const row = this.rows.byId.get(one.node)
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
-    if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
-    else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
+    if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+    else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
     else if (one.type === 'settled' && row.status === 'running') {
       // The activity wrote its result before it ended: the database was restored to a moment before. It runs again.
       if (!this.host.reissue) this.wait(row, node)
@@ -170,13 +158,13 @@ class Segment {
   }
 
   private endChild(id: string, { workflow_name, ...child }: ChildEnd): void {
-    const row = this.rows.get(id)
+    const row = this.rows.byId.get(id)
     const node = this.program.nodes[id]
     if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
     const { run_id, workflow_id, status, outputs, error } = child
     row.output = { run_id, workflow_id, status, outputs }
     if (status === 'completed') {
-      this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+      this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
       return
     }
     const reason = error ? `: ${error.message}` : '.'
@@ -185,17 +173,17 @@ class Segment {
   }
 
   private async start(node: ProgramNode): Promise<void> {
-    const row = this.add(node)
-    const scope = scopeOf(this.state, this.rows.values())
+    const row = this.rows.add(node)
+    const scope = scopeOf(this.state, this.rows.byId.values())
     if (node.when !== undefined) {
       const when = this.evaluateWhen(node.when, scope)
       // The flow continues after a node whose `when` is false.
-      if (when === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
+      if (when === false) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
       if (typeof when === 'object') return this.fail(row, node, when)
     }
     if (node.effect === 'external') {
       this.wait(row, node)
-      this.ran.push(`${node.id}: started`)
+      this.rows.note(row, 'started')
       return
     }
     this.applyOutcome(row, node, await this.host.runNode(node, scope))
@@ -205,14 +193,14 @@ class Segment {
     row.input = outcome.input
     if (outcome.status !== 'failed') row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
-    else if (outcome.status === 'completed') this.settle(row, 'completed', outcome.handle)
+    else if (outcome.status === 'completed') this.rows.settle(row, 'completed', outcome.handle)
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
     else {
       row.status = 'waiting'
       if ('until' in outcome.waits) row.wait_until = outcome.waits.until.toISOString()
       else this.waits.push({ node_id: node.id, child_run_id: outcome.waits.child_run_id })
       this.wait(row, node)
-      this.ran.push(`${node.id}: waiting`)
+      this.rows.note(row, 'waiting')
     }
   }
 
@@ -222,7 +210,7 @@ class Segment {
   }
 
   private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {
-    this.settle(row, 'completed', null)
+    this.rows.settle(row, 'completed', null)
     if (status === 'failed') {
       const reason = message ?? 'A stop node ended the run as failed.'
       this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
@@ -233,45 +221,8 @@ class Segment {
   private fail(row: RunNode, node: ProgramNode, error: RunError): void {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
-    this.settle(row, 'failed', handle)
+    this.rows.settle(row, 'failed', handle)
     if (handle === null) this.finish('failed', { ...error, node_id: node.id })
-  }
-
-  private settle(row: RunNode, status: RunNode['status'], handle: string | null): void {
-    row.status = status
-    row.handle = handle
-    row.settled_segment = this.input.segment
-    row.ended_at ??= this.time()
-    this.changed.add(row)
-    this.ran.push(`${row.node_id}: ${status}`)
-  }
-
-  private add(node: ProgramNode): RunNode {
-    const row: RunNode = {
-      path: '',
-      node_id: node.id,
-      node_type: node.type,
-      title: node.title,
-      status: 'running',
-      attempt: 1,
-      input: null,
-      output: null,
-      handle: null,
-      error: null,
-      wait_until: null,
-      segment: this.input.segment,
-      settled_segment: null,
-      position: this.rows.size,
-      started_at: this.time(),
-      ended_at: null,
-    }
-    this.rows.set(node.id, row)
-    this.changed.add(row)
-    return row
-  }
-
-  private time(): string {
-    return new Date(this.host.clock()).toISOString()
   }
 
   /** Whether `when` holds; an error if it cannot be rendered. */
@@ -286,8 +237,8 @@ class Segment {
 
   private complete(): void {
     try {
-      const scope = scopeOf(this.state, this.rows.values())
-      const outputs = renderOutputs(this.program.outputs, this.rows, scope, this.host.limits.valueBytes)
+      const scope = scopeOf(this.state, this.rows.byId.values())
+      const outputs = renderOutputs(this.program.outputs, this.rows.byId, scope, this.host.limits.valueBytes)
       this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -301,7 +252,7 @@ class Segment {
 
   private details(): string {
     return runDetails({
-      nodes: [...this.rows.values()],
+      nodes: [...this.rows.byId.values()],
       total: Object.keys(this.program.nodes).length,
       end: this.end,
       url: this.host.runUrl,
