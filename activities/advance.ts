@@ -8,10 +8,12 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
+import { listItems, listResults } from '../db/runs/loops.ts'
 import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
+import { loopKey } from '../workflows/interpret/frames.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
@@ -125,14 +127,20 @@ async function oneSegment(
   const objects: CreatedObject[] = []
   const turn = createTurns()
   // Only runs with such a node pay for the query.
-  const awaits = state.nodes.some(({ status, wait_until }) => status === 'waiting' && wait_until === null)
-  const children = awaits ? await listAnswers(tx, run.id) : undefined
+  const isLoop = ({ path, node_id }: RunNode) =>
+    state.loops.some(({ loop }) => loop === loopKey(path, node_id))
+  const awaiting = state.nodes.filter(
+    (row) => row.status === 'waiting' && row.wait_until === null && !isLoop(row),
+  )
+  const awaits = awaiting.length > 0
+  const children = awaits ? await listAnswers(tx, run.id, awaiting) : undefined
   const {
     answer,
     nodes,
     waits,
     end: ended,
     sleepsUntil,
+    ...changed
   } = await runSegment(
     program,
     state,
@@ -143,10 +151,14 @@ async function oneSegment(
       ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
-      async runNode(node, scope) {
+      loops: {
+        items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
+        results: (loop) => listResults(tx, run.id, loop),
+      },
+      async runNode(node, scope, path) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()
-        const attempt = { node, state, scope, now, signal: NEVER, created: state.created }
+        const attempt = { node, path, state, scope, now, signal: NEVER, created: state.created }
         const { outcome, raised, created } = await runLightNode({ effects, log }, tx, attempt)
         events.push(...raised)
         objects.push(...created)
@@ -164,6 +176,8 @@ async function oneSegment(
     segment: input.segment,
     answer,
     nodes,
+    loops: changed.loops,
+    iterations: changed.iterations,
     events: [...started, ...events, ...lastEvents],
     created: objects,
     sleeps_until: sleepsUntil,
@@ -271,7 +285,8 @@ async function endReduced(
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,
-    nodes: state.nodes.filter(isOpen).map((node) => cancelledNode(node, input.segment)),
+    nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),
+    iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(input.segment) })),
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
@@ -279,9 +294,8 @@ async function endReduced(
   return answer
 }
 
-const cancelledNode = (node: RunNode, segment: number): RunNode => ({
-  ...node,
-  status: 'cancelled',
+const cancelled = (segment: number) => ({
+  status: 'cancelled' as const,
   settled_segment: segment,
   ended_at: new Date().toISOString(),
 })

@@ -8,6 +8,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
+import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
@@ -56,8 +57,8 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const token = randomUUID()
   const begun = await transact((tx) => begin(tx, deps.programs, input, token))
   if (begun === 'settled') return
-  const { state, node, attempt } = begun
-  const performed = await attemptNode(deps, state, node, attempt, signal)
+  const { node, attempt } = begun
+  const performed = await attemptNode(deps, begun, signal)
   const result = { input, token, node, attempt }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
     if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
@@ -76,6 +77,7 @@ const NOT_RECORDABLE: Failure = {
 
 interface Begun {
   state: RunState
+  frame: Frame
   node: ProgramNode
   attempt: number
 }
@@ -93,15 +95,19 @@ async function begin(
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
-  const row = state.nodes.find(({ node_id }) => node_id === input.node)
+  const frame = framesOf(state).frames.get(input.path ?? '')
+  const row = frame?.rows.get(input.node)
   const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = program.nodes[input.node]
-  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
+  // Another item has failed, or this one.
+  if (!frame && input.path !== undefined) return 'settled'
+  if (!frame || !row || !node)
+    throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   tx.last()
-  await beginAttempt(tx, input.run_id, input.node, token)
-  return { state, node, attempt: row.attempt }
+  await beginAttempt(tx, input, token)
+  return { state, frame, node, attempt: row.attempt }
 }
 
 const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
@@ -119,8 +125,8 @@ async function record(
   }: { input: NodeInput; token: string; node: ProgramNode; attempt: number; performed: Performed },
 ): Promise<void> {
   const ended_at = new Date().toISOString()
-  const update = (change: Parameters<typeof updateNode>[4]) =>
-    updateNode(tx, input.run_id, input.node, token, { input: outcome.input, ...change })
+  const update = (change: Parameters<typeof updateNode>[3]) =>
+    updateNode(tx, input, token, { input: outcome.input, ...change })
   if (outcome.status === 'failed') {
     const last = isLast(outcome, node, attempt)
     const change = last ? ({ status: 'failed', ended_at } as const) : { next: attempt + 1 }
@@ -155,16 +161,15 @@ async function whenAvailable<T>(
 
 async function attemptNode(
   deps: RunNodeDeps,
-  state: RunState,
-  node: ProgramNode,
-  attempt: number,
+  { state, frame, node, attempt }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
   const timeout = AbortSignal.timeout(node.timeout_ms)
   const signal = AbortSignal.any([timeout, cancelled])
   const work = performNode(deps, {
     ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
-    scope: scopeOf(state, state.nodes),
+    scope: scopeOf(state, frame),
+    path: frame.path,
   })
   const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
     if (signal.aborted) return undefined

@@ -81,7 +81,7 @@ async function performTest(
   let log = new NodeLog()
   const perform = (tx: Tenant | undefined): Promise<Performed> => {
     log = new NodeLog()
-    const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
+    const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
     if (tx) return runLightNode(deps, tx, attempt)
     return performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: TIMEOUT_MS })
   }

@@ -51,6 +51,19 @@ export const TRIGGER_WHEN = { work: 200_000 } as const
 /** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
 
+/** Of a for_each. */
+export const LOOP = {
+  items: 10_000,
+  /** Items in progress at the same time. */
+  concurrency: 50,
+  /**
+   * Items in progress of all loops of a run together: each segment loads their nodes. A loop in a loop always gets one.
+   */
+  open: 200,
+  /** Loops in loops. */
+  depth: 5,
+} as const
+
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters as written. */

@@ -4,17 +4,20 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  continueAsNew,
   defineSignal,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   sleep,
+  workflowInfo,
 } from '@temporalio/workflow'
 import type { EndStatus } from './interpret/statuses.ts'
 import {
   type Command,
   type Happened,
+  type NodeAt,
   type NodeInput,
   REFRESH,
   RUN_WORKFLOW_VERSION,
@@ -50,8 +53,11 @@ async function loop(
   // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
-  const open = new Map<string, string>()
+  const open = new Map<string, Branch>()
   let timeLimit = false
+  // Set when the history is long.
+  let drain = false
+  let late = false
   let ready = input.starts_with
 
   const { resume } = input
@@ -61,9 +67,10 @@ async function loop(
     const answer = await advance(ready, {
       ...{ organization_id, run_id, segment, happened },
       ...(resume && segment === first && { resume }),
+      ...(drain && { drain }),
     })
     setCurrentDetails(answer.details)
-    for (const one of happened) if ('node' in one) open.delete(one.node)
+    for (const one of happened) if ('node' in one) open.delete(keyOf(one))
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
       timeLimit = true
@@ -77,23 +84,66 @@ async function loop(
         return end(input, command, root)
       }
       if (command.type === 'continue') more = true
-      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
-      else if (!open.has(command.node)) {
-        open.set(command.node, command.title)
-        if (command.type === 'timer')
-          launch(branches(), inbox, { type: 'timer', node: command.node }, () =>
-            sleep(command.ms, { summary: summaryOf(command.title) }),
-          )
-        else
-          launch(branches(), inbox, { type: 'settled', node: command.node }, () =>
-            external(command, { organization_id, run_id, node: command.node }),
-          )
+      else if (command.type === 'cancel') {
+        open.get(keyOf(command))?.scope?.cancel()
+        open.delete(keyOf(command))
       }
+      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
+      else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
     }
-    if (!more) await condition(() => inbox.length > 0)
-    const settled = inbox.map((one) => ('node' in one ? `after ${open.get(one.node) ?? one.node}` : one.type))
+    const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
+    if (isLong && inbox.length === 0) {
+      const calls = [...open.values()].some((branch) => branch.calls)
+      if (!calls || late) return renew(input, segment + 1)
+    }
+    drain ||= isLong
+    if (drain) late = !(await condition(() => inbox.length > 0, DRAIN))
+    else if (!more) await condition(() => inbox.length > 0)
+    const settled = inbox.map((one) =>
+      'node' in one ? `after ${open.get(keyOf(one))?.title ?? one.node}` : one.type,
+    )
     ready = settled.join(', ') || 'the next nodes'
   }
+}
+
+/** What the workflow waits for, for one node. */
+interface Branch {
+  title: string
+  /** Whether it waits for an activity. */
+  calls: boolean
+  /** Of a node in a loop: its item can end before the run does. */
+  scope: CancellationScope | undefined
+}
+
+const nodeOf = ({ node, path }: NodeAt): NodeAt => (path === undefined ? { node } : { node, path })
+const keyOf = ({ node, path }: NodeAt) => (path === undefined ? node : `${path}/${node}`)
+
+function begin(
+  command: Command & { type: 'timer' | 'external' },
+  branches: CancellationScope,
+  inbox: Happened[],
+  { organization_id, run_id }: RunInput,
+): Branch {
+  const { type, title } = command
+  const node = nodeOf(command)
+  const own =
+    command.path === undefined ? undefined : new CancellationScope({ parent: branches, cancellable: true })
+  const scope = own ?? branches
+  if (type === 'timer')
+    launch(scope, inbox, { type, ...node }, () => sleep(command.ms, { summary: summaryOf(title) }))
+  else
+    launch(scope, inbox, { type: 'settled', ...node }, () =>
+      external(command, { organization_id, run_id, ...node }),
+    )
+  return { title, calls: type === 'external', scope: own }
+}
+
+/** How long the activities of a workflow that continues as new may take: one that is still open is repeated. */
+const DRAIN = '5 minutes'
+
+/** Continues the run in a new workflow, whose first segment issues the commands of what is open. */
+function renew(input: RunInput, segment: number): Promise<never> {
+  return continueAsNew<typeof run>({ ...input, resume: { segment, count: input.resume?.count ?? 0 } })
 }
 
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */

@@ -1,4 +1,11 @@
-import type { CreatedObject, RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { LoopChange } from '../../workflows/interpret/rows.ts'
+import type {
+  CreatedObject,
+  RunError,
+  RunIteration,
+  RunNode,
+  RunState,
+} from '../../workflows/interpret/run-state.ts'
 import type { EndStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
 import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { notFound } from '../errors.ts'
@@ -7,6 +14,7 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { answerParent, listAwaited } from './children.ts'
 import { startErrorWorkflow } from './error-workflow.ts'
 import { runEvent } from './events.ts'
+import { ITERATIONS, LOOPS } from './loops.ts'
 import { rewind } from './state.ts'
 
 /**
@@ -72,6 +80,9 @@ export interface SegmentRecord {
   events: NewEvent[]
   /** What its nodes created. */
   created?: CreatedObject[]
+  /** Loops and iterations that are new or changed. */
+  loops?: LoopChange[]
+  iterations?: RunIteration[]
 }
 
 const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
@@ -89,7 +100,7 @@ const CREATED = `, created as (
 
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
-  const { created = [] } = record
+  const { created = [], loops = [], iterations = [] } = record
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
@@ -118,7 +129,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
-     )${created.length > 0 ? CREATED : ''}
+     )${created.length > 0 ? CREATED : ''}${loops.length > 0 ? LOOPS : ''}${iterations.length > 0 ? ITERATIONS : ''}
      select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and not exists (
@@ -133,6 +144,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       segment: record.segment,
       answer: JSON.stringify(record.answer),
       ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
+      ...(loops.length > 0 ? { loops: JSON.stringify(loops) } : {}),
+      ...(iterations.length > 0 ? { iterations: JSON.stringify(iterations) } : {}),
       status: record.end?.status ?? 'running',
       sleepsUntil: record.sleeps_until ?? null,
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
@@ -232,6 +245,10 @@ async function endRun(
     .trx('run_nodes')
     .where({ organization_id, run_id: id })
     .whereIn('status', ['running', 'waiting'])
+    .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  await tx
+    .trx('run_iterations')
+    .where({ organization_id, run_id: id, settled_segment: null })
     .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
   const error = status === 'cancelled' ? move.error : await startErrorWorkflow(tx, run, move)
   if (error !== move.error)

@@ -6,16 +6,19 @@ import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
+import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
+/** In the body of a loop. */
+const ITEM_ROOTS = ['item', 'index']
+/** Of the output of a loop, in its own body. */
+const ITEM_FIELDS = ['item', 'index', 'count']
 /** Roots of the language that are not available, and why. */
 const NOT_AVAILABLE: Record<string, string> = {
   secrets: 'there is no secret store yet',
   env: 'there are no workflow settings yet',
-  item: 'it exists only inside a loop',
-  index: 'it exists only inside a loop',
 }
 const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 
@@ -23,6 +26,7 @@ const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 export function checkReferences(
   lowered: Lowered,
   graph: Graph,
+  bodies: Bodies,
   catalogue: Catalogue,
 ): { problems: Problem[]; read: Set<string> } {
   const { definition } = lowered
@@ -37,13 +41,22 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  const check = (text: string, path: string, reader?: NodeSpec) => {
+  /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+  const around = (reader: NodeSpec | undefined, perItem: boolean) => {
+    if (!reader) return []
+    return perItem ? [reader.id, ...bodies.around(reader.id)] : bodies.around(reader.id)
+  }
+
+  const fieldsAt = (node: NodeSpec, loops: readonly string[]) =>
+    loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
+
+  const check = (text: string, path: string, reader?: NodeSpec, perItem = false) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader)
+        const problem = problemOf(reference, reader, perItem)
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
@@ -54,12 +67,22 @@ export function checkReferences(
   const problemOf = (
     reference: Reference,
     reader: NodeSpec | undefined,
+    perItem: boolean,
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
     const unavailable = Object.hasOwn(NOT_AVAILABLE, root) ? NOT_AVAILABLE[root] : undefined
     if (unavailable)
       return { code: 'root_not_available', message: `${root} is not available: ${unavailable}` }
+    const loops = around(reader, perItem)
+    if (ITEM_ROOTS.includes(root))
+      return loops.length > 0
+        ? undefined
+        : {
+            code: 'root_not_available',
+            message: `${root} is not available: it exists only in the body of a for_each`,
+            hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+          }
     if (!ROOTS.includes(root))
       return {
         code: 'unknown_root',
@@ -88,14 +111,23 @@ export function checkReferences(
         message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
         hint: `nodes.${name}.output.${member}`,
       }
-    const fields = member === 'output' && field !== undefined ? fieldsOf(node) : undefined
+    const fields = member === 'output' && field !== undefined ? fieldsAt(node, loops) : undefined
     if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
         message: `the output of ${name} has no field ${field}`,
         ...nearestName(field, fields.names),
       }
-    return reader ? orderProblem(name, reader, reference) : undefined
+    const outside = bodies.around(name).find((loop) => !loops.includes(loop))
+    if (outside !== undefined)
+      return {
+        code: 'not_upstream',
+        message: `${name} is in the body of ${outside}: it has a result for each item, which only the body can read`,
+        hint: `nodes.${outside}.output.items`,
+      }
+    if (!reader || (perItem && (name === reader.id || bodies.around(name).includes(reader.id))))
+      return undefined
+    return orderProblem(name, reader, reference)
   }
 
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
@@ -137,7 +169,10 @@ export function checkReferences(
       )
     )
       continue
-    for (const [text, inner] of strings(node.config)) check(text, `${path}/config${inner}`, node)
+    const perItem = findNodeType(node.type)?.perItem ?? []
+    for (const [name, value] of Object.entries(node.config))
+      for (const [text, inner] of strings(value, pointer(name)))
+        check(text, `${path}/config${inner}`, node, perItem.includes(name))
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

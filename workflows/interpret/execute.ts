@@ -1,6 +1,13 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, type Scope } from '../expressions/liquid.ts'
-import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
+import {
+  type Authored,
+  type NodeContext,
+  type NodeEnd,
+  NodeError,
+  type NodeLoop,
+  type NodeType,
+} from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
@@ -17,6 +24,7 @@ export type Outcome =
       output: unknown
       end: NodeEnd
     }
+  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
   | ({ status: 'failed'; input: unknown } & Failure)
 
 /** What a node waits for: a time, or the end of a child run. */
@@ -45,7 +53,7 @@ export async function execute(
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const rendered = capped(render(node.config, scope), limits.valueBytes)
+    const rendered = capped(render(configAtStart(type, node.config), scope), limits.valueBytes)
     input = masked(rendered)
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
@@ -53,6 +61,7 @@ export async function execute(
     const output = capped(result.output, limits.valueBytes)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
@@ -71,8 +80,19 @@ export function typeOf(name: string): NodeType {
   return type
 }
 
+/** The handle of a node that succeeds, unless it chooses another. */
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
-  type.handles(config)[0]?.name ?? 'success'
+  type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
+
+/** A config without what a loop renders for each item. */
+export const configAtStart = ({ perItem }: NodeType, config: Authored): Authored =>
+  perItem.length === 0
+    ? config
+    : Object.fromEntries(Object.entries(config).filter(([name]) => !perItem.includes(name)))
+
+/** What a loop is about to do. */
+export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
+  `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))

@@ -4,24 +4,27 @@ import { type NodeEnd, NodeError } from '../nodes/define.ts'
 import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf } from './execute.ts'
+import { type Frame, splitKey } from './frames.ts'
 import type { Limits } from './limits.ts'
+import { type LoopHost, Loops } from './loops.ts'
 import { commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
-import { Rows } from './rows.ts'
-import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
+import { type LoopChange, Rows } from './rows.ts'
+import type { ChildEnd, RunError, RunFacts, RunIteration, RunNode, RunState } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
-import { errorHandle, isOpen, step } from './step.ts'
+import { errorHandle, step } from './step.ts'
 import { whenHolds } from './when.ts'
 
 /** The dependencies of a segment. */
 export interface SegmentHost {
   /** Issues the commands of all open nodes again: the workflow may wait for other nodes than the rows say. */
   reissue?: boolean
-  /** The child runs that have ended, by the node that waits for them. */
+  /** The child runs that have ended, by the key of the node that waits for them. */
   children?: ReadonlyMap<string, ChildEnd>
-  /** Runs one pure, read or write node. */
-  runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
+  /** Runs one pure, read or write node of an iteration, '' outside of any loop. */
+  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome>
+  loops: LoopHost
   /** The time, in milliseconds since the epoch. */
   clock(): number
   limits: Limits
@@ -33,8 +36,10 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
+  loops: LoopChange[]
+  iterations: RunIteration[]
   /** The child runs that nodes have started in this segment and wait for. */
-  waits: { node_id: string; child_run_id: string }[]
+  waits: { path: string; node_id: string; child_run_id: string }[]
   /** How the run ended, if it did. */
   end: End | undefined
   /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
@@ -44,7 +49,7 @@ export interface SegmentResult {
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
-type RunSoFar = RunFacts & Pick<RunState, 'nodes'>
+type RunSoFar = RunFacts & Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
@@ -64,6 +69,9 @@ export async function runSegment(
 
 class Segment {
   private readonly rows: Rows
+  private readonly loops: Loops
+  /** The frames that may have a ready node. */
+  private readonly awake: Set<Frame>
   private readonly commands: Command[] = []
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
@@ -78,41 +86,72 @@ class Segment {
     this.state = state
     this.input = input
     this.host = host
-    this.rows = new Rows(state.nodes, input.segment, host.clock)
+    this.rows = new Rows(state, input.segment, host.clock)
+    this.awake = new Set(this.rows.frames.values())
+    this.loops = new Loops({
+      ...{ program, rows: this.rows, facts: state, limits: host.limits, host: host.loops },
+      commands: this.commands,
+      fail: (row, node, error) => this.fail(row, node, error),
+      wake: (frame) => this.awake.add(frame),
+    })
   }
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
-    for (const [id, child] of this.host.children ?? []) if (!this.end) this.endChild(id, child)
+    for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     const { clock, limits } = this.host
     if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
-    for (let count = 0; !this.end; count++) {
-      const { ready, skipped } = step(this.program, this.rows.states())
-      for (const id of skipped) this.rows.settle(this.rows.add(this.program.nodes[id]!), 'skipped', null)
-      const next = ready[0]
-      if (next === undefined) break
-      if (count >= limits.segmentNodes || clock() > until) {
+    for (let count = 0; !this.end; ) {
+      await this.loops.advance()
+      const [frame] = this.awake
+      if (!frame || this.end) return
+      const next = this.next(frame)
+      if (!next) this.pause(frame)
+      else if (this.input.drain) return
+      else if (count >= limits.segmentNodes || clock() > until) {
         this.commands.push({ type: 'continue' })
         return
+      } else {
+        count += 1
+        await this.start(frame, next)
       }
-      await this.start(this.program.nodes[next]!)
     }
-    if (!this.end && this.rows.open().length === 0) this.complete()
+  }
+
+  /** The next node of a frame that is ready. */
+  private next(frame: Frame): ProgramNode | undefined {
+    // It may have ended since.
+    if (!this.rows.frames.has(frame.path)) return undefined
+    const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
+    for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
+    return ready[0] === undefined ? undefined : this.program.nodes[ready[0]]
+  }
+
+  /** No node of the frame is ready: it waits for those that are open, or has ended. */
+  private pause(frame: Frame): void {
+    this.awake.delete(frame)
+    if (!this.rows.frames.has(frame.path) || this.rows.open([frame]).length > 0) return
+    if (frame.loop) this.loops.endItem(frame)
+    else this.complete()
   }
 
   result(): SegmentResult {
-    const { end } = this
-    if (end) for (const row of this.rows.open()) if (isOpen(row)) this.rows.settle(row, 'cancelled', null)
+    const { end, rows, waits } = this
+    if (end) this.rows.cancel()
     const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
       commands: end ? [endCommand(end.status, end.error)] : this.commands,
-      nodes: this.rows.ran.slice(0, 100),
+      nodes: rows.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
     }
-    const { waits } = this
-    return { answer, nodes: [...this.rows.changed], waits, end, sleepsUntil: end ? null : this.sleepsUntil() }
+    return {
+      ...{ answer, waits, end, nodes: [...rows.changed] },
+      loops: [...rows.changedLoops.values()],
+      iterations: [...rows.changedIterations],
+      sleepsUntil: end ? null : this.sleepsUntil(),
+    }
   }
 
   private sleepsUntil(): string | null {
@@ -138,7 +177,7 @@ class Segment {
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
-      const row = this.rows.byId.get(one.node)
+      const row = this.rows.frames.get(one.path ?? '')?.rows.get(one.node)
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
@@ -157,8 +196,9 @@ class Segment {
     }
   }
 
-  private endChild(id: string, { workflow_name, ...child }: ChildEnd): void {
-    const row = this.rows.byId.get(id)
+  private endChild(key: string, { workflow_name, ...child }: ChildEnd): void {
+    const { path, id } = splitKey(key)
+    const row = this.rows.frames.get(path)?.rows.get(id)
     const node = this.program.nodes[id]
     if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
     const { run_id, workflow_id, status, outputs, error } = child
@@ -172,9 +212,9 @@ class Segment {
     this.fail(row, node, { code: 'child_run_failed', message, details: { run_id, status, error } })
   }
 
-  private async start(node: ProgramNode): Promise<void> {
-    const row = this.rows.add(node)
-    const scope = scopeOf(this.state, this.rows.byId.values())
+  private async start(frame: Frame, node: ProgramNode): Promise<void> {
+    const row = this.rows.add(frame, node)
+    const scope = scopeOf(this.state, frame)
     if (node.when !== undefined) {
       const when = this.evaluateWhen(node.when, scope)
       // The flow continues after a node whose `when` is false.
@@ -186,19 +226,20 @@ class Segment {
       this.rows.note(row, 'started')
       return
     }
-    this.applyOutcome(row, node, await this.host.runNode(node, scope))
+    this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
   }
 
   private applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): void {
     row.input = outcome.input
-    if (outcome.status !== 'failed') row.output = outcome.output
+    if ('output' in outcome) row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
     else if (outcome.status === 'completed') this.rows.settle(row, 'completed', outcome.handle)
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
+    else if (outcome.status === 'looping') this.loops.begin(row, this.frameOf(row), outcome.loop)
     else {
       row.status = 'waiting'
       if ('until' in outcome.waits) row.wait_until = outcome.waits.until.toISOString()
-      else this.waits.push({ node_id: node.id, child_run_id: outcome.waits.child_run_id })
+      else this.waits.push({ path: row.path, node_id: node.id, child_run_id: outcome.waits.child_run_id })
       this.wait(row, node)
       this.rows.note(row, 'waiting')
     }
@@ -222,7 +263,15 @@ class Segment {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
     this.rows.settle(row, 'failed', handle)
-    if (handle === null) this.finish('failed', { ...error, node_id: node.id })
+    if (handle !== null) return
+    const frame = this.frameOf(row)
+    const reason = { ...error, node_id: node.id }
+    if (frame.loop) this.loops.failItem(frame, reason)
+    else this.finish('failed', reason)
+  }
+
+  private frameOf(row: RunNode): Frame {
+    return this.rows.frames.get(row.path)!
   }
 
   /** Whether `when` holds; an error if it cannot be rendered. */
@@ -237,8 +286,10 @@ class Segment {
 
   private complete(): void {
     try {
-      const scope = scopeOf(this.state, this.rows.byId.values())
-      const outputs = renderOutputs(this.program.outputs, this.rows.byId, scope, this.host.limits.valueBytes)
+      const { root } = this.rows
+      const statusOf = (id: string) => root.rows.get(id)?.status
+      const scope = scopeOf(this.state, root)
+      const outputs = renderOutputs(this.program.outputs, statusOf, scope, this.host.limits.valueBytes)
       this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -252,8 +303,8 @@ class Segment {
 
   private details(): string {
     return runDetails({
-      nodes: [...this.rows.byId.values()],
-      total: Object.keys(this.program.nodes).length,
+      nodes: this.rows.progress(),
+      total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
       end: this.end,
       url: this.host.runUrl,
       limit: this.host.limits.detailsCharacters,

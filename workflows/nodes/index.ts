@@ -4,6 +4,7 @@ import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { forEach } from './for-each.ts'
 import { runWorkflow } from './run-workflow.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
@@ -16,6 +17,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   crmManager,
   condition,
   switchNode,
+  forEach,
   setFields,
   sortItems,
   delay,
