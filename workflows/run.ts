@@ -186,7 +186,7 @@ function failure(then: Happened, error: unknown): Happened {
   const cause = error instanceof ActivityFailure ? error.cause : error
   const code = cause instanceof ApplicationFailure && cause.type ? cause.type : 'activity_failed'
   const message = cause instanceof Error ? cause.message : 'The activity failed.'
-  return { type: 'failed', node: then.node, code, message: message.slice(0, 1_000) }
+  return { type: 'failed', ...nodeOf(then), code, message: message.slice(0, 1_000) }
 }
 
 /**

@@ -10,7 +10,8 @@ import type { Tenant } from '../postgres/tenancy.ts'
 export const LOOPS = `, loops as (
        insert into run_loops (organization_id, run_id, loop, count, next, succeeded, failed, bytes, concurrency,
          on_item_error, segment, open, items)
-       select run.organization_id, run.id, l.*
+       select run.organization_id, run.id, l.loop, l.count, l.next, l.succeeded, l.failed, l.bytes, l.concurrency,
+         l.on_item_error, l.segment, l.open, coalesce(l.items, '[]')
        from run, jsonb_to_recordset(cast(:loops as jsonb)) as l(loop text, count integer, next integer,
          succeeded integer, failed integer, bytes integer, concurrency integer, on_item_error text, segment integer,
          open boolean, items jsonb)
