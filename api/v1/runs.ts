@@ -4,13 +4,14 @@ import {
   durationOf,
   getRun,
   getRunNodes,
+  listIterations,
   listRuns,
   type RunDetails,
   type RunNodeView,
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
-import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { linksOf, runLinks } from './run-links.ts'
@@ -46,6 +47,30 @@ const error = z
   .meta({ id: 'RunError' })
   .nullable()
 
+const loop = z
+  .object({
+    loop: z.string().meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
+    count: z.int(),
+    started: z.int(),
+    succeeded: z.int(),
+    failed: z.int(),
+  })
+  .meta({ id: 'RunLoop', description: 'Of a `for_each` with items: how far it is.' })
+
+const iteration = z
+  .object({
+    path: z.string().meta({ description: 'Its name: `each:3`. `getRun` with it shows its nodes.' }),
+    index: z.int(),
+    status: z.enum(ITERATION_STATUSES),
+    item: z.unknown(),
+    output: z.unknown(),
+    error,
+    started_at: time,
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+  })
+  .meta({ id: 'RunIteration' })
+
 const details = summary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
@@ -60,6 +85,9 @@ const details = summary
     nodes: z.array(
       z
         .object({
+          path: z.string().meta({
+            description: 'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
+          }),
           node_id: z.string(),
           node_type: z.string(),
           title: z.string(),
@@ -75,9 +103,10 @@ const details = summary
           duration_ms: z.int().nullable().meta({
             description: 'From `started_at` to `ended_at`, with all attempts and waits.',
           }),
+          loop: loop.nullable(),
         })
         .meta({ id: 'RunNode' }),
-    ),
+    ).meta({ description: 'In the order of execution: those outside of any loop, or of the iteration `path`.' }),
   })
   .meta({ id: 'Run' })
 
@@ -118,12 +147,46 @@ export const runRoutes: Route[] = [
     tag: 'Runs',
     summary: 'Retrieve a run',
     params: byId,
+    query: z.strictObject({
+      path: z
+        .string()
+        .max(500)
+        .default('')
+        .describe('An iteration of a loop, such as `each:3`: its nodes are shown.'),
+    }),
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
+    handler: async ({ params, query, tenant, deps }) =>
       tenant(async (tx) => {
         const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+        return presentDetails(run, await getRunNodes(tx, run.id, query.path), deps.config)
       }),
+  }),
+  route({
+    method: 'GET',
+    path: '/runs/{run_id}/iterations',
+    scope: 'workflows:run',
+    id: 'listIterations',
+    tag: 'Runs',
+    summary: 'List the items of a loop',
+    description: 'Those that the run has started, in the order of the list.',
+    params: byId,
+    query: z.strictObject({
+      ...pageControls,
+      count,
+      loop: z.string().min(1).max(500).describe('The `loop` of a `for_each` node of the run.'),
+      status: z.enum(ITERATION_STATUSES).optional().describe('Items with this status.'),
+    }),
+    response: { status: 200, schema: listEnvelope(iteration) },
+    handler: async ({ params, query, tenant }) => {
+      const { limit, cursor, count, loop, status } = query
+      const page = await tenant(async (tx) => {
+        const { id } = await getRun(tx, params.run_id)
+        const wanted = { limit, cursor, offset: offsetOf(query) }
+        return listIterations(tx, { run_id: id, loop, status }, wanted, count)
+      })
+      const data = page.data.map((one) => ({ ...one, duration_ms: durationOf(one) }))
+      return presentList({ ...page, data })
+    },
   }),
   route({
     method: 'POST',

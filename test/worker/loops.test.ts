@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { createActivities } from '../../activities/index.ts'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
@@ -239,5 +240,71 @@ describe('loops', function () {
     ])
     assert.equal(await count('run_iterations', { run_id: id, status: 'cancelled' }), 2)
     assert.equal(await count('run_loops', { run_id: id, open: true }), 0)
+  })
+
+  it('go on where they were if Temporal has lost them', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    answer = (url) => (url.endsWith('/2') ? held : Promise.resolve())
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [each({ concurrency: 2, output: '{{ item }}' }), save('lost {{ run.id }} {{ item }}'), call],
+        edges: [edge('each', 'save', 'item'), edge('save', 'call')],
+        inputs,
+        outputs: { values: '{{ nodes.each.output.items | map: "output" }}' },
+      },
+      { items: numbers(4) },
+    )
+    await until(async () => (await count('run_iterations', { run_id: id, status: 'completed' })) === 3)
+    await worker.client.workflow.getHandle(`run:${id}`).terminate()
+    const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')
+    answer = async () => {}
+    await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))
+    release()
+    assert.deepEqual((await untilRun(db, id)).outputs, { values: numbers(4) })
+    assert.equal(Number((await db.system('companies').whereLike('name', `lost ${id} %`).count())[0]!.count), 4)
+  })
+
+  it('are reset into the middle, and find what their items created', async () => {
+    const name = 'reset {{ run.id }} {{ item }}'
+    let broken = true
+    answer = async (url) => {
+      if (broken && url.endsWith('/2')) throw new NodeError('connection_refused', 'Nobody there.')
+    }
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [each({ output: '{{ item }}' }), save(name), call, { ...save(`after ${name}`), id: 'then' }],
+        edges: [edge('each', 'save', 'item'), edge('save', 'call'), edge('call', 'then')],
+        inputs,
+        outputs: { values: '{{ nodes.each.output.items | map: "output" }}', failed: '{{ nodes.each.output.failed }}' },
+      },
+      { items: numbers(4) },
+    )
+    assert.equal((await untilRun(db, id)).error?.code, 'item_failed')
+    const handle = worker.client.workflow.getHandle(`run:${id}`)
+    await assert.rejects(handle.result())
+    const tasks = ((await handle.fetchHistory()).events ?? []).filter(
+      (event) => event.workflowTaskCompletedEventAttributes,
+    )
+    broken = false
+    // The second task began when the call of the first item had ended.
+    await worker.client.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: handle.workflowId, runId: (await handle.describe()).runId },
+      reason: 'test',
+      requestId: randomUUID(),
+      workflowTaskFinishEventId: tasks[1]!.eventId!,
+    })
+    await until(async () => (await untilRun(db, id)).status === 'completed')
+    assert.deepEqual((await untilRun(db, id)).outputs, { values: numbers(4), failed: 0 })
+    const names = await db.system('companies').whereLike('name', `%reset ${id} %`).pluck('name')
+    assert.equal(names.length, 8)
+    assert.equal(new Set(names).size, 8)
   })
 })

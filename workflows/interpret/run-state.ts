@@ -1,5 +1,5 @@
 import type { SegmentAnswer } from '../protocol.ts'
-import type { NodeStatus, RunStatus } from './statuses.ts'
+import type { ITERATION_STATUSES, NodeStatus, RunStatus } from './statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
 
@@ -135,7 +135,7 @@ export interface RunIteration {
   loop: string
   /** From 0. */
   index: number
-  status: 'running' | 'completed' | 'failed' | 'cancelled'
+  status: (typeof ITERATION_STATUSES)[number]
   item: unknown
   output: unknown
   error: RunError | null
