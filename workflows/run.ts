@@ -58,6 +58,7 @@ async function loop(
   // Set when the history is long.
   let drain = false
   let late = false
+  let pages = 0
   let ready = input.starts_with
 
   const { resume } = input
@@ -97,6 +98,11 @@ async function loop(
       if (!calls || late) return renew(input, segment + 1)
     }
     drain ||= isLong
+    pages = more ? pages + 1 : 0
+    if (pages === PAGES && input.engine >= 3) {
+      pages = 0
+      await sleep(1)
+    }
     if (drain) late = !(await condition(() => inbox.length > 0, DRAIN))
     else if (!more) await condition(() => inbox.length > 0)
     const settled = inbox.map((one) =>
@@ -137,6 +143,12 @@ function begin(
     )
   return { title, calls: type === 'external', scope: own }
 }
+
+/**
+ * Segments in a row that reach their limit, after which the workflow task ends: a signal or a cancellation arrives in the
+ * next one, and a long one is repeated from its start if its worker dies.
+ */
+const PAGES = 4
 
 /** How long the activities of a workflow that continues as new may take: one that is still open is repeated. */
 const DRAIN = '5 minutes'

@@ -98,6 +98,18 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
   return problems
 }
 
+/** The last nodes of bodies whose outputs are the results of items. */
+export function resultNodes({ nodes, edges }: Graph, bodies: Bodies): string[] {
+  const followed = new Set(edges.map(({ from }) => from))
+  const own = new Set(nodes.filter(({ config }) => Object.hasOwn(config, 'output')).map(({ id }) => id))
+  return nodes
+    .filter(({ id }) => {
+      const [loop] = bodies.around(id)
+      return loop !== undefined && !own.has(loop) && !followed.has(id)
+    })
+    .map(({ id }) => id)
+}
+
 /** Whether a placeholder of the definition reads the results of a loop's items. */
 export function readsResults({
   nodes,

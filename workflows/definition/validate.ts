@@ -10,7 +10,7 @@ import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
-import { bodiesOf, checkBodies } from './loops.ts'
+import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { countValues } from './measure.ts'
 import { type Position, parseYaml } from './parse.ts'
@@ -75,7 +75,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
-    ...checkLikelyMistakes(lowered, read),
+    ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
 
