@@ -20,7 +20,7 @@ import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/in
 import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
-import type { SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
+import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
@@ -33,6 +33,8 @@ export interface AdvanceDeps {
   effects: EffectFactories
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
+  /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
+  recordDelay?: ((milliseconds: number) => void) | undefined
 }
 
 /**
@@ -109,7 +111,7 @@ async function requestCancellation(log: Logger): Promise<void> {
 
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl }: AdvanceDeps,
+  { programs, effects, log, publicUrl, recordDelay }: AdvanceDeps,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -123,6 +125,8 @@ async function oneSegment(
   const starts = input.segment === 0 && !happened.some(({ type }) => type === 'cancelled')
   const started = starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
   const now = new Date()
+  const delay = delayOf(state, happened, now)
+  if (delay !== undefined) recordDelay?.(delay)
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
@@ -185,6 +189,18 @@ async function oneSegment(
   })
   if (end && hasFamily) await endFamily(tx, run)
   return answer
+}
+
+/** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
+function delayOf({ nodes }: RunState, happened: Happened[], now: Date): number | undefined {
+  const times = happened.flatMap((one) => {
+    if (one.type !== 'timer' && one.type !== 'settled') return []
+    const row = nodes.find(({ node_id }) => node_id === one.node)
+    const since = one.type === 'timer' ? row?.wait_until : row?.ended_at
+    return since ? [Date.parse(since)] : []
+  })
+  // A node whose timer has fired may have waited for the segment before: the last one counts.
+  return times.length === 0 ? undefined : Math.max(0, now.getTime() - Math.max(...times))
 }
 
 /** The end of a run; if it failed, with what became of its error workflow. */

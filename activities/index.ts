@@ -17,6 +17,8 @@ export interface ActivityDeps {
   secretsKey: Buffer
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
+  /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
+  recordDelay?: ((milliseconds: number) => void) | undefined
 }
 
 /** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */

@@ -77,9 +77,11 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
   const effects = createEffects({ http: http.call })
+  const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     ...{ db, log, effects, secretsKey: key },
     publicUrl: config.PUBLIC_URL,
+    recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const deliveries = createDeliver({ db, http, secretsKey: key })
   const files = createFiles({ db, log })
@@ -94,7 +96,6 @@ async function main(): Promise<void> {
       const connection = await NativeConnection.connect(connectionOptions)
       const server = await describeTemporalServer(connection, namespace)
       await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
-      const capacity = new RunCapacity(MOST_RUNS)
       const workers = await createWorkers({
         capacity,
         connection,

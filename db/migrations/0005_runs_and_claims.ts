@@ -75,7 +75,7 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
     create index runs_queue on runs (organization_id, lane, priority, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
-    create index runs_active on runs (organization_id) where status = 'running' and sleeps_until is null;
+    create index runs_active on runs (organization_id, sleeps_until) where status = 'running';
     create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
     create index runs_asleep on runs (updated_at) where status = 'running' and sleeps_until is not null;
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;

@@ -2,7 +2,7 @@ import { ENGINE } from '../../workflows/definition/types.ts'
 import { queuedLanes } from '../postgres/lanes.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
-import { ACTIVE_RUNS, IS_ACTIVE, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
+import { ACTIVE_RUNS, activeRuns, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import type { ClaimedRun } from './queue.ts'
 import { isLive, LIVE_SINCE, type RelayCapacity } from './relays.ts'
 
@@ -67,7 +67,7 @@ const CLAIM = `
   ), workers as materialized (
     select cast(:starts as integer) - (select count(*) from claims where held and relay_id = :relay) as starts,
       k.active - (select count(*) from claims where held) -
-        (select count(*) from (select from runs r where ${IS_ACTIVE} limit k.active) a) as active
+        ${activeRuns('k.active')} as active
     from capacity k
   ), candidates as (
     select h.organization_id, h.id, o.name, o.most, o.held, o.count,

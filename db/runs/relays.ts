@@ -1,5 +1,5 @@
 import type { System } from '../postgres/tenancy.ts'
-import { IS_ACTIVE } from './admission.ts'
+import { activeRuns } from './admission.ts'
 
 /** The relays of all workers. A relay that has not been seen for some seconds is dead: its claims are free. */
 
@@ -29,7 +29,7 @@ export async function seeRelay(system: System, { id, active }: RelayCapacity): P
   )
   const { rows } = await system.raw<{ rows: { used: number }[] }>(
     `select ((select count(*) from run_claims where retry_at is null) +
-         (select count(*) from (select from runs r where ${IS_ACTIVE} limit capacity) a))::float8 / capacity as used
+         ${activeRuns('capacity')})::float8 / capacity as used
      from (select greatest(1, coalesce(sum(active), 0)) as capacity from relays where seen_at > ${LIVE_SINCE}) c`,
   )
   return rows[0]?.used ?? 0

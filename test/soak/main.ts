@@ -10,15 +10,17 @@ import { measureCapacity, openLoop, type TimedLoad } from './load.ts'
 import { Observer } from './observe.ts'
 
 /**
- * `npm run soak [-- --minutes=60]`: a mixed load of records, lists, runs with an external node, webhooks in and out, at
- * half of the capacity that it first measures. Prints a line a minute, and at the end whether everything accepted was
+ * `npm run soak [-- --minutes=60] [--rate=20]`: a mixed load of records, lists, runs with an external node, webhooks in
+ * and out, at a rate of requests per second; without one, at half of the capacity that it first measures. Prints a line a minute, and at the end whether everything accepted was
  * accounted for, and the slope of the memory. Exits with 1 if something is missing.
  */
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '60' } } })
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '60' }, rate: { type: 'string' } },
+})
 const minutes = Number(values.minutes)
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-const DRAIN_MS = 120_000
+const DRAIN_MS = 300_000
 
 say('starting a stack …')
 const stack = await startStack({ env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true' } })
@@ -30,11 +32,10 @@ try {
   const ledger = emptyLedger()
   const giveUp = AbortSignal.timeout((minutes + 2) * 60_000)
   const load: TimedLoad = { target: await prepareTarget(stack, outside), ledger, giveUp, times: [] }
-  const capacity = await measureCapacity(load)
-  say(`capacity ${capacity.toFixed(0)} requests/s; the load is half of it`)
+  const rate = values.rate ? Number(values.rate) : (await capacityOf(load)) / 2
   const observer = new Observer(stack, db, load, say)
   observer.start()
-  await openLoop(load, capacity / 2, minutes * 60_000)
+  await openLoop(load, rate, minutes * 60_000)
   observer.stop()
   await drained(db, DRAIN_MS)
   const accounted = await account({ db, ledger, outside })
@@ -48,3 +49,9 @@ try {
   await outside.close()
 }
 process.exit(complete ? 0 : 1)
+
+async function capacityOf(load: TimedLoad): Promise<number> {
+  const capacity = await measureCapacity(load, () => drained(db, DRAIN_MS))
+  say(`capacity ${capacity.toFixed(0)} requests/s; the load is half of it`)
+  return capacity
+}

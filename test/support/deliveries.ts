@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../db/events/outbox.ts'
+import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
 import { startReceiver } from './receiver.ts'
@@ -38,6 +39,20 @@ export async function startDeliveries() {
         const row = await db.system('deliveries').where({ webhook_id: webhook.id, event_id }).first('id')
         return row?.id
       })
+    },
+
+    /** Raises the endpoint's event and begins its first attempt, whose worker then dies. @returns the delivery's id. */
+    async interrupt(webhook: { id: string; event: string }): Promise<string> {
+      // No relay starts it meanwhile.
+      await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+      const id = await this.raise(webhook)
+      const set = (status: string, held_for: string | null = null) =>
+        db.system('deliveries').where({ id }).update({ status, held_for })
+      await set('queued')
+      await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+      await set('held', 'endpoint')
+      await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+      return id
     },
 
     ended: (id: string) =>

@@ -54,15 +54,16 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
     log: testLog,
     secretsKey,
     publicUrl: 'http://localhost:8080',
     effects: createEffects({ http: effects.http ?? unused }),
+    recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
-  const capacity = new RunCapacity(MOST_RUNS)
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
@@ -99,13 +100,11 @@ export async function startWorker(
   }
 }
 
-/** Saves a workflow and queues a run of it. @returns the run's id. */
-export function queueRun(
-  db: Database,
-  organizationId: string,
-  definition: Partial<Definition> & Pick<Definition, 'nodes'>,
-  inputs: Record<string, unknown> = {},
-): Promise<string> {
+/** A definition with the given nodes; what is not given is empty. */
+export type PartialDefinition = Partial<Definition> & Pick<Definition, 'nodes'>
+
+/** Saves a workflow; without a name it is "Test". */
+export function saveWorkflow(db: Database, organizationId: string, definition: PartialDefinition) {
   const complete: Definition = {
     name: 'Test',
     trigger: { type: 'manual' },
@@ -115,22 +114,33 @@ export function queueRun(
     settings: {},
     ...definition,
   }
-  return db.tenant(organizationId, testActor, async (tx) => {
-    const workflow = await createWorkflow(tx, {
+  return db.tenant(organizationId, testActor, (tx) =>
+    createWorkflow(tx, {
       name: complete.name,
       description: null,
       spec: null,
       definition: complete,
       plan: compile(complete),
-    })
-    const { id, name } = workflow
-    return createRun(tx, {
+    }),
+  )
+}
+
+/** Saves a workflow and queues a run of it. @returns the run's id. */
+export async function queueRun(
+  db: Database,
+  organizationId: string,
+  definition: PartialDefinition,
+  inputs: Record<string, unknown> = {},
+): Promise<string> {
+  const { id, name } = await saveWorkflow(db, organizationId, definition)
+  return db.tenant(organizationId, testActor, (tx) =>
+    createRun(tx, {
       workflow: { id, version: 1, name },
       trigger: { type: 'api' },
       inputs,
       chain: CHAIN_START,
-    })
-  })
+    }),
+  )
 }
 
 export interface EndedRun {

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
-import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { testActor } from '../support/database.ts'
 import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
 import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
@@ -188,17 +186,7 @@ describe('deliveries on Temporal', function () {
 
   it('record the result of an attempt as unknown if the worker died in it', async () => {
     const webhook = await createWebhook()
-    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
-    const id = await raise(webhook)
-    const set = (status: string) =>
-      db
-        .system('deliveries')
-        .where({ id })
-        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
-    await set('queued')
-    await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id))
-    await set('held')
-    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const id = await on.interrupt(webhook)
     const { attempts } = await ended(id)
     assert.deepEqual(
       attempts.map((one: { status: string }) => one.status),

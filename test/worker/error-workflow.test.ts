@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
 import { cancelRun, endUnrecordedRun } from '../../db/runs/moves.ts'
-import { createWorkflow } from '../../db/workflows/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { queueRun, untilRun } from '../support/worker.ts'
+import { type PartialDefinition, queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
 const fail = { id: 'post', type: 'stop', title: 'Post', config: { status: 'failed', message: 'No.' } }
-const common: Omit<Definition, 'name' | 'nodes'> = {
-  trigger: { type: 'manual' },
-  inputs: {},
-  edges: [],
-  outputs: {},
-  settings: {},
-}
 
 describe('the error workflow of a run', () => {
   const suite = withWorker()
@@ -25,18 +16,8 @@ describe('the error workflow of a run', () => {
     organizationId = await createOrganization(suite.db)
   })
 
-  const save = (definition: Partial<Definition> & Pick<Definition, 'name' | 'nodes'>) => {
-    const complete: Definition = { ...common, ...definition }
-    return suite.db.tenant(organizationId, testActor, (tx) =>
-      createWorkflow(tx, {
-        name: complete.name,
-        description: null,
-        spec: null,
-        definition: complete,
-        plan: compile(complete),
-      }),
-    )
-  }
+  const save = (definition: PartialDefinition & Pick<Definition, 'name'>) =>
+    saveWorkflow(suite.db, organizationId, definition)
   const failing = (error_workflow: string, more: Partial<Definition> = {}) =>
     queueRun(suite.db, organizationId, { nodes: [fail], settings: { error_workflow }, ...more })
   const handler = (more: Partial<Definition> = {}) =>

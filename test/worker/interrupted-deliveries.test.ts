@@ -24,17 +24,7 @@ describe('interrupted deliveries', function () {
 
   it('repeat the only attempt if the worker died in it', async () => {
     const webhook = await on.createWebhook({ retry_schedule: [] })
-    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
-    const id = await on.raise(webhook)
-    const set = (status: string) =>
-      on.db
-        .system('deliveries')
-        .where({ id })
-        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
-    await set('queued')
-    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
-    await set('held')
-    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const id = await on.interrupt(webhook)
     const { status, attempts } = await on.ended(id)
     assert.deepEqual(
       [status, attempts.map((one: { status: string }) => one.status), on.receiver.received.length],
@@ -45,17 +35,7 @@ describe('interrupted deliveries', function () {
   it('keep the rest of the retry schedule: an attempt without a result does not count', async () => {
     on.receiver.behave(500, 500)
     const webhook = await on.createWebhook({ retry_schedule: [1] })
-    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
-    const id = await on.raise(webhook)
-    const set = (status: string) =>
-      on.db
-        .system('deliveries')
-        .where({ id })
-        .update({ status, held_for: status === 'held' ? 'endpoint' : null })
-    await set('queued')
-    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
-    await set('held')
-    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const id = await on.interrupt(webhook)
     const { status, error, attempt_count } = await on.ended(id)
     assert.deepEqual([status, error, attempt_count], ['failed', 'the receiver answered 500', 3])
     assert.equal(on.receiver.received.length, 2)

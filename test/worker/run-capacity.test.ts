@@ -31,4 +31,30 @@ describe('the capacity of a worker', () => {
     for (let i = 0; i < 20; i++) adjusted(capacity, 500, 1)
     assert.equal(capacity.active, 8)
   })
+
+  describe('if Temporal continues runs late', () => {
+    function late(capacity: RunCapacity, ms: number): number {
+      for (const delay of [10, ms, ms]) capacity.recordDelay(delay)
+      return adjusted(capacity, 10, 1)
+    }
+
+    it('shrinks, although segments are fast', () => {
+      const capacity = new RunCapacity(100)
+      const first = capacity.active
+      assert.ok(late(capacity, 600) < first)
+    })
+
+    it('shrinks once for all runs that were active before it shrank', () => {
+      const capacity = new RunCapacity(100)
+      const shrunk = late(capacity, 60_000)
+      assert.ok(late(capacity, 60_000) >= shrunk)
+    })
+
+    it('grows while most runs are continued in time', () => {
+      const capacity = new RunCapacity(100)
+      const first = capacity.active
+      for (const delay of [10, 20, 5_000]) capacity.recordDelay(delay)
+      assert.ok(adjusted(capacity, 10, 1) > first)
+    })
+  })
 })

@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
-import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { historyOf, queueRun, testLog, untilRun } from '../support/worker.ts'
+import {
+  historyOf,
+  type PartialDefinition,
+  queueRun,
+  saveWorkflow,
+  testLog,
+  untilRun,
+} from '../support/worker.ts'
 
-const common: Omit<Definition, 'name' | 'nodes'> = {
-  trigger: { type: 'manual' },
-  inputs: {},
-  edges: [],
-  outputs: {},
-  settings: {},
-}
 const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 const wait = (time: string): NodeSpec => ({ id: 'wait', type: 'delay', config: { for: time } })
 const set = (id: string, value: unknown): NodeSpec => ({
@@ -37,19 +35,9 @@ describe('runs that run other workflows', () => {
     organizationId = await createOrganization(suite.db)
   })
 
-  const save = (definition: Partial<Definition> & Pick<Definition, 'name' | 'nodes'>) => {
-    const complete: Definition = { ...common, ...definition }
-    return suite.db.tenant(organizationId, testActor, (tx) =>
-      createWorkflow(tx, {
-        name: complete.name,
-        description: null,
-        spec: null,
-        definition: complete,
-        plan: compile(complete),
-      }),
-    )
-  }
-  const run = (definition: Partial<Definition> & Pick<Definition, 'nodes'>, inputs = {}) =>
+  const save = (definition: PartialDefinition & Pick<Definition, 'name'>) =>
+    saveWorkflow(suite.db, organizationId, definition)
+  const run = (definition: PartialDefinition, inputs = {}) =>
     queueRun(suite.db, organizationId, definition, inputs)
   const childrenOf = (id: string) =>
     suite.db.system('runs').where({ organization_id: organizationId, parent_run_id: id }).orderBy('id')

@@ -20,6 +20,8 @@ export const DYNAMIC_CONFIG = {
   'history.transferProcessorSchedulerWorkerCount': 16,
   'history.timerProcessorSchedulerWorkerCount': 16,
   'history.visibilityProcessorSchedulerWorkerCount': 4,
+  // The CLI's default, true, reads the namespace and the cluster's metadata from SQLite in each request: half of all reads.
+  'system.forceSearchAttributesCacheRefreshOnRead': false,
 }
 
 /** How long closed runs stay in the Temporal UI; the default is 24 hours. */
@@ -50,7 +52,10 @@ export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptio
   ]
 }
 
-/** Waits until the server at `address` serves `namespace`; sets the retention of closed runs to 30 days. */
+/**
+ * Waits until the server at `address` serves `namespace` and knows our search attributes there, which the CLI registers
+ * after the start; sets the retention of closed runs to 30 days.
+ */
 export async function prepareServer(address: string, namespace: string, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds
   for (;;) {
@@ -58,6 +63,8 @@ export async function prepareServer(address: string, namespace: string, millisec
       const connection = await Connection.connect({ address, connectTimeout: 1_000 })
       try {
         await keepClosedRuns(connection, namespace)
+        // Throws INVALID_ARGUMENT as long as an attribute is unknown. A run that is started then would not have them.
+        await connection.workflowService.countWorkflowExecutions({ namespace, query: USES_ATTRIBUTES })
         return
       } finally {
         await connection.close()
@@ -68,6 +75,10 @@ export async function prepareServer(address: string, namespace: string, millisec
     }
   }
 }
+
+const USES_ATTRIBUTES = Object.values(searchAttributes)
+  .map(({ name }) => `${name} is not null`)
+  .join(' and ')
 
 async function keepClosedRuns({ workflowService }: Connection, namespace: string): Promise<void> {
   const { config } = await workflowService.describeNamespace({ namespace })

@@ -227,6 +227,19 @@ describe('claims of runs', () => {
     assert.ok(organizations.includes(many) && organizations.filter((id) => id === other).length === 2)
   })
 
+  it('count runs whose time has come as active: Temporal has work for them', async () => {
+    await queue(30)
+    const relay = await startRelay({ active: 12 })
+    await start(await claim(relay))
+    assert.deepEqual(await claim(relay), [])
+    const wake = (at: string) => db.system('runs').where({ status: 'running' }).update({ sleeps_until: at })
+    await wake('2020-01-01')
+    assert.deepEqual(await queue(30).then(() => claim(relay).then((runs) => runs.length)), 10)
+    assert.ok((await seeRelay(db.system, relay)) >= 1)
+    await wake('infinity')
+    assert.ok((await seeRelay(db.system, relay)) < 1)
+  })
+
   it('never exceed the limit of the organization', async () => {
     await queue(5, { limits: { max_running: 2 } })
     const relay = await startRelay()
