@@ -10,7 +10,7 @@ import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { listItems, listResults } from '../db/runs/loops.ts'
 import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
-import { lockRun, recordFailure } from '../db/runs/state.ts'
+import { listCreated, lockRun, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
 import { loopKey } from '../workflows/interpret/frames.ts'
@@ -162,11 +162,12 @@ async function oneSegment(
       async runNode(node, scope, path) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()
-        const attempt = { node, path, state, scope, now, signal: NEVER, created: state.created }
-        const { outcome, raised, created } = await runLightNode({ effects, log }, tx, attempt)
-        events.push(...raised)
-        objects.push(...created)
-        return outcome
+        const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
+        const attempt = { node, path, state, scope, now, signal: NEVER, created }
+        const done = await runLightNode({ effects, log }, tx, attempt)
+        events.push(...done.raised)
+        objects.push(...done.created)
+        return done.outcome
       },
     },
   )

@@ -60,6 +60,8 @@ export const LOOP = {
    * Items in progress of all loops of a run together: each segment loads their nodes. A loop in a loop always gets one.
    */
   open: 200,
+  /** Of one workflow: the analysis of bodies takes time in proportion to loops × edges. */
+  perWorkflow: 50,
   /** Loops in loops. */
   depth: 5,
 } as const

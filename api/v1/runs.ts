@@ -49,7 +49,9 @@ const error = z
 
 const loop = z
   .object({
-    loop: z.string().meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
+    loop: z
+      .string()
+      .meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
     count: z.int(),
     started: z.int(),
     succeeded: z.int(),
@@ -82,31 +84,36 @@ const details = summary
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
     }),
-    nodes: z.array(
-      z
-        .object({
-          path: z.string().meta({
-            description: 'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
-          }),
-          node_id: z.string(),
-          node_type: z.string(),
-          title: z.string(),
-          status: z.enum(NODE_STATUSES),
-          attempt: z.int(),
-          input: z.unknown().meta({ description: 'The rendered config.' }),
-          output: z.unknown(),
-          handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
-          error,
-          wait_until: time.nullable(),
-          started_at: time,
-          ended_at: time.nullable(),
-          duration_ms: z.int().nullable().meta({
-            description: 'From `started_at` to `ended_at`, with all attempts and waits.',
-          }),
-          loop: loop.nullable(),
-        })
-        .meta({ id: 'RunNode' }),
-    ).meta({ description: 'In the order of execution: those outside of any loop, or of the iteration `path`.' }),
+    nodes: z
+      .array(
+        z
+          .object({
+            path: z.string().meta({
+              description:
+                'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
+            }),
+            node_id: z.string(),
+            node_type: z.string(),
+            title: z.string(),
+            status: z.enum(NODE_STATUSES),
+            attempt: z.int(),
+            input: z.unknown().meta({ description: 'The rendered config.' }),
+            output: z.unknown(),
+            handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
+            error,
+            wait_until: time.nullable(),
+            started_at: time,
+            ended_at: time.nullable(),
+            duration_ms: z.int().nullable().meta({
+              description: 'From `started_at` to `ended_at`, with all attempts and waits.',
+            }),
+            loop: loop.nullable(),
+          })
+          .meta({ id: 'RunNode' }),
+      )
+      .meta({
+        description: 'In the order of execution: those outside of any loop, or of the iteration `path`.',
+      }),
   })
   .meta({ id: 'Run' })
 

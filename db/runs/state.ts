@@ -1,4 +1,4 @@
-import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import type { NodeAt } from '../../workflows/protocol.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -44,9 +44,6 @@ export async function lockRun(
        (select s.answer from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
-       case when r.reopened then (
-        select jsonb_agg(to_jsonb(e) - 'organization_id' - 'run_id') from run_effects e
-        where e.organization_id = r.organization_id and e.run_id = r.id) end as created,
        exists (select from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows
@@ -153,6 +150,18 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
     .where({ status: 'cancelled' })
     .update({ ...open, status: 'running' })
   await reopened().update({ settled_segment: null })
+}
+
+/** What a node of a run created before a reset. */
+export function listCreated(
+  tx: Tenant,
+  runId: string,
+  node: Pick<CreatedObject, 'path' | 'node_id'>,
+): Promise<CreatedObject[]> {
+  return tx
+    .trx('run_effects')
+    .where({ organization_id: tx.organizationId, run_id: runId, ...node })
+    .select<CreatedObject[]>('path', 'node_id', 'n', 'object', 'object_id')
 }
 
 /**

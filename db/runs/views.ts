@@ -153,7 +153,11 @@ export async function listIterations(
   const rows = tx
     .trx('run_iterations')
     .where({ organization_id: tx.organizationId, run_id, loop, ...(status && { status }) })
-  const page = rows.clone().orderBy('index').limit(limit + 1).offset(offset)
+  const page = rows
+    .clone()
+    .orderBy('index')
+    .limit(limit + 1)
+    .offset(offset)
   if (cursor !== undefined)
     page.andWhere('index', '>', Number(decodeCursor(hash, cursor, (text) => /^\d{1,9}$/.test(text)).value))
   const found = await page.select<IterationView[]>(

@@ -97,7 +97,10 @@ const cases: Record<string, Case> = {
     ],
     edges: [edge('each', 'inner', 'item'), edge('inner', 'call', 'item'), edge('inner', 'last', 'done')],
   },
-  'loop-of-many-pages': { nodes: [each(Array(350).fill(0)), set('body')], edges: [edge('each', 'body', 'item')] },
+  'loop-of-many-pages': {
+    nodes: [each(Array(350).fill(0)), set('body')],
+    edges: [edge('each', 'body', 'item')],
+  },
   'loop-that-stops-with-items-in-progress': {
     nodes: [
       each(['1h', '20ms'], 2),

@@ -88,7 +88,10 @@ describe('loops', function () {
       { items: numbers(1_000) },
     )
     const run = await untilRun(db, id, undefined, 50_000)
-    assert.deepEqual(run.outputs?.names, numbers(1_000).map((item) => `many ${item}`)) // in order
+    assert.deepEqual(
+      run.outputs?.names,
+      numbers(1_000).map((item) => `many ${item}`),
+    ) // in order
     assert.equal(await count('run_iterations', { run_id: id, status: 'completed' }), 1_000)
     const events = await historyOf(worker.client, `run:${id}`)
     assert.ok(events.length < 100, `${events.length} events`)
@@ -108,7 +111,10 @@ describe('loops', function () {
       { items: numbers(12) },
     )
     const run = await untilRun(db, id)
-    assert.deepEqual(run.outputs?.urls, numbers(12).map((item) => `https://example.com/${item}`))
+    assert.deepEqual(
+      run.outputs?.urls,
+      numbers(12).map((item) => `https://example.com/${item}`),
+    )
     assert.equal(most, 3)
     assert.notEqual(urls.at(-1), 'https://example.com/0')
   })
@@ -139,7 +145,11 @@ describe('loops', function () {
       rows.map(({ output }) => output.items.map(({ output }) => output.body.url.slice(-3))),
       [['0/a', '0/b'], ['1/c']],
     )
-    const keys = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).orderBy('path').pluck('path')
+    const keys = await db
+      .system('run_nodes')
+      .where({ run_id: id, node_id: 'call' })
+      .orderBy('path')
+      .pluck('path')
     assert.deepEqual(keys, ['each:0/inner:0', 'each:0/inner:1', 'each:1/inner:0'])
   })
 
@@ -166,12 +176,12 @@ describe('loops', function () {
       { items: numbers(5) },
     )
     const run = await untilRun(db, id)
-    assert.equal((run.outputs?.error as { code: string }).code, 'connection_refused')
+    assert.equal((run.outputs!.error as { code: string }).code, 'connection_refused')
     assert.ok(cancelled)
-    assert.deepEqual(await db.system('run_iterations').where({ run_id: id }).orderBy('index').pluck('status'), [
-      'cancelled',
-      'failed',
-    ])
+    assert.deepEqual(
+      await db.system('run_iterations').where({ run_id: id }).orderBy('index').pluck('status'),
+      ['cancelled', 'failed'],
+    )
   })
 
   it('go on after items that fail if they are told to', async () => {
@@ -206,7 +216,11 @@ describe('loops', function () {
       inputs: { value: { type: 'number' } },
       outputs: { twice: '{{ inputs.value | times: 2 }}' },
     })
-    const child = { id: 'child', type: 'run_workflow', config: { workflow: 'Doubled', inputs: { value: '{{ item }}' } } }
+    const child = {
+      id: 'child',
+      type: 'run_workflow',
+      config: { workflow: 'Doubled', inputs: { value: '{{ item }}' } },
+    }
     const id = await queueRun(
       db,
       organizationId,
@@ -233,11 +247,14 @@ describe('loops', function () {
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal((await untilRun(db, id)).status, 'cancelled')
     const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('path').select('path', 'status')
-    assert.deepEqual(rows.map(({ path, status }) => [path, status]), [
-      ['', 'cancelled'],
-      ['each:0', 'cancelled'],
-      ['each:1', 'cancelled'],
-    ])
+    assert.deepEqual(
+      rows.map(({ path, status }) => [path, status]),
+      [
+        ['', 'cancelled'],
+        ['each:0', 'cancelled'],
+        ['each:1', 'cancelled'],
+      ],
+    )
     assert.equal(await count('run_iterations', { run_id: id, status: 'cancelled' }), 2)
     assert.equal(await count('run_loops', { run_id: id, open: true }), 0)
   })
@@ -266,7 +283,10 @@ describe('loops', function () {
     await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))
     release()
     assert.deepEqual((await untilRun(db, id)).outputs, { values: numbers(4) })
-    assert.equal(Number((await db.system('companies').whereLike('name', `lost ${id} %`).count())[0]!.count), 4)
+    assert.equal(
+      Number((await db.system('companies').whereLike('name', `lost ${id} %`).count())[0]!.count),
+      4,
+    )
   })
 
   it('are reset into the middle, and find what their items created', async () => {
@@ -282,7 +302,10 @@ describe('loops', function () {
         nodes: [each({ output: '{{ item }}' }), save(name), call, { ...save(`after ${name}`), id: 'then' }],
         edges: [edge('each', 'save', 'item'), edge('save', 'call'), edge('call', 'then')],
         inputs,
-        outputs: { values: '{{ nodes.each.output.items | map: "output" }}', failed: '{{ nodes.each.output.failed }}' },
+        outputs: {
+          values: '{{ nodes.each.output.items | map: "output" }}',
+          failed: '{{ nodes.each.output.failed }}',
+        },
       },
       { items: numbers(4) },
     )
@@ -306,5 +329,32 @@ describe('loops', function () {
     const names = await db.system('companies').whereLike('name', `%reset ${id} %`).pluck('name')
     assert.equal(names.length, 8)
     assert.equal(new Set(names).size, 8)
+  })
+
+  it('go on in another worker', async () => {
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [
+          each({ concurrency: 2, output: '{{ item }}' }),
+          { id: 'pause', type: 'delay', config: { for: '300ms' } },
+          save('moved {{ run.id }} {{ item }}'),
+        ],
+        edges: [edge('each', 'pause', 'item'), edge('pause', 'save')],
+        inputs,
+        outputs: { values: '{{ nodes.each.output.items | map: "output" }}' },
+      },
+      { items: numbers(6) },
+    )
+    await until(async () => (await count('run_iterations', { run_id: id, status: 'completed' })) >= 2)
+    const { taskQueue } = worker
+    await worker.stop()
+    worker = await startWorker(db, {}, taskQueue)
+    assert.deepEqual((await untilRun(db, id)).outputs, { values: numbers(6) })
+    assert.equal(
+      Number((await db.system('companies').whereLike('name', `moved ${id} %`).count())[0]!.count),
+      6,
+    )
   })
 })

@@ -3,7 +3,7 @@ import { LOOP } from '../limits.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Problem } from './errors.ts'
 import type { Lowered } from './lower.ts'
-import type { Definition, Edge } from './types.ts'
+import type { Definition, Edge, NodeSpec } from './types.ts'
 
 /** The bodies of a definition's loops. */
 export interface Bodies {
@@ -15,13 +15,15 @@ export interface Bodies {
 
 type Graph = Pick<Definition, 'nodes' | 'edges'>
 
+const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
+
 /** The body of a loop is all that its `item` handle leads to, and nothing else leads to. */
 export function bodiesOf({ nodes, edges }: Graph): Bodies {
-  const loops = nodes.filter(({ type }) => findNodeType(type)?.body !== undefined)
+  const loops = nodes.filter(isLoop).slice(0, LOOP.perWorkflow)
   const around = new Map<string, { loop: string; size: number }[]>()
   const crossing = new Map<Edge, string>()
   const out = new Map<string, Edge[]>()
-  for (const edge of loops.length > 0 ? edges : []) out.set(edge.from, [...(out.get(edge.from) ?? []), edge])
+  for (const edge of loops.length > 0 ? edges : []) add(out, edge.from, edge)
   for (const { id, type } of loops) {
     const entry = findNodeType(type)?.body
     const enters = (edge: Edge) => edge.from === id && edge.handle === entry
@@ -34,7 +36,7 @@ export function bodiesOf({ nodes, edges }: Graph): Bodies {
     // A cycle, which is reported as one.
     if (inside.has(id)) continue
     const body = [...inside].filter((node) => !outside.has(node))
-    for (const node of body) around.set(node, [...(around.get(node) ?? []), { loop: id, size: body.length }])
+    for (const node of body) add(around, node, { loop: id, size: body.length })
     const own = new Set(body)
     for (const edge of [...entries, ...body.flatMap((node) => out.get(node) ?? [])])
       if (!own.has(edge.to) && !crossing.has(edge)) crossing.set(edge, id)
@@ -43,6 +45,12 @@ export function bodiesOf({ nodes, edges }: Graph): Bodies {
     [...around].map(([id, list]) => [id, list.sort((a, b) => a.size - b.size).map(({ loop }) => loop)]),
   )
   return { around: (id) => sorted.get(id) ?? [], crossing }
+}
+
+function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key)
+  if (list) list.push(item)
+  else lists.set(key, [item])
 }
 
 function reach(
@@ -58,6 +66,18 @@ function reach(
 /** Checks that each loop has a body, which ends by running out and is entered only through the loop. */
 export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies: Bodies): Problem[] {
   const problems: Problem[] = []
+  const tooMany = definition.nodes.filter(isLoop)[LOOP.perWorkflow]
+  if (tooMany)
+    return [
+      {
+        code: 'loop_body',
+        message: `there are more than ${LOOP.perWorkflow} loops`,
+        path: nodePath(tooMany.id),
+        node_id: tooMany.id,
+        atKey: true,
+        hint: 'move some of them to workflows of their own, and start those by run_workflow',
+      },
+    ]
   for (const { id, type } of definition.nodes) {
     const entry = findNodeType(type)?.body
     if (entry === undefined) continue

@@ -50,7 +50,10 @@ export class Loops {
     const { rows } = this.deps
     // The items have rows of their own.
     row.input = { concurrency, on_item_error }
-    if (items.length === 0) return rows.settle(row, 'completed', this.handle(row.node_id))
+    if (items.length === 0) {
+      rows.settle(row, 'completed', this.handle(row.node_id))
+      return
+    }
     row.status = 'waiting'
     row.output = null
     rows.note(row, `${items.length} items`)

@@ -18,8 +18,6 @@ export interface RunState extends RunFacts {
   loops: RunLoop[]
   iterations: RunIteration[]
   answer: SegmentAnswer | null
-  /** What its nodes created before a reset; null if there was none. */
-  created: CreatedObject[] | null
   /** Whether the segment before this one is recorded, by the same Temporal run. */
   follows: boolean
 }
@@ -45,6 +43,8 @@ export interface ChildEnd {
 
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
+  /** Whether a reset has taken it over: its nodes may find what they created before. */
+  reopened: boolean
   engine: number
   resumes: number
   /** How many runs led to it. */

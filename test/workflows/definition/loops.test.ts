@@ -3,7 +3,8 @@ import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
 
 const catalogue = { entities: {} }
-const spec = (nodes: string, rest = 'inputs: {list: array, name: string}') => `name: Test\nnodes:\n${nodes}\n${rest}`
+const spec = (nodes: string, rest = 'inputs: {list: array, name: string}') =>
+  `name: Test\nnodes:\n${nodes}\n${rest}`
 const set = (id: string, value = '1', more = '') =>
   `  ${id}: {type: set_fields, config: {fields: {x: ${JSON.stringify(value)}}}${more}}`
 const each = (next: string, config = 'items: "{{ inputs.list }}"', id = 'each') =>
@@ -52,11 +53,15 @@ describe('a loop in a definition', () => {
       ].join('\n'),
     ),
     'what comes after it reads what came before it': spec(
-      [set('first'), each('{item: a, done: b}'), set('a', '{{ nodes.first.output.x }}'), set('b', '{{ nodes.first.output.x }}')].join('\n'),
+      [
+        set('first'),
+        each('{item: a, done: b}'),
+        set('a', '{{ nodes.first.output.x }}'),
+        set('b', '{{ nodes.first.output.x }}'),
+      ].join('\n'),
     ),
   }
-  for (const [name, text] of Object.entries(valid))
-    it(`may have ${name}`, () => deepEqual(found(text), []))
+  for (const [name, text] of Object.entries(valid)) it(`may have ${name}`, () => deepEqual(found(text), []))
 
   const wrong: [name: string, text: string, code: string, line: number, hint: RegExp][] = [
     ['no body', spec([each('{done: a}'), set('a')].join('\n')), 'loop_body', 3, /item: <the first node/],
@@ -88,7 +93,13 @@ describe('a loop in a definition', () => {
       5,
       /nodes\.<loop>\.output\.items/,
     ],
-    ['index in its own list', spec([each('', 'items: ["{{ index }}"]'), set('a')].join('\n')), 'root_not_available', 3, /body/],
+    [
+      'index in its own list',
+      spec([each('', 'items: ["{{ index }}"]'), set('a')].join('\n')),
+      'root_not_available',
+      3,
+      /body/,
+    ],
     [
       'item in the outputs',
       spec([each('', 'items: [1]'), set('a')].join('\n'), 'outputs: {x: "{{ item }}"}'),
@@ -110,11 +121,41 @@ describe('a loop in a definition', () => {
       5,
       /^nodes\.each\.output\.items$/,
     ],
-    ['its own output as its list', spec([each('', 'items: "{{ nodes.each.output.items }}"'), set('a')].join('\n')), 'not_upstream', 3, /^$/],
-    ['an unknown field of the item that is processed', spec([each(''), set('a', '{{ nodes.each.output.items }}')].join('\n')), 'unknown_field', 4, /item/],
-    ['the item read outside of its body', spec([each('{item: a, done: b}'), set('a'), set('b', '{{ nodes.each.output.item }}')].join('\n')), 'unknown_field', 5, /items/],
-    ['a list of text', spec([each('', 'items: "{{ inputs.name }}"'), set('a')].join('\n')), 'type_mismatch', 3, /^$/],
-    ['too much at a time', spec([each('', 'items: [1], concurrency: 51'), set('a')].join('\n')), 'invalid_config', 3, /^$/],
+    [
+      'its own output as its list',
+      spec([each('', 'items: "{{ nodes.each.output.items }}"'), set('a')].join('\n')),
+      'not_upstream',
+      3,
+      /^$/,
+    ],
+    [
+      'an unknown field of the item that is processed',
+      spec([each(''), set('a', '{{ nodes.each.output.items }}')].join('\n')),
+      'unknown_field',
+      4,
+      /item/,
+    ],
+    [
+      'the item read outside of its body',
+      spec([each('{item: a, done: b}'), set('a'), set('b', '{{ nodes.each.output.item }}')].join('\n')),
+      'unknown_field',
+      5,
+      /items/,
+    ],
+    [
+      'a list of text',
+      spec([each('', 'items: "{{ inputs.name }}"'), set('a')].join('\n')),
+      'type_mismatch',
+      3,
+      /^$/,
+    ],
+    [
+      'too much at a time',
+      spec([each('', 'items: [1], concurrency: 51'), set('a')].join('\n')),
+      'invalid_config',
+      3,
+      /^$/,
+    ],
   ]
   for (const [name, text, code, line, hint] of wrong)
     it(`may not have ${name}`, () => {
@@ -124,16 +165,30 @@ describe('a loop in a definition', () => {
     })
 
   it('may not be in more than five loops', () => {
-    const nodes = Array.from({ length: 6 }, (_, n) => each(`{item: ${n < 5 ? `l${n + 1}` : 'last'}}`, 'items: [1]', `l${n}`))
+    const nodes = Array.from({ length: 6 }, (_, n) =>
+      each(`{item: ${n < 5 ? `l${n + 1}` : 'last'}}`, 'items: [1]', `l${n}`),
+    )
     deepEqual(
       found(spec([...nodes, set('last')].join('\n'))).map(([code, line]) => [code, line]),
       [['loop_body', 8]],
     )
   })
 
+  it('may be one of fifty at most', () => {
+    const nodes = Array.from({ length: 51 }, (_, n) => each(`{item: b${n}, done: ${n < 50 ? `l${n + 1}` : 'end'}}`, 'items: [1]', `l${n}`))
+    const bodies = nodes.map((_, n) => set(`b${n}`))
+    const first = found(spec([...nodes, ...bodies].join('\n')))[0]
+    deepEqual(first?.slice(0, 2), ['loop_body', 53])
+  })
+
   it('is compiled with the bodies that nodes are in, and whether something reads its results', () => {
     const text = spec(
-      [each('{item: inner, done: b}'), each('{item: a}', 'items: [1]', 'inner'), set('a'), set('b', '{{ nodes.each.output.count }}')].join('\n'),
+      [
+        each('{item: inner, done: b}'),
+        each('{item: a}', 'items: [1]', 'inner'),
+        set('a'),
+        set('b', '{{ nodes.each.output.count }}'),
+      ].join('\n'),
       'inputs: {list: array}\noutputs: {x: "{{ nodes.each.output }}"}',
     )
     const { definition } = validateSpec(text, catalogue)
@@ -167,6 +222,9 @@ describe('a loop in a definition', () => {
       },
       catalogue,
     )
-    deepEqual(result.errors.map(({ code, path }) => [code, path]), [['loop_body', '/edges/2']])
+    deepEqual(
+      result.errors.map(({ code, path }) => [code, path]),
+      [['loop_body', '/edges/2']],
+    )
   })
 })

@@ -157,7 +157,9 @@ describe('a loop', () => {
       assert.equal(end?.error?.code, 'item_failed')
       assert.equal(end?.error?.node_id, 'each')
       assert.match(end!.error!.message, /^Item 0 of each failed: Item 0 of inner failed: /)
-      const { details } = end!.error as unknown as { details: { error: { node_id: string; details: object } } }
+      const { details } = end!.error as unknown as {
+        details: { error: { node_id: string; details: object } }
+      }
       assert.equal(details.error.node_id, 'inner')
     })
   })
