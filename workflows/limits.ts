@@ -51,7 +51,7 @@ export const TRIGGER_WHEN = { work: 200_000 } as const
 /** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
 
-/** Of a for_each. */
+/** Of loops. */
 export const LOOP = {
   items: 10_000,
   /** Items in progress at the same time. */

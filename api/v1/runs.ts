@@ -57,7 +57,7 @@ const loop = z
     succeeded: z.int(),
     failed: z.int(),
   })
-  .meta({ id: 'RunLoop', description: 'Of a `for_each` with items: how far it is.' })
+  .meta({ id: 'RunLoop', description: 'Of a loop with items: how far it is.' })
 
 const iteration = z
   .object({
@@ -180,7 +180,7 @@ export const runRoutes: Route[] = [
     query: z.strictObject({
       ...pageControls,
       count,
-      loop: z.string().min(1).max(500).describe('The `loop` of a `for_each` node of the run.'),
+      loop: z.string().min(1).max(500).describe('The `loop` of a node of the run.'),
       status: z.enum(ITERATION_STATUSES).optional().describe('Items with this status.'),
     }),
     response: { status: 200, schema: listEnvelope(iteration) },

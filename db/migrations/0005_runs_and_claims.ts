@@ -112,7 +112,7 @@ export async function up(knex: Knex): Promise<void> {
     create table run_nodes (
       organization_id uuid not null,
       run_id uuid not null,
-      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the for_each node 'each',
+      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the loop 'each',
       -- 'each:3/inner:0' in a loop within it.
       path text not null default '',
       node_id text not null,
@@ -141,7 +141,7 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, run_id) references runs on delete cascade
     );
 
-    -- A for_each that a run has reached, and how far it is. Its items are opened in order, from next on.
+    -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
     create table run_loops (
       organization_id uuid not null,
       run_id uuid not null,

@@ -2,7 +2,7 @@ import type { ItemResult } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * The loops of runs. `run_loops` has a row for each for_each that a run has reached, with its items and how far it is;
+ * The loops of runs. `run_loops` has a row for each loop that a run has reached, with its items and how far it is;
  * `run_iterations` one for each item that was opened. A segment loads the open ones only (`lockRun`).
  */
 
@@ -73,13 +73,13 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
     `update run_nodes n set status = 'waiting', output = null, error = null, handle = null, settled_segment = null,
        ended_at = null
      from run_loops l
-     where l.organization_id = :organizationId and l.run_id = :runId and ${FOR_EACH}
+     where l.organization_id = :organizationId and l.run_id = :runId and ${ITS_NODE}
        and (n.settled_segment >= :segment or n.settled_segment is null)`,
     bindings,
   )
   await tx.trx.raw(
     `update run_loops l set next = i.next, succeeded = i.succeeded, failed = i.failed, bytes = i.bytes,
-       open = exists (select from run_nodes n where ${FOR_EACH} and n.settled_segment is null)
+       open = exists (select from run_nodes n where ${ITS_NODE} and n.settled_segment is null)
      from (
        select l.loop, coalesce(max(i.index) + 1, 0) as next,
          count(*) filter (where i.status = 'completed') as succeeded,
@@ -94,5 +94,5 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
   )
 }
 
-/** SQL: whether the node `n` is the for_each of the loop `l`. */
-const FOR_EACH = `n.organization_id = l.organization_id and n.run_id = l.run_id and n.path = l.path and n.node_id = l.node_id`
+/** SQL: whether the node `n` is that of the loop `l`. */
+const ITS_NODE = `n.organization_id = l.organization_id and n.run_id = l.run_id and n.path = l.path and n.node_id = l.node_id`

@@ -59,7 +59,7 @@ export interface RunNodeView {
   wait_until: Date | null
   started_at: Date
   ended_at: Date | null
-  /** Of a for_each: how far it is. */
+  /** Of a loop: how far it is. */
   loop: LoopView | null
 }
 

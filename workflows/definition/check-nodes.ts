@@ -1,7 +1,7 @@
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem } from '../nodes/define.ts'
-import { findNodeType, nodeTypes } from '../nodes/index.ts'
+import { findNodeType, LOOP_TYPES, nodeTypes } from '../nodes/index.ts'
 import { checkCredentials } from './check-credentials.ts'
 import { checkConfig, describeIssue } from './config.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
@@ -112,7 +112,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
 /** A body needs no edge back. */
 function cycleHint(cycle: string[], nodes: ReadonlyMap<string, NodeSpec>): { hint?: string } {
   const loop = cycle.find((id) => findNodeType(nodes.get(id)?.type ?? '')?.body !== undefined)
-  if (loop === undefined) return { hint: 'to repeat nodes for each item of a list, use for_each' }
+  if (loop === undefined) return { hint: `to repeat nodes for each item of a list, use ${LOOP_TYPES}` }
   return {
     hint: `the body of ${loop} ends where no node follows: write \`next: end\` in its last node, and ${loop} takes the next item`,
   }

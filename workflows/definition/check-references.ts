@@ -3,7 +3,7 @@ import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import { findNodeType } from '../nodes/index.ts'
+import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Bodies } from './loops.ts'
@@ -80,7 +80,7 @@ export function checkReferences(
         ? undefined
         : {
             code: 'root_not_available',
-            message: `${root} is not available: it exists only in the body of a for_each`,
+            message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
             hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
           }
     if (!ROOTS.includes(root))

@@ -14,18 +14,18 @@ export interface Frame {
   loop?: OpenLoop
 }
 
-/** A for_each whose items are not all done. */
+/** A loop whose items are not all done. */
 export interface OpenLoop {
   state: RunLoop
-  /** The id of the for_each. */
+  /** The id of its node. */
   id: string
-  /** The frame that the for_each itself is in. */
+  /** The frame that its node is in. */
   within: Frame
   /** Its open iterations, by path. */
   open: Map<string, Frame>
 }
 
-/** The key of a for_each in a run, from the path of its frame and its id. */
+/** The key of a loop in a run, from the path of its frame and its id. */
 export const loopKey = (path: string, id: string) => (path === '' ? id : `${path}/${id}`)
 
 /** The key of a node in a run. */
@@ -33,7 +33,7 @@ export const nodeKey = loopKey
 
 export const iterationPath = ({ loop, index }: Pick<RunIteration, 'loop' | 'index'>) => `${loop}:${index}`
 
-/** The path of the frame that a for_each is in, and its id, from its key. */
+/** The path of the frame that the node of a loop is in, and its id, from its key. */
 export function splitKey(loop: string): { path: string; id: string } {
   const slash = loop.lastIndexOf('/')
   return { path: loop.slice(0, Math.max(0, slash)), id: loop.slice(slash + 1) }

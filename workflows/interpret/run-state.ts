@@ -112,7 +112,7 @@ export interface RunNode {
 /** What one loop does after an item failed. */
 export const ON_ITEM_ERROR = ['stop', 'continue'] as const
 
-/** A row of `run_loops`: how far a for_each of a run is. Its items stay in the database. */
+/** A row of `run_loops`: how far a loop of a run is. Its items stay in the database. */
 export interface RunLoop {
   /** Its key in the run: `each`; in a body, `outer:1/inner`. */
   loop: string

@@ -28,6 +28,12 @@ export const nodeTypes: Record<string, NodeType> = byType([
   stop,
 ])
 
+/** The types of loops, for messages. */
+export const LOOP_TYPES = Object.values(nodeTypes)
+  .filter(({ body }) => body !== undefined)
+  .map(({ type }) => type)
+  .join(' or ')
+
 /** The node type of that name; undefined for names such as `constructor`, too. */
 export function findNodeType(type: string): NodeType | undefined {
   return Object.hasOwn(nodeTypes, type) ? nodeTypes[type] : undefined

@@ -175,7 +175,9 @@ describe('a loop in a definition', () => {
   })
 
   it('may be one of fifty at most', () => {
-    const nodes = Array.from({ length: 51 }, (_, n) => each(`{item: b${n}, done: ${n < 50 ? `l${n + 1}` : 'end'}}`, 'items: [1]', `l${n}`))
+    const nodes = Array.from({ length: 51 }, (_, n) =>
+      each(`{item: b${n}, done: ${n < 50 ? `l${n + 1}` : 'end'}}`, 'items: [1]', `l${n}`),
+    )
     const bodies = nodes.map((_, n) => set(`b${n}`))
     const first = found(spec([...nodes, ...bodies].join('\n')))[0]
     deepEqual(first?.slice(0, 2), ['loop_body', 53])
