@@ -28,7 +28,7 @@ const save = (name: string) => ({
 const inputs = { items: { type: 'array' as const } }
 
 describe('loops', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -87,7 +87,7 @@ describe('loops', function () {
       },
       { items: numbers(1_000) },
     )
-    const run = await untilRun(db, id, undefined, 50_000)
+    const run = await untilRun(db, id, undefined, 100_000)
     assert.deepEqual(
       run.outputs?.names,
       numbers(1_000).map((item) => `many ${item}`),
@@ -98,7 +98,11 @@ describe('loops', function () {
   })
 
   it('make no more calls at a time than `concurrency`, and have the results in order', async () => {
-    answer = (url) => sleep(url.endsWith('/0') ? 300 : 20)
+    // The first one ends late, the second one when a third one has begun.
+    answer = async (url) => {
+      if (url.endsWith('/0')) await until(() => urls.length >= 8)
+      if (url.endsWith('/1')) await until(() => most === 3)
+    }
     const id = await queueRun(
       db,
       organizationId,

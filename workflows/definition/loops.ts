@@ -75,7 +75,7 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
         path: nodePath(tooMany.id),
         node_id: tooMany.id,
         atKey: true,
-        hint: 'move some of them to workflows of their own, and start those by run_workflow',
+        hint: 'move some of them to workflows of their own, and start those instead',
       },
     ]
   for (const { id, type } of definition.nodes) {
@@ -93,7 +93,7 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
       problems.push({
         code: 'loop_body',
         message: `${id} is in ${bodies.around(id).length} loops: at most ${LOOP.depth} can be in each other`,
-        hint: 'move the inner loops to a workflow of their own, and start it by run_workflow',
+        hint: 'move the inner loops to a workflow of their own, and start that for each item',
         ...where,
       })
   }
