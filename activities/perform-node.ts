@@ -2,11 +2,12 @@ import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { EffectClass } from '../workflows/definition/types.ts'
 import { ports } from '../workflows/effects/index.ts'
-import { narrated, type Report } from '../workflows/effects/narrate.ts'
+import { narrated, type Report, redacted } from '../workflows/effects/narrate.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
+import { NodeSecrets, type OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { CreatedObject, RunFacts } from '../workflows/interpret/run-state.ts'
 import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
@@ -27,6 +28,8 @@ export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
   created?: CreatedObject[] | null
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
+  /** Of the organization: required for external nodes, unused by all others. */
+  secrets?: OpenedSecrets
 }
 
 export interface Performed {
@@ -40,18 +43,21 @@ export interface Performed {
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, path, attempt, state, scope, now, report, created: earlier, ...host }: Attempt,
+  { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
   const type = findNodeType(node.type)
+  const secrets = node.effect === 'external' ? new NodeSecrets(opened ?? new Map()) : undefined
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
       raise: (event) => raised.push(event),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
-    return report ? narrated(ports[name], effect, report) : effect
+    const safe = secrets ? redacted(ports[name], effect, secrets.redactor) : effect
+    const tell = report && ((line: string) => report(secrets?.redactor.text(line) ?? line))
+    return tell ? narrated(ports[name], safe, tell) : safe
   })
   const context = contextOf({
     ...{ run: state.run, organization: state.organization, now },
@@ -61,6 +67,7 @@ export async function performNode(
   })
   const outcome = await execute(node, scope, context, {
     limits: LIMITS,
+    secrets,
     explain: (error) =>
       explainError(error, { log, signal: host.signal, run_id: state.run.id, node: node.id }),
   })

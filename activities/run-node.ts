@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
+import { openSecrets } from '../db/access/secrets.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
@@ -9,11 +10,12 @@ import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
+import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { UNEXPECTED } from './explain.ts'
+import { causeOf, UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
@@ -24,6 +26,8 @@ export interface RunNodeDeps {
   log: Logger
   programs: Programs
   effects: EffectFactories
+  /** Opens the secrets of organizations. 32 bytes. */
+  secretsKey: Buffer
 }
 
 /** Temporal attempts after which an unexpected error, which no attempt of the node has caused, is final. */
@@ -55,7 +59,7 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work),
     )
   const token = randomUUID()
-  const begun = await transact((tx) => begin(tx, deps.programs, input, token))
+  const begun = await transact((tx) => begin(tx, deps, input, token))
   if (begun === 'settled') return
   const { node, attempt } = begun
   const performed = await attemptNode(deps, begun, signal)
@@ -80,12 +84,13 @@ interface Begun {
   frame: Frame
   node: ProgramNode
   attempt: number
+  secrets: OpenedSecrets
 }
 
 /** Makes this attempt the owner of the row before the call. */
 async function begin(
   tx: Tenant,
-  programs: Programs,
+  { programs, secretsKey }: RunNodeDeps,
   input: NodeInput,
   token: string,
 ): Promise<Begun | 'settled'> {
@@ -105,9 +110,11 @@ async function begin(
     throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  // The values of this moment: one that is replaced is used by the next attempt.
+  const secrets = await openSecrets(tx, secretsKey)
   tx.last()
   await beginAttempt(tx, input, token)
-  return { state, frame, node, attempt: row.attempt }
+  return { state, frame, node, attempt: row.attempt, secrets }
 }
 
 const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
@@ -161,7 +168,7 @@ async function whenAvailable<T>(
 
 async function attemptNode(
   deps: RunNodeDeps,
-  { state, frame, node, attempt }: Begun,
+  { state, frame, node, attempt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
   const timeout = AbortSignal.timeout(node.timeout_ms)
@@ -170,10 +177,11 @@ async function attemptNode(
     ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
     scope: scopeOf(state, frame),
     path: frame.path,
+    secrets,
   })
   const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
     if (signal.aborted) return undefined
-    deps.log.error({ err: error, run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
+    deps.log.error({ ...causeOf(error), run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
     return failed(UNEXPECTED)
   })
   if (cancelled.aborted) throw new CancelledFailure('the run has ended')

@@ -45,6 +45,29 @@ export const EXPRESSION = {
   datePadding: 100,
 } as const
 
+/** Of the secrets of an organization, which nodes that call other services read as `secrets.<name>`. */
+export const SECRETS = {
+  count: 100,
+  /**
+   * Characters of a value, without surrounding white space. A shorter one cannot be masked wherever it occurs: it would
+   * mask parts of common words.
+   */
+  least: 8,
+  /** Room for a private key with its certificates. */
+  characters: 8_192,
+  /** Values of so many characters are masked in results of all nodes that call other services, not only of their readers. */
+  distinctive: 16,
+} as const
+
+/** Of the settings of an organization, which nodes read as `env.<name>`. */
+export const ENV = {
+  count: 100,
+  /** Of one value. */
+  characters: 4_096,
+  /** Of all as JSON: each segment of a run reads them. */
+  bytes: 32_768,
+} as const
+
 /** Of the `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
 export const TRIGGER_WHEN = { work: 200_000 } as const
 

@@ -177,7 +177,7 @@ function checked(
   const body =
     operation.route.method === 'GET'
       ? { value: undefined }
-      : check(operation.body ?? NO_BODY, sent.body, 'body')
+      : check(operation.body ?? NO_BODY, sent.body, 'body', { secret: operation.route.secretBody ?? false })
   if ('issues' in query) issues.push(...query.issues)
   if ('issues' in body) issues.push(...body.issues)
   if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(firstOfEachLoc(issues))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
 import type { Page } from '../../db/lists/page.ts'
 
 /** The parameters and the envelope of all lists. */
@@ -54,3 +55,29 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
 }
 
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })
+
+/** In place of the id in a cursor of items that have none. */
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * A page of a short list, sorted by name. A cursor is the name that it follows.
+ * @param of everything that determines the items: a cursor is valid for this list only.
+ */
+export function pageByName<T extends { name: string }>(
+  of: unknown,
+  all: T[],
+  query: { limit: number; offset?: number | undefined; cursor?: string | undefined },
+): Page<T> {
+  const offset = offsetOf(query)
+  const hash = queryHash(of)
+  const after = query.cursor ? decodeCursor(hash, query.cursor, () => true).value : null
+  const rest = all.filter(({ name }) => after === null || name > after).slice(offset)
+  const data = rest.slice(0, query.limit)
+  const has_more = rest.length > data.length
+  return {
+    data,
+    ...{ limit: query.limit, offset, has_more },
+    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NO_ID }) : null,
+    ...{ total: all.length, total_is_estimate: false },
+  }
+}

@@ -24,7 +24,7 @@ const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Node types', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
-  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Session'] },
+  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session'] },
 ]
 
 const DESCRIPTIONS: Record<string, string> = {
@@ -40,6 +40,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Session: 'Sign-in to the settings.',
   Organization: 'Settings of the organization.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
+  Secrets: 'Credentials that workflows use in calls of other services.',
   'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',
   'Outgoing webhooks': 'Subscriptions that deliver events to other systems.',
   Deliveries: 'Deliveries of events to outgoing webhooks, with their attempts.',

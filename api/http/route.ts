@@ -29,6 +29,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
+  /** The body has a secret under a name that does not say so: no error echoes it. */
+  secretBody?: true
   /** The type of a body that is a file: the handler reads it from `upload`. */
   accepts?: 'text/csv'
   /** In bytes; default 1 MiB. */

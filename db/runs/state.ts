@@ -37,7 +37,7 @@ export async function lockRun(
 ): Promise<RunState | undefined> {
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
-       ${ORGANIZATION_FACTS} as organization,
+       ${ORGANIZATION_FACTS} as organization, o.env,
        ${OPEN_ITERATIONS} as iterations,
        ${OPEN_LOOPS} as loops,
        ${NODES} as nodes,

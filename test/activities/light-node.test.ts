@@ -43,6 +43,7 @@ describe('a light node', () => {
       state: {
         run: { id: ID, workflow_id: ID, workflow_name: 'Test' } as never,
         organization: { id: organization, name: 'Test', currency: 'EUR', timezone: 'UTC' },
+        env: {},
       },
       scope: {},
       now: new Date(),

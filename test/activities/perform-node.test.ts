@@ -22,6 +22,7 @@ const state: RunFacts = {
     started_at: null,
   },
   organization: { id: 'o', name: 'Test', currency: 'USD', timezone: 'UTC' },
+  env: {},
 }
 
 describe('one attempt of a node', () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
@@ -51,20 +52,23 @@ export async function createKey(
   )
 }
 
-/** `env` replaces environment variables of the API. */
-export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
+/** `env` replaces environment variables of the API; `log` is where its log goes. */
+export async function startApi(
+  db: TestDatabase,
+  env: Record<string, string> = {},
+  log?: DestinationStream,
+): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
-  const log = createLogger('api', config.LOG_LEVEL)
   const secretsKey = randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
     config,
     db,
-    log,
+    log: createLogger('api', config.LOG_LEVEL, log),
     secretsKey,
     runEnds,
     compute,

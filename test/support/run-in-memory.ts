@@ -26,6 +26,7 @@ const facts: RunFacts = {
     started_at: null,
   },
   organization: { id: ID, name: 'Test', currency: 'USD', timezone: 'UTC' },
+  env: {},
 }
 
 export const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({

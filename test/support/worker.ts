@@ -7,6 +7,7 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
+import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
@@ -43,6 +44,7 @@ export async function startWorker(
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
     stackTraces?: boolean
+    log?: Logger
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -54,10 +56,11 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
-    log: testLog,
+    log,
     secretsKey,
     publicUrl: 'http://localhost:8080',
     effects: createEffects({ http: effects.http ?? unused }),
@@ -67,7 +70,7 @@ export async function startWorker(
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
-    files: createFiles({ db, log: testLog }),
+    files: createFiles({ db, log }),
     connection,
     namespace: 'default',
     taskQueue,
@@ -81,8 +84,8 @@ export async function startWorker(
   const relay = new Relay({
     db,
     client,
-    log: testLog,
-    queues: allQueues({ db, taskQueue, log: testLog, capacity }),
+    log,
+    queues: allQueues({ db, taskQueue, log, capacity }),
   })
   await relay.start()
   return {

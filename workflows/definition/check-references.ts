@@ -1,5 +1,6 @@
 import type { Reference } from '../expressions/references.ts'
 import { references } from '../expressions/references.ts'
+import { NAME_IT, SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
@@ -10,16 +11,11 @@ import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
 
-const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
+const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
 /** In the body of a loop. */
 const ITEM_ROOTS = ['item', 'index']
 /** Of the output of a loop, in its own body. */
 const ITEM_FIELDS = ['item', 'index', 'count']
-/** Roots of the language that are not available, and why. */
-const NOT_AVAILABLE: Record<string, string> = {
-  secrets: 'there is no secret store yet',
-  env: 'there are no workflow settings yet',
-}
 const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 
 /** Checks every placeholder of nodes and outputs. @returns the problems, and the ids of nodes whose result is read. */
@@ -50,13 +46,14 @@ export function checkReferences(
   const fieldsAt = (node: NodeSpec, loops: readonly string[]) =>
     loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
 
-  const check = (text: string, path: string, reader?: NodeSpec, perItem = false) => {
+  /** `external`: it is the config of a node that calls other services. `perItem`: a loop renders it for each item. */
+  const check = (text: string, path: string, reader?: NodeSpec, { external = false, perItem = false } = {}) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader, perItem)
+        const problem = problemOf(reference, reader, perItem) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
@@ -71,9 +68,6 @@ export function checkReferences(
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
-    const unavailable = Object.hasOwn(NOT_AVAILABLE, root) ? NOT_AVAILABLE[root] : undefined
-    if (unavailable)
-      return { code: 'root_not_available', message: `${root} is not available: ${unavailable}` }
     const loops = around(reader, perItem)
     if (ITEM_ROOTS.includes(root))
       return loops.length > 0
@@ -130,6 +124,18 @@ export function checkReferences(
     return orderProblem(name, reader, reference)
   }
 
+  const secretProblem = (reference: Reference, external: boolean) => {
+    if (reference.path[0] !== SECRETS_ROOT) return undefined
+    const code = 'root_not_available' as const
+    if (!external)
+      return {
+        code,
+        message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
+        hint: 'read the secret where it is sent; keep what is no secret in env',
+      }
+    return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
+  }
+
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
     // Nodes in a cycle and unreachable nodes have no order; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
@@ -169,10 +175,13 @@ export function checkReferences(
       )
     )
       continue
-    const perItem = findNodeType(node.type)?.perItem ?? []
-    for (const [name, value] of Object.entries(node.config))
+    const type = findNodeType(node.type)
+    const external = type?.effectClass(node.config) === 'external'
+    for (const [name, value] of Object.entries(node.config)) {
+      const perItem = type?.perItem.includes(name) ?? false
       for (const [text, inner] of strings(value, pointer(name)))
-        check(text, `${path}/config${inner}`, node, perItem.includes(name))
+        check(text, `${path}/config${inner}`, node, { external, perItem })
+    }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

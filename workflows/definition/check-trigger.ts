@@ -35,7 +35,7 @@ const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
 ]
 
 /** What a `when` can read: there is no run yet. */
-const WHEN_ROOTS = ['trigger', 'org']
+const WHEN_ROOTS = ['trigger', 'org', 'env']
 /** The members of `trigger` in a run that an event starts: `record` or `data`, by the event. */
 const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous']
 
@@ -56,7 +56,7 @@ function whenProblems(when: string): Problem[] {
         return [
           {
             code: 'unknown_root',
-            message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with ${WHEN_ROOTS.join(' or ')}`,
+            message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with one of ${WHEN_ROOTS.join(', ')}`,
             path,
             ...nearestName(root, WHEN_ROOTS),
           },

@@ -132,6 +132,18 @@ export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'colu
   workflow: string
 }
 
+/** A place that reads a secret or a setting of the organization. */
+export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  root: 'secrets' | 'env'
+  name: string
+}
+
+/** What a definition names that only the database knows. */
+export interface OutsideReferences {
+  workflows: WorkflowReference[]
+  settings: SettingReference[]
+}
+
 export interface ValidationResult {
   valid: boolean
   errors: Finding[]

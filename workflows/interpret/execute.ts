@@ -1,5 +1,6 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
+import { render, renderTainted, type Scope } from '../expressions/liquid.ts'
+import { SECRETS_ROOT } from '../expressions/secrets.ts'
 import {
   type Authored,
   type NodeContext,
@@ -9,8 +10,10 @@ import {
   type NodeType,
 } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import type { Redactor } from '../redactor.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
+import { type NodeSecrets, refuseSecrets } from './node-secrets.ts'
 import type { RunError } from './run-state.ts'
 import { capped, requireRoom, storable } from './storable.ts'
 
@@ -40,21 +43,35 @@ export interface ExecuteOptions {
   limits: Limits
   /** Turns an error that is not a NodeError into a failure, or throws it if the whole segment must be repeated. */
   explain(error: unknown): Failure
+  /** Only for nodes that call other services; the outcome holds none of them. */
+  secrets?: NodeSecrets | undefined
 }
+
+type Executed = { type: string; config: Record<string, unknown> }
 
 /** Renders a node's config and runs it. Errors become a `failed` outcome; throws only what `explain` throws. */
 export async function execute(
-  node: { type: string; config: Record<string, unknown> },
+  node: Executed,
   scope: Scope,
   context: NodeContext,
-  { limits, explain }: ExecuteOptions,
+  options: ExecuteOptions,
+): Promise<Outcome> {
+  const outcome = await attempt(node, scope, context, options)
+  return options.secrets ? redacted(outcome, options.secrets.redactor) : outcome
+}
+
+async function attempt(
+  node: Executed,
+  scope: Scope,
+  context: NodeContext,
+  { limits, explain, secrets }: ExecuteOptions,
 ): Promise<Outcome> {
   let input: unknown = null
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const rendered = capped(render(configAtStart(type, node.config), scope), limits.valueBytes)
-    input = masked(rendered)
+    const { rendered, shown } = renderConfig(configAtStart(type, node.config), scope, limits, secrets)
+    input = masked(shown)
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
     const result = await type.run(parsed.data, context)
@@ -71,6 +88,31 @@ export async function execute(
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)
     return { status: 'failed', input, ...storable(failure) }
   }
+}
+
+/** The rendered config, and the same as it may be stored: placeholders that read a secret are masked. */
+function renderConfig(
+  config: Record<string, unknown>,
+  scope: Scope,
+  { valueBytes }: Limits,
+  secrets: NodeSecrets | undefined,
+): { rendered: unknown; shown: unknown } {
+  if (!secrets) {
+    refuseSecrets(config)
+    const rendered = capped(render(config, scope), valueBytes)
+    return { rendered, shown: rendered }
+  }
+  const values = secrets.readBy(config)
+  const { rendered, tainted } = renderTainted(config, { ...scope, [SECRETS_ROOT]: values })
+  for (const text of tainted.texts()) secrets.redactor.add(text)
+  return { rendered: capped(rendered, valueBytes), shown: capped(tainted.shown(rendered), valueBytes) }
+}
+
+function redacted(outcome: Outcome, redactor: Redactor): Outcome {
+  const input = redactor.value(outcome.input)
+  if (outcome.status !== 'failed') return { ...outcome, input, output: redactor.value(outcome.output) }
+  const { code, ...error } = outcome.error
+  return { ...outcome, input, error: { code, ...redactor.value(error) } }
 }
 
 /** Throws NodeError `unknown_node_type`. */

@@ -71,6 +71,8 @@ export interface RunFacts {
     started_at: string | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
+  /** The settings of the organization for its workflows, by name. */
+  env: Record<string, unknown>
 }
 
 /** The node of a node test. */

@@ -6,7 +6,7 @@ import type { RunFacts } from './run-state.ts'
  * The values that placeholders in a frame of a run can read. `nodes` holds the nodes of the frame, and of those around
  * it, that have ended. In the body of a loop the output of the loop is the item that is being processed.
  */
-export function scopeOf({ run, organization }: RunFacts, frame: Frame): Scope {
+export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Scope {
   const nodes: Record<string, unknown> = {}
   for (const { rows, iteration, loop } of chainOf(frame).reverse()) {
     if (iteration && loop) {
@@ -28,7 +28,7 @@ export function scopeOf({ run, organization }: RunFacts, frame: Frame): Scope {
       started_at: run.started_at ?? run.created_at,
     },
     org: organization,
-    env: {},
+    env,
   }
 }
 
@@ -37,5 +37,5 @@ const current = ({ item, index }: { item: unknown; index: number }) => ({ item, 
 /** The values that placeholders of a tested node can read: sample values by root, and the known facts. */
 export const testScope = (
   samples: Record<string, unknown>,
-  facts: { run?: Record<string, unknown>; org: Record<string, unknown> },
-): Scope => ({ trigger: {}, inputs: {}, nodes: {}, ...samples, ...facts, env: {} })
+  facts: { run?: Record<string, unknown>; org: Record<string, unknown>; env: Record<string, unknown> },
+): Scope => ({ trigger: {}, inputs: {}, nodes: {}, ...samples, ...facts })

@@ -107,6 +107,7 @@ describe('the example responses of the document', function () {
     const contact = await records()
     await customFields()
     await keys()
+    await secrets()
     const workflow = await workflows()
     await incoming(workflow)
     const task = await outgoing()
@@ -213,6 +214,13 @@ describe('the example responses of the document', function () {
     await example('updateKey', { params })
     await example('rotateKey', { params })
     await example('revokeKey', { params })
+  }
+
+  async function secrets() {
+    const params = { name: 'stripe_key' }
+    await example('putSecret', { params })
+    await example('listSecrets', { query: '?limit=1' })
+    await example('deleteSecret', { params })
   }
 
   /** @returns the id of an active workflow. */

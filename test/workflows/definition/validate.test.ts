@@ -438,8 +438,54 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         },
       ],
     )
-    ok(warnings[0]?.hint?.includes('{{ inputs.'))
+    ok(warnings[0]?.hint?.includes('{{ secrets.<name> }}'))
     equal(JSON.stringify(warnings).includes('hunter2'), false)
+  })
+
+  it('lets only the config of nodes that call other services read secrets, by name', () => {
+    const call = (config: string, more = '') =>
+      validateSpec(
+        spec(`  a: {type: api_request, config: {${config}}, on_error: fail${more}}`, '  b: {type: stop}'),
+        catalogue,
+      )
+    const url = 'url: "https://x.test"'
+    const named = call(
+      `${url}, headers: {A: "Bearer {{ secrets.acme_token }}", B: "{{ env.b | default: 1 }}"}`,
+    )
+    deepEqual(named.result.errors, [])
+    deepEqual(
+      named.references.settings.map(({ root, name, path, node_id }) => ({ root, name, path, node_id })),
+      [{ root: 'secrets', name: 'acme_token', path: '/nodes/a/config/headers/A', node_id: 'a' }],
+    )
+    for (const computed of ['secrets[inputs.x]', 'secrets', 'secrets | json']) {
+      const { errors } = call(`${url}, headers: {A: "{{ ${computed} }}"}`).result
+      ok(
+        errors.some(
+          ({ code, message }) => code === 'root_not_available' && message.includes('secrets.<name>'),
+        ),
+        computed,
+      )
+    }
+    const elsewhere = [
+      call(url, ', when: "{{ secrets.x }}"'),
+      validateSpec(
+        `${spec('  a: {type: set_fields, config: {fields: {x: "{{ inputs.y | append: secrets.x }}"}}}')}\ninputs: {y: {}}`,
+        catalogue,
+      ),
+      validateSpec(`${spec('  a: {type: stop}')}\noutputs: {x: "{{ secrets.x }}"}`, catalogue),
+    ]
+    for (const { result } of elsewhere) {
+      const [error] = result.errors.filter(({ code }) => code === 'root_not_available')
+      ok(error?.message.includes('calls other services'), JSON.stringify(result.errors))
+      ok(error?.line)
+    }
+    const trigger =
+      'trigger: {type: event, events: [deal.won], when: "{{ secrets.x == trigger.record.name }}"}'
+    const { errors } = validateSpec(`${spec('  a: {type: stop}')}\n${trigger}`, catalogue).result
+    deepEqual(
+      errors.map(({ code }) => code),
+      ['unknown_root'],
+    )
   })
 
   it('does not take the field of a record for a credential by its name', () => {
