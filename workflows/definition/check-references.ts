@@ -47,7 +47,12 @@ export function checkReferences(
     loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
 
   /** `external`: it is the config of a node that calls other services. `perItem`: a loop renders it for each item. */
-  const check = (text: string, path: string, reader?: NodeSpec, { external = false, perItem = false } = {}) => {
+  const check = (
+    text: string,
+    path: string,
+    reader?: NodeSpec,
+    { external = false, perItem = false } = {},
+  ) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {

@@ -4,9 +4,9 @@ import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 const SPEC = `name: Orders
 nodes:
-  each: { type: for_each, config: { items: [{ lines: [1, 2] }, { lines: [] }, { lines: [x] }], on_item_error: continue } }
+  each: { type: for_each, config: { items: [{ lines: [{ n: 1 }, { n: 2 }] }, { lines: [] }, { lines: [{}] }], on_item_error: continue } }
   inner: { type: for_each, config: { items: "{{ item.lines }}" } }
-  double: { type: set_fields, config: { fields: { twice: "{{ item | times: 2 }}", bad: "{{ item.none | default: 0 }}" } } }
+  double: { type: set_fields, config: { fields: { twice: "{{ item.n | times: 2 }}" } } }
 `
 
 describe('a run with loops', function () {
@@ -55,7 +55,7 @@ describe('a run with loops', function () {
       ],
     )
     assert.equal(total, 3)
-    assert.deepEqual(data[0].item, { lines: [1, 2] })
+    assert.deepEqual(data[0].item, { lines: [{ n: 1 }, { n: 2 }] })
     assert.equal(data[2].error.node_id, 'inner')
     assert.equal((await get('/iterations?loop=each&status=failed')).data[0].index, 2)
     const first = await get('/iterations?loop=each&limit=2')
@@ -83,7 +83,7 @@ describe('a run with loops', function () {
       ['each:0/inner:0', 'each:0/inner:1'],
     )
     const inner = (await get('?path=each:0/inner:1')).nodes
-    assert.deepEqual(inner[0].output, { twice: 4, bad: 0 })
+    assert.deepEqual(inner[0].output, { twice: 4 })
   })
 
   it('has no items of a loop that it did not reach, nor for others', async () => {
