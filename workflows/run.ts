@@ -4,6 +4,7 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  continueAsNew,
   defineSignal,
   proxyActivities,
   proxyLocalActivities,
@@ -16,6 +17,7 @@ import {
 import {
   type Command,
   type Happened,
+  type NodeAt,
   type NodeInput,
   ORGANIZATION_ATTRIBUTE,
   REFRESH,
@@ -53,8 +55,12 @@ async function loop(
   // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
-  const open = new Map<string, { title: string; timer?: CancellationScope }>()
+  const open = new Map<string, Branch>()
   let timeLimit = false
+  // Set when the history is long.
+  let drain = false
+  let late = false
+  let pages = 0
   let ready = input.starts_with
 
   const { resume } = input
@@ -64,10 +70,11 @@ async function loop(
     const answer = await advance(ready, {
       ...{ organization_id, run_id, segment, happened },
       ...(resume && segment === first && { resume }),
+      ...(drain && { drain }),
     })
     setCurrentDetails(answer.details)
     if (answer.state !== undefined) showState(answer.state)
-    for (const one of happened) if ('node' in one) open.delete(one.node)
+    for (const one of happened) if ('node' in one) open.delete(keyOf(one))
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
       timeLimit = true
@@ -82,29 +89,27 @@ async function loop(
       }
       if (command.type === 'continue') more = true
       else if (command.type === 'cancel') {
-        open.get(command.node)?.timer?.cancel()
-        open.delete(command.node)
+        open.get(keyOf(command))?.scope?.cancel()
+        open.delete(keyOf(command))
       }
       // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
-      else if (!open.has(command.node)) {
-        const { node, title } = command
-        if (command.type === 'timer') {
-          const timer = new CancellationScope({ cancellable: true, parent: branches() })
-          open.set(node, { title, timer })
-          launch(timer, inbox, { type: 'timer', node }, () =>
-            sleep(command.ms, { summary: summaryOf(title) }),
-          )
-        } else {
-          open.set(node, { title })
-          launch(branches(), inbox, { type: 'settled', node }, () =>
-            external(command, { organization_id, run_id, node }),
-          )
-        }
-      }
+      else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
     }
-    if (!more) await condition(() => inbox.length > 0)
+    const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
+    if (isLong && inbox.length === 0) {
+      const calls = [...open.values()].some((branch) => branch.calls)
+      if (!calls || late) return renew(input, segment + 1)
+    }
+    drain ||= isLong
+    pages = more ? pages + 1 : 0
+    if (pages === PAGES && input.engine >= 3) {
+      pages = 0
+      await sleep(1)
+    }
+    if (drain) late = !(await condition(() => inbox.length > 0, DRAIN))
+    else if (!more) await condition(() => inbox.length > 0)
     const settled = inbox.map((one) =>
-      'node' in one ? `after ${open.get(one.node)?.title ?? one.node}` : one.type,
+      'node' in one ? `after ${open.get(keyOf(one))?.title ?? one.node}` : one.type,
     )
     ready = settled.join(', ') || 'the next nodes'
   }
@@ -119,6 +124,52 @@ function showState(state: string | null): void {
   )
     return
   upsertSearchAttributes([{ key: { name: STATE_ATTRIBUTE, type: 'KEYWORD' }, value: state }])
+}
+
+/** What the workflow waits for, for one node. */
+interface Branch {
+  title: string
+  /** Whether it waits for an activity. */
+  calls: boolean
+  /** Of what can end before the run does: a wait that gets its answer, a node in an item of a loop. */
+  scope: CancellationScope | undefined
+}
+
+const nodeOf = ({ node, path }: NodeAt): NodeAt => (path === undefined ? { node } : { node, path })
+const keyOf = ({ node, path }: NodeAt) => (path === undefined ? node : `${path}/${node}`)
+
+function begin(
+  command: Command & { type: 'timer' | 'external' },
+  branches: CancellationScope,
+  inbox: Happened[],
+  { organization_id, run_id }: RunInput,
+): Branch {
+  const { type, title } = command
+  const node = nodeOf(command)
+  const alone = type === 'timer' || command.path !== undefined
+  const own = alone ? new CancellationScope({ parent: branches, cancellable: true }) : undefined
+  const scope = own ?? branches
+  if (type === 'timer')
+    launch(scope, inbox, { type, ...node }, () => sleep(command.ms, { summary: summaryOf(title) }))
+  else
+    launch(scope, inbox, { type: 'settled', ...node }, () =>
+      external(command, { organization_id, run_id, ...node }),
+    )
+  return { title, calls: type === 'external', scope: own }
+}
+
+/**
+ * Segments in a row that reach their limit, after which the workflow task ends: a signal or a cancellation arrives in the
+ * next one, and a long one is repeated from its start if its worker dies.
+ */
+const PAGES = 4
+
+/** How long the activities of a workflow that continues as new may take: one that is still open is repeated. */
+const DRAIN = '5 minutes'
+
+/** Continues the run in a new workflow, whose first segment issues the commands of what is open. */
+function renew(input: RunInput, segment: number): Promise<never> {
+  return continueAsNew<typeof run>({ ...input, resume: { segment, count: input.resume?.count ?? 0 } })
 }
 
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */
@@ -161,7 +212,7 @@ function failure(then: Happened, error: unknown): Happened {
   const cause = error instanceof ActivityFailure ? error.cause : error
   const code = cause instanceof ApplicationFailure && cause.type ? cause.type : 'activity_failed'
   const message = cause instanceof Error ? cause.message : 'The activity failed.'
-  return { type: 'failed', node: then.node, code, message: message.slice(0, 1_000) }
+  return { type: 'failed', ...nodeOf(then), code, message: message.slice(0, 1_000) }
 }
 
 /**

@@ -6,11 +6,12 @@ import {
   durationOf,
   getRun,
   getRunNodes,
+  listIterations,
   listRuns,
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
-import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -54,6 +55,32 @@ const error = z
   .meta({ id: 'RunError' })
   .nullable()
 
+const loop = z
+  .object({
+    loop: z
+      .string()
+      .meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
+    count: z.int(),
+    started: z.int(),
+    succeeded: z.int(),
+    failed: z.int(),
+  })
+  .meta({ id: 'RunLoop', description: 'Of a loop with items: how far it is.' })
+
+const iteration = z
+  .object({
+    path: z.string().meta({ description: 'Its name: `each:3`. `getRun` with it shows its nodes.' }),
+    index: z.int(),
+    status: z.enum(ITERATION_STATUSES),
+    item: z.unknown(),
+    output: z.unknown(),
+    error,
+    started_at: time,
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+  })
+  .meta({ id: 'RunIteration' })
+
 const details = summary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
@@ -79,27 +106,36 @@ const details = summary
     waits: z.array(runWait).meta({
       description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
     }),
-    nodes: z.array(
-      z
-        .object({
-          node_id: z.string(),
-          node_type: z.string(),
-          title: z.string(),
-          status: z.enum(NODE_STATUSES),
-          attempt: z.int(),
-          input: z.unknown().meta({ description: 'The rendered config.' }),
-          output: z.unknown(),
-          handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
-          error,
-          wait_until: time.nullable(),
-          started_at: time,
-          ended_at: time.nullable(),
-          duration_ms: z.int().nullable().meta({
-            description: 'From `started_at` to `ended_at`, with all attempts and waits.',
-          }),
-        })
-        .meta({ id: 'RunNode' }),
-    ),
+    nodes: z
+      .array(
+        z
+          .object({
+            path: z.string().meta({
+              description:
+                'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
+            }),
+            node_id: z.string(),
+            node_type: z.string(),
+            title: z.string(),
+            status: z.enum(NODE_STATUSES),
+            attempt: z.int(),
+            input: z.unknown().meta({ description: 'The rendered config.' }),
+            output: z.unknown(),
+            handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
+            error,
+            wait_until: time.nullable(),
+            started_at: time,
+            ended_at: time.nullable(),
+            duration_ms: z.int().nullable().meta({
+              description: 'From `started_at` to `ended_at`, with all attempts and waits.',
+            }),
+            loop: loop.nullable(),
+          })
+          .meta({ id: 'RunNode' }),
+      )
+      .meta({
+        description: 'In the order of execution: those outside of any loop, or of the iteration `path`.',
+      }),
   })
   .meta({ id: 'Run' })
 
@@ -158,8 +194,43 @@ export const runRoutes: Route[] = [
     tag: 'Runs',
     summary: 'Retrieve a run',
     params: byId,
+    query: z.strictObject({
+      path: z
+        .string()
+        .max(500)
+        .default('')
+        .describe('An iteration of a loop, such as `each:3`: its nodes are shown.'),
+    }),
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) => tenant((tx) => showRun(tx, params.run_id, deps)),
+    handler: async ({ params, query, tenant, deps }) =>
+      tenant((tx) => showRun(tx, params.run_id, deps, query.path)),
+  }),
+  route({
+    method: 'GET',
+    path: '/runs/{run_id}/iterations',
+    scope: 'workflows:run',
+    id: 'listIterations',
+    tag: 'Runs',
+    summary: 'List the items of a loop',
+    description: 'Those that the run has started, in the order of the list.',
+    params: byId,
+    query: z.strictObject({
+      ...pageControls,
+      count,
+      loop: z.string().min(1).max(500).describe('The `loop` of a node of the run.'),
+      status: z.enum(ITERATION_STATUSES).optional().describe('Items with this status.'),
+    }),
+    response: { status: 200, schema: listEnvelope(iteration) },
+    handler: async ({ params, query, tenant }) => {
+      const { limit, cursor, count, loop, status } = query
+      const page = await tenant(async (tx) => {
+        const { id } = await getRun(tx, params.run_id)
+        const wanted = { limit, cursor, offset: offsetOf(query) }
+        return listIterations(tx, { run_id: id, loop, status }, wanted, count)
+      })
+      const data = page.data.map((one) => ({ ...one, duration_ms: durationOf(one) }))
+      return presentList({ ...page, data })
+    },
   }),
   change(
     'cancel',
@@ -185,9 +256,9 @@ export const runRoutes: Route[] = [
 ]
 
 /** Throws `not_found`. */
-async function showRun(tx: Tenant, id: string, deps: AppDeps) {
+async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: string) {
   const run = await getRun(tx, id)
-  const nodes = await getRunNodes(tx, id)
+  const nodes = await getRunNodes(tx, id, path)
   const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
   return {
     ...present(run, deps.config),

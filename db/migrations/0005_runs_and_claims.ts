@@ -168,7 +168,7 @@ export async function up(knex: Knex): Promise<void> {
     create table run_nodes (
       organization_id uuid not null,
       run_id uuid not null,
-      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the for_each node 'each',
+      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the loop 'each',
       -- 'each:3/inner:0' in a loop within it.
       path text not null default '',
       node_id text not null,
@@ -196,6 +196,56 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+
+    -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
+    create table run_loops (
+      organization_id uuid not null,
+      run_id uuid not null,
+      -- of its node in run_nodes
+      path text not null generated always as (
+        case when loop like '%/%' then regexp_replace(loop, '/[^/]*$', '') else '' end) stored,
+      node_id text not null generated always as (regexp_replace(loop, '^.*/', '')) stored,
+      -- both together: 'each', 'each:3/inner'
+      loop text not null,
+      items jsonb not null,
+      count integer not null,
+      next integer not null,
+      succeeded integer not null,
+      failed integer not null,
+      -- of the results as JSON
+      bytes integer not null,
+      concurrency integer not null,
+      on_item_error text not null check (on_item_error in ('stop', 'continue')),
+      open boolean not null,
+      -- the segment that started it
+      segment integer not null,
+      primary key (organization_id, run_id, loop),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_loops_open on run_loops (organization_id, run_id) where open;
+
+    -- The items of loops that were opened.
+    create table run_iterations (
+      organization_id uuid not null,
+      run_id uuid not null,
+      loop text not null,
+      -- from 0
+      index integer not null,
+      -- of its nodes in run_nodes
+      path text not null generated always as (loop || ':' || cast(index as text)) stored,
+      status text not null check (status in ('running', 'completed', 'failed', 'cancelled')),
+      item jsonb,
+      output jsonb,
+      error jsonb,
+      -- the segments that opened and ended it
+      segment integer not null,
+      settled_segment integer,
+      started_at timestamptz(3) not null,
+      ended_at timestamptz(3),
+      primary key (organization_id, run_id, loop, index),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_iterations_open on run_iterations (organization_id, run_id) where settled_segment is null;
 
     -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one. Without a path:
     -- there is one loop of segments per run, and a segment may advance several iterations.
@@ -314,6 +364,8 @@ export async function up(knex: Knex): Promise<void> {
   for (const table of [
     'runs',
     'run_nodes',
+    'run_loops',
+    'run_iterations',
     'run_segments',
     'run_effects',
     'run_waits',

@@ -63,21 +63,18 @@ function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
   return { ...common, settings: { title, message, assignees, notices }, due_at: notices[0]?.at }
 }
 
+type NodeOfRun = { path: string; node_id: string }
+
+const keysOf = (nodes: NodeOfRun[]) => nodes.map(({ path, node_id }) => [path, node_id])
+
 /** Expires the waits of nodes whose timers have fired, unless they were answered before. */
-export async function expireWaits(
-  tx: Tenant,
-  runId: string,
-  nodes: { path: string; node_id: string }[],
-): Promise<void> {
+export async function expireWaits(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<void> {
   if (nodes.length === 0) return
   await tx
     .trx('run_waits')
     .where({ organization_id: tx.organizationId, run_id: runId, answered_at: null })
     .whereIn('type', ANSWERABLE)
-    .whereIn(
-      ['path', 'node_id'],
-      nodes.map(({ path, node_id }) => [path, node_id]),
-    )
+    .whereIn(['path', 'node_id'], keysOf(nodes))
     .update(CLOSED(tx))
 }
 
@@ -93,12 +90,13 @@ export async function closeWaits(tx: Tenant, runId: string): Promise<void> {
 /** Without an answer. The workflow knows it: it need not be signalled. */
 const CLOSED = ({ trx }: Tenant) => ({ answered_at: trx.fn.now(), notified_at: trx.fn.now(), due_at: null })
 
-/** The answers of a run's waits, and those that have expired. */
-export async function listAnswered(tx: Tenant, runId: string): Promise<AnsweredNode[]> {
+/** Of the waits of these nodes of a run: the answers, and those that have expired. */
+export async function listAnswered(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<AnsweredNode[]> {
   const rows = await tx
     .trx('run_waits')
     .where({ organization_id: tx.organizationId, run_id: runId })
     .whereIn('type', ANSWERABLE)
+    .whereIn(['path', 'node_id'], keysOf(nodes))
     .whereNotNull('answered_at')
     .orderBy('answered_at')
     .select<(Omit<AnsweredNode, 'answered_at'> & { answered_at: Date })[]>(

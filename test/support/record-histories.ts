@@ -27,6 +27,12 @@ const edge = (from: string, to: string, handle = 'success') => ({ from, handle, 
 const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
 const wait = (time: string) => ({ id: 'wait', type: 'delay', config: { for: time } })
 
+const each = (items: unknown[], concurrency = 1) => ({
+  id: 'each',
+  type: 'for_each',
+  config: { items, concurrency },
+})
+
 type Case = Partial<Definition> & Pick<Definition, 'nodes'>
 const cases: Record<string, Case> = {
   'five-light-nodes': {
@@ -101,6 +107,37 @@ const cases: Record<string, Case> = {
     ],
     edges: [edge('first', 'second', 'received')],
   },
+  'loop-of-calls-and-waits': {
+    nodes: [each([1, 2, 3], 2), wait('20ms'), call, set('end')],
+    edges: [edge('each', 'wait', 'item'), edge('wait', 'call'), edge('each', 'end', 'done')],
+    settings: { timeout: '1h' },
+  },
+  'loop-in-a-loop': {
+    nodes: [
+      each([['a', 'b'], [], ['c']], 2),
+      { id: 'inner', type: 'for_each', config: { items: '{{ item }}', concurrency: 2 } },
+      call,
+      set('last'),
+    ],
+    edges: [edge('each', 'inner', 'item'), edge('inner', 'call', 'item'), edge('inner', 'last', 'done')],
+  },
+  'loop-of-many-pages': {
+    nodes: [each(Array(350).fill(0)), set('body')],
+    edges: [edge('each', 'body', 'item')],
+  },
+  'loop-that-stops-with-items-in-progress': {
+    nodes: [
+      each(['1h', '20ms'], 2),
+      wait('{{ item }}'),
+      { id: 'bad', type: 'set_fields', config: { fields: { x: '{{ inputs.missing }}' } } },
+      { ...call, id: 'after' },
+    ],
+    edges: [edge('each', 'wait', 'item'), edge('wait', 'bad'), edge('each', 'after', 'error')],
+  },
+  'resumed-loop': {
+    nodes: [each([1, 2, 3], 2), wait('1500ms')],
+    edges: [edge('each', 'wait', 'item')],
+  },
   'waits-for-a-child': {
     nodes: [{ id: 'child', type: 'run_workflow', config: { workflow: 'Child' } }, set('then')],
     edges: [edge('child', 'then')],
@@ -171,7 +208,7 @@ for (const [name, definition] of Object.entries(cases)) {
     for (const signal of ['b', 'a'])
       await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: signal, payload: 1 }))
   }
-  if (name === 'resumed-with-open-nodes') {
+  if (name.startsWith('resumed')) {
     // As if Temporal had lost the workflow.
     await handle.terminate()
     const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')

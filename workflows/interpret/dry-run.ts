@@ -4,6 +4,7 @@ import { dry } from '../effects/narrate.ts'
 import type { Scope } from '../expressions/liquid.ts'
 import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
 import { type ContextOptions, contextOf, effectsFor } from './context.ts'
+import { describeLoop } from './execute.ts'
 import { renderConfig as renderAuthored } from './late.ts'
 import { LIMITS } from './limits.ts'
 import { NodeLog } from './node-log.ts'
@@ -27,6 +28,7 @@ export async function dryRun(
 ): Promise<string[] | undefined> {
   const rendered = renderConfig(type, config, scope)
   if (!rendered) return undefined
+  if (type.body !== undefined) return loopOf(type, rendered.config, facts)
   // A node without effects makes no calls.
   if (type.effects.length === 0) return []
 
@@ -60,6 +62,29 @@ export async function dryRun(
   const isKnown = await Promise.race([ran, waits, setTimeout(MAX_MS, true, { signal: end.signal })])
   end.abort()
   return isKnown ? log.lines.map(({ message }) => message) : undefined
+}
+
+/** A loop makes no calls itself. */
+async function loopOf(
+  type: NodeType,
+  config: unknown,
+  facts: Pick<ContextOptions, 'run' | 'organization'>,
+): Promise<string[] | undefined> {
+  const { signal } = new AbortController()
+  const context = contextOf({
+    ...facts,
+    now: new Date(),
+    node: { id: 'test', attempt: 1 },
+    signal,
+    effects: {},
+  })
+  try {
+    const result = await type.run(config, context)
+    return 'loop' in result ? [describeLoop(result.loop)] : []
+  } catch (error) {
+    if (error instanceof NodeError) return undefined
+    throw error
+  }
 }
 
 function renderConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {

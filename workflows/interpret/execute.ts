@@ -1,7 +1,7 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, renderTainted, type Scope } from '../expressions/liquid.ts'
 import { SECRETS_ROOT } from '../expressions/secrets.ts'
-import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
+import { type NodeContext, type NodeEnd, NodeError, type NodeLoop, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { WaitFor } from '../nodes/wait-for.ts'
 import type { Redactor } from '../redactor.ts'
@@ -22,6 +22,7 @@ export type Outcome =
       output: unknown
       end: NodeEnd
     }
+  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
   | ({ status: 'failed'; input: unknown } & Failure)
 
 /** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
@@ -74,6 +75,7 @@ async function attempt(
     const output = capped(result.output, limits.valueBytes)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
@@ -121,8 +123,13 @@ export function typeOf(name: string): NodeType {
   return type
 }
 
+/** The handle of a node that succeeds, unless it chooses another. */
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
-  type.handles(config)[0]?.name ?? 'success'
+  type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
+
+/** What a loop is about to do. */
+export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
+  `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))

@@ -6,7 +6,7 @@ import { capped } from './storable.ts'
 /** Bytes of the values of a run that a late setting may read: they are kept with the wait. */
 const MAX_BYTES = 65_536
 
-/** A node's config with every placeholder rendered, but for the late settings. Throws NodeError. */
+/** A node's config as it is when the node starts: every placeholder rendered, but for the late settings. Throws NodeError. */
 export function renderConfig(
   type: NodeType,
   config: Authored,
@@ -17,12 +17,12 @@ export function renderConfig(
   return { ...(render(now, scope, limits) as Authored), ...late }
 }
 
-/** The settings of a config that are rendered before the node runs, and the late ones. */
+/** The settings of a config that are rendered before the node runs, and the late ones; without those of each item of a loop. */
 export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
   const isLate = ([name]: [string, unknown]) => Object.hasOwn(type.late, name)
   const entries = Object.entries(config)
   return {
-    now: Object.fromEntries(entries.filter((entry) => !isLate(entry))),
+    now: Object.fromEntries(entries.filter((entry) => !isLate(entry) && !type.perItem.includes(entry[0]))),
     late: Object.fromEntries(entries.filter(isLate)),
   }
 }

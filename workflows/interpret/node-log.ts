@@ -1,6 +1,6 @@
 import type { WaitFor } from '../nodes/wait-for.ts'
 import { redactText } from '../redact.ts'
-import type { Outcome, Waits } from './execute.ts'
+import { describeLoop, type Outcome, type Waits } from './execute.ts'
 
 /** One line of what a tested node did. `time` is ISO 8601. */
 export interface LogLine {
@@ -30,6 +30,7 @@ export class NodeLog {
     else if (outcome.status === 'ended') this.add(`would end the run as ${outcome.end.status}`)
     else if (outcome.status === 'waiting')
       this.add(`would wait ${describeWait(outcome.waits)}, and leave by ${outcome.handle}`)
+    else if (outcome.status === 'looping') this.add(`would ${describeLoop(outcome.loop)}`)
     else this.add(`left by ${outcome.handle}`)
   }
 }

@@ -33,6 +33,10 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   output: z.ZodType<Output>
   /** Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`. */
   handles: (config: Authored) => Handle[]
+  /** Of a loop: the handle that leads to its body, which runs once for each item. */
+  body?: string
+  /** Of a loop: the settings that are rendered for each item, in the scope of its body. */
+  perItem?: readonly string[]
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
   /**
@@ -93,6 +97,8 @@ export interface NodeType
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
+  body: string | undefined
+  perItem: readonly string[]
 }
 
 export interface NodeExample {
@@ -117,7 +123,8 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 /**
  * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
  * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or for an answer, from
- * which `answered` makes its output; or it ends the whole run, with the outputs of the workflow or its own.
+ * which `answered` makes its output; or it ends the whole
+ * run, with the outputs of the workflow or its own; or it runs its body for each item, and leaves when all are done.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
@@ -125,11 +132,18 @@ export type NodeResult<Output = unknown> =
   | { wait_for_run: string; output: Output }
   | { wait_for: WaitFor; output: Output }
   | { end: NodeEnd; output: Output }
+  | { loop: NodeLoop; output: Output; handle: string }
 
 export interface NodeEnd {
   status: 'completed' | 'failed'
   message?: string | undefined
   outputs?: Record<string, unknown> | undefined
+}
+
+export interface NodeLoop {
+  items: unknown[]
+  concurrency: number
+  on_item_error: 'stop' | 'continue'
 }
 
 /** The context of `run`: the facts of the run, and the effects that the node type declares. */
@@ -141,7 +155,7 @@ export interface NodeFacts {
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
   node: { id: string; attempt: number }
-  /** The same for every attempt of this node in this run; `external` nodes send it. */
+  /** The same for every attempt of this node in this run, and iteration of a loop; `external` nodes send it. */
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
@@ -193,6 +207,8 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
     late: node.late ?? {},
+    body: node.body,
+    perItem: node.perItem ?? [],
   }
 }
 

@@ -5,6 +5,7 @@ import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { forEach } from './for-each.ts'
 import { runWorkflow } from './run-workflow.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
@@ -19,6 +20,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   crmManager,
   condition,
   switchNode,
+  forEach,
   setFields,
   sortItems,
   delay,
@@ -31,6 +33,12 @@ export const nodeTypes: Record<string, NodeType> = byType([
   emitEvent,
   stop,
 ])
+
+/** The types of loops, for messages. */
+export const LOOP_TYPES = Object.values(nodeTypes)
+  .filter(({ body }) => body !== undefined)
+  .map(({ type }) => type)
+  .join(' or ')
 
 /** The node type of that name; undefined for names such as `constructor`, too. */
 export function findNodeType(type: string): NodeType | undefined {

@@ -14,6 +14,11 @@ import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 /** With RECORD_EXAMPLES=1 the test writes the file; otherwise it compares with it. */
 const FILE = new URL('../../../api/http/openapi-examples.json', import.meta.url)
+const LOOP = `name: Each
+nodes:
+  each: { type: for_each, config: { items: [Ada, Bob] } }
+  greet: { type: set_fields, config: { fields: { text: "Hello {{ item }}" } } }
+`
 const RECEIVER = 'receiveWebhook'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -313,6 +318,10 @@ describe('the example responses of the document', function () {
     const { batch_id } = await example('createRunBatch')
     await example('getRunBatch', { params: { batch_id } })
     await waits()
+    const loop = await call('createWorkflow', { body: { name: 'Each', spec: LOOP } })
+    const looped = { params: { workflow_id: loop.workflow_id }, headers, body: { confirm: true } }
+    const { run_id: looping } = await call('runWorkflow', looped)
+    await example('listIterations', { params: { run_id: looping }, query: '?loop=each&limit=1' })
     await example('testNode')
   }
 

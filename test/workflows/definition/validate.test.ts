@@ -142,7 +142,6 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       13,
       'did you mean crm_manager?',
     ],
-    ['a loop, which comes later', spec('  a: {type: for_each}'), 'unknown_node_type', 3, 13],
     [
       'a setting that the node does not have',
       spec('  a:\n    type: delay\n    config:\n      for: 1s\n      fro: 2s'),

@@ -78,7 +78,11 @@ describe('node types', () => {
       const types = Object.keys((inputs.inputs ?? {}) as object).map((name) => [name, { type: 'any' }])
       const definition = {
         name: 'Test',
-        nodes: [{ id: 'it', type: type.type, config }],
+        nodes: [
+          { id: 'it', type: type.type, config },
+          ...(type.body ? [{ id: 'body', type: 'stop', config: {} }] : []),
+        ],
+        edges: type.body ? [{ from: 'it', handle: type.body, to: 'body' }] : [],
         inputs: Object.fromEntries(types),
       }
       deepEqual(validateDefinition(definition, catalogue).result.errors, [])
