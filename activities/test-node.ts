@@ -11,7 +11,7 @@ import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
 import { testScope } from '../workflows/interpret/scope.ts'
-import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import { type EndStatus, isOpenRun } from '../workflows/interpret/statuses.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
@@ -44,7 +44,7 @@ export function createTestNode(deps: TestNodeDeps) {
       const state = await transact((tx) => lockRun(tx, test_id, undefined))
       const { run } = state ?? {}
       if (!state || !run?.node) return 'lost'
-      if (run.status !== 'queued' && run.status !== 'running') return run.status
+      if (!isOpenRun(run.status)) return run.status
       const signal = AbortSignal.any([cancelled, AbortSignal.timeout(TIMEOUT_MS)])
       return performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
         transact,
@@ -81,7 +81,7 @@ async function performTest(
   })
   // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
-  const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
+  const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
   const perform = (tx: Tenant): Promise<Performed> => {
     log = new NodeLog()
     return runLightNode(deps, tx, attempt)

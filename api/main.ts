@@ -14,6 +14,7 @@ import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
 import { answerExpectation, answerMalformed, SERVER_OPTIONS } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
+import { StreamSlots } from './http/stream-slots.ts'
 
 /** A request that cannot get PostgreSQL for so long is answered with 503. */
 const MAX_WAIT_MS = 4_000
@@ -34,7 +35,8 @@ async function main(): Promise<void> {
   await requireDatabase(db)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
-  const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  const wake = (ids: string[]) => runEnds.ended(ids)
+  const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
@@ -43,6 +45,7 @@ async function main(): Promise<void> {
   const app = createApp({
     ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
     compute,
+    streams: new StreamSlots(),
     metrics,
     stopping: stopping.signal,
   })

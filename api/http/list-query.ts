@@ -32,6 +32,25 @@ export const count = z
   .default('estimated')
   .describe('How `total` is computed. `estimated`: exact up to 10,000 matches, an estimate above.')
 
+/** A time, or a day in UTC. */
+const instant = (timeOfDay: string) =>
+  z
+    .union(
+      [z.iso.datetime({ offset: true }), z.iso.date()],
+      'must be a date or a time with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+    )
+    .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
+
+/** The times between which the listed rows were created. */
+export const period = {
+  from: instant('00:00:00.000')
+    .optional()
+    .meta({ description: 'The earliest time; a date is the start of the day in UTC.' }),
+  to: instant('23:59:59.999')
+    .optional()
+    .meta({ description: 'The latest time; a date is the end of the day in UTC.' }),
+}
+
 /** Throws `invalid_request` for a cursor with an offset. @returns the offset, by default 0. */
 export function offsetOf(query: { offset?: number | undefined; cursor?: string | undefined }): number {
   if (query.cursor !== undefined && query.offset !== undefined)

@@ -8,6 +8,7 @@ import { readConfig } from '../../api/config.ts'
 import { SERVER_OPTIONS } from '../../api/http/malformed.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
+import { StreamSlots } from '../../api/http/stream-slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { createLogger } from '../../db/log.ts'
 import { LogOutput } from '../../db/log-output.ts'
@@ -40,6 +41,8 @@ export interface TestApi {
   /** Throws if the answer differs from its OpenAPI declaration. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   close(): Promise<void>
+  /** As SIGTERM does. */
+  stop(): void
 }
 
 /** Another key, of the given organization; default: with every scope. */
@@ -60,7 +63,8 @@ export async function startApi(
   log?: DestinationStream,
 ): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
-  const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  const wake = (ids: string[]) => runEnds.ended(ids)
+  const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
   const secretsKey = randomBytes(32)
@@ -73,6 +77,7 @@ export async function startApi(
     secretsKey,
     runEnds,
     compute,
+    streams: new StreamSlots(),
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })
@@ -111,6 +116,7 @@ export async function startApi(
       assertDeclared(method, path, answer)
       return answer
     },
+    stop: () => stopping.abort(),
     async close() {
       await listener.close()
       await compute.close()

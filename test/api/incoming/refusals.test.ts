@@ -127,7 +127,7 @@ describe('bad requests to incoming webhooks', function () {
 
   it('no Host: 400 with a reason', async () => {
     const answer = await rawAnswer(`POST /webhooks/incoming/1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n`)
-    assert.match(answer, /^HTTP\/1.1 400 [^]*the request has no Host header/)
+    assert.match(answer, /^HTTP\/1.1 400 .*the request has no Host header/s)
   })
 
   it('a sender that disconnects within the body: no record, and a log row', async () => {
