@@ -34,7 +34,7 @@ type Format = 'json' | 'form' | 'multipart' | 'xml'
 
 const parsers: Record<Format, (bytes: Buffer, charset: Charset, contentType: string) => unknown> = {
   json: (bytes, charset) => parseJson(decode(bytes, charset)),
-  form: (bytes, charset) => parseForm(decode(bytes, charset), charset),
+  form: (bytes, charset) => opened(parseForm(decode(bytes, charset), charset)),
   xml: (bytes, charset) => parseXml(decode(bytes, charset)),
   multipart(bytes, charset, contentType) {
     const text = (part: Buffer) => (part.length === 0 ? '' : decode(part, charset))

@@ -127,6 +127,9 @@ async function receive(call: Call): Promise<object> {
     await countFailure(system, webhook, sourceIp)
     // Without a signature: it would not verify, and WooCommerce would not save the webhook.
     if (isWooCommercePingBody(headers, bytes)) return answerSetUp(call, 'ping of WooCommerce')
+    // Some clients send the password only when they are asked for it.
+    if (webhook.verification.type === 'basic')
+      ctx.set('WWW-Authenticate', 'Basic realm="agx", charset="UTF-8"')
     throw unverified(verdict)
   }
   call.verified = true

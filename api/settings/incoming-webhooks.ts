@@ -9,7 +9,7 @@ import {
   getIncomingWebhook,
   listIncomingWebhooks,
   rotateIncomingSecret,
-  sealedSecrets,
+  sealedSecret,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { open, seal } from '../../db/seal.ts'
@@ -110,10 +110,11 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
-        if (body.verification) {
-          const [current = ''] = await sealedSecrets(tx, webhook.id)
-          assertStoredSecret(webhook.verification, open(request.deps.secretsKey, current))
-        }
+        if (body.verification)
+          assertStoredSecret(
+            webhook.verification,
+            open(request.deps.secretsKey, await sealedSecret(tx, webhook.id)),
+          )
         // A workflow that changed later must not block other updates of the webhook.
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)

@@ -108,15 +108,14 @@ export async function rotateIncomingSecret(
   return getIncomingWebhook(tx, id)
 }
 
-/** The sealed secrets that are valid now: the current one, then that of before the rotation. */
-export async function sealedSecrets(tx: Tenant, id: string): Promise<string[]> {
-  const { rows } = await tx.trx.raw<{ rows: { current: string; previous: string | null }[] }>(
-    `select secret_sealed as current,
-       case when previous_secret_expires_at > now() then previous_secret_sealed end as previous
-     from incoming_webhooks where organization_id = ? and id = ?`,
-    [tx.organizationId, id],
-  )
-  return rows.flatMap(({ current, previous }) => [current, previous ?? []].flat())
+/** The current secret, sealed. Throws not_found. */
+export async function sealedSecret(tx: Tenant, id: string): Promise<string> {
+  const row = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .first<{ secret_sealed: string } | undefined>('secret_sealed')
+  if (!row) throw notFound('webhook')
+  return row.secret_sealed
 }
 
 /** Deletes a webhook with its log. Throws not_found. */

@@ -1,6 +1,6 @@
 import type { TargetEntity } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
-import { type Guess, guesser } from './guess.ts'
+import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { saysOptOut } from './opt-out.ts'
 import { valueAt } from './path.ts'
@@ -81,7 +81,7 @@ function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
   const guess = guesser(all, target)
   const mayOptOut = fieldOf('do_not_contact', target) !== undefined
   return all.flatMap((leaf) => {
-    const to = customTarget(leaf)
+    const to = customTarget(leaf, target)
     if (to) return [{ leaf, field: to, score: KNOWN }]
     // Wins over a no: an opt-out must not be lost.
     if (mayOptOut && saysOptOut(leaf))
@@ -91,10 +91,12 @@ function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
   })
 }
 
-/** `custom_fields: {tier}`, and `custom_fields.tier` as one name. */
-function customTarget({ key, context }: Leaf): string | undefined {
-  const to = context.at(-1) === 'customfields' ? `custom_fields.${key}` : key
-  return customFieldOf(to) === undefined ? undefined : to
+/** `custom_fields: {tier}` of the record, and `custom_fields.tier` as one name. */
+function customTarget({ key, context }: Leaf, target: TargetEntity): string | undefined {
+  const isMember = context.at(-1) === 'customfields'
+  const to = isMember ? `custom_fields.${key}` : key
+  if (customFieldOf(to) === undefined) return undefined
+  return isOfRecord(isMember ? context.slice(0, -1) : context, target) ? to : undefined
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
@@ -174,5 +176,5 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
 function guessed(text: string, name: string, target: TargetEntity): unknown {
   const field = fieldOf(name, target)
   if (field?.type !== 'enum') return typed(text, field)
-  return field.values!.find((option) => option === text.toLowerCase().replace(/[\s-]+/g, '_')) ?? text
+  return optionNamed(text, field.values!) ?? text
 }

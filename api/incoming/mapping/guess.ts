@@ -59,6 +59,7 @@ function guess(leaf: Leaf, target: TargetEntity, persons: ReadonlySet<string>): 
   if ((has(PERSON_WORDS) || has(COMPANY_WORDS)) && !ofTarget) return undefined
   const found = named(leaf, name, target)
   if (!found || isImplausibleName(found.field, leaf)) return undefined
+  if (!ofTarget && AMBIGUOUS.has(found.name) && isNoOption(found.field, leaf, target)) return undefined
   if (!ofTarget && has(OTHER_SUBJECTS[entity]) && !PERSONAL.has(found.field)) return undefined
   const isClear =
     ofTarget ||
@@ -139,6 +140,27 @@ function isImplausibleName(field: string, { name, value }: Leaf): boolean {
   if (field === 'address.state') return ACCOUNT_STATES.test(text)
   return field === 'note_content' && typeof value !== 'string'
 }
+
+/** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
+function isNoOption(field: string, { value }: Leaf, target: TargetEntity): boolean {
+  const values = fieldOf(field, target)?.values
+  return values !== undefined && optionNamed(String(value), values) === undefined
+}
+
+/** The option of this name, compared as names of fields are: `In Progress` is `in_progress`. */
+export const optionNamed = (text: string, options: readonly string[]): string | undefined =>
+  options.find(
+    (option) =>
+      option ===
+      text
+        .trim()
+        .toLowerCase()
+        .replace(/[\s-]+/g, '_'),
+  )
+
+/** Whether the parents of a value are the record itself, or say nothing. */
+export const isOfRecord = (context: string[], target: TargetEntity): boolean =>
+  context.every((word) => WRAPPERS.has(word) || SUBJECT_WORDS[ENTITY_OF[target]].has(word))
 
 /** An implausible value is used only if there is no better one. */
 function isPlausible(field: string, value: Leaf['value'], target: TargetEntity): boolean {

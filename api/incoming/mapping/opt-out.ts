@@ -1,3 +1,4 @@
+import { UNRELATED_WORDS } from '../../../db/records/model/synonyms.ts'
 import type { Leaf } from './leaves.ts'
 
 /** Normalised names of a yes or no about being contacted. */
@@ -18,6 +19,7 @@ const EVENT = /(^|[._\-/ ])(unsubscribed?|opt(ed)?[-_ ]?out|spam[-_ ]?(report|co
 
 /** Whether a value says that the person must not be contacted. A no is not the opposite: it says nothing. */
 export function saysOptOut({ name, value, context }: Leaf): boolean {
+  if (context.some((word) => UNRELATED_WORDS.has(word))) return false
   const text = String(value)
   if (NAMES.has(name)) return /^(true|yes|y|on|1|ja|oui|si|sí)$/i.test(text)
   if (TIMES.has(name)) return /\d{4}/.test(text)

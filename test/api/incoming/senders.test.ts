@@ -130,7 +130,12 @@ describe('guesses from unknown senders', () => {
       last_contacted_at: '2026-01-31',
     })
     const company = read({ name: 'Acme', annual_revenue: '1000.00', type: 'webhook.sent' }, 'Company')
-    assert.equal(company.fields.annual_revenue, '1000.00')
+    assert.deepEqual(company.fields, { name: 'Acme', annual_revenue: '1000.00' })
+    const others = { company: { custom_fields: { tier: 'gold' } }, owner: { unsubscribed: true } }
+    assert.deepEqual(read({ ...ada, ...others }).fields, ada)
+    assert.deepEqual(read({ contact: { ...ada, custom_fields: { tier: 'gold' } } }).fields.custom_fields, {
+      tier: 'gold',
+    })
   })
 
   it('take every form of an opt-out, and no opposite of one', () => {

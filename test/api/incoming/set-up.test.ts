@@ -9,10 +9,12 @@ describe('senders that can set no header', function () {
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {
-    test = await startIncoming({ PUBLIC_URL: 'https://agx.example' })
+    const log = { write: (line: string) => lines.push(line) }
+    test = await startIncoming({ PUBLIC_URL: 'https://agx.example', LOG_LEVEL: 'trace' }, log as never)
   })
   after(() => test?.close())
 
+  const lines: string[] = []
   const token = { verification: { type: 'token' } }
   const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
     test.api.request(method, path, { key: null, ...(body === undefined ? {} : { body }), headers })
@@ -33,6 +35,8 @@ describe('senders that can set no header', function () {
     assert.equal(await send(`${pathOf(webhook)}?token=wrong`), 401)
     assert.equal(await send(pathOf(webhook)), 401)
     assert.equal(await send(`${pathOf(webhook)}/a/b`), 404)
+    assert.ok(lines.some((line) => line.includes('/webhooks/incoming/{webhook_id}')))
+    assert.ok(!lines.join('').includes(webhook.secret))
     const plain = await test.createWebhook()
     assert.equal(await send(`${pathOf(plain)}?token=${encodeURIComponent(plain.secret)}`), 401)
   })
@@ -55,6 +59,9 @@ describe('senders that can set no header', function () {
       200,
     )
     assert.equal((await detailOf(webhook)).headers.authorization, '[masked]')
+    const asked = await call('POST', pathOf(webhook), {})
+    assert.deepEqual([asked.status, asked.body.error], [401, 'missing_secret'])
+    assert.match(asked.headers.get('www-authenticate')!, /^Basic /)
   })
 
   it('send a multipart form: Jotform, whose answers are opened and whose copy of the token is masked', async () => {
