@@ -19,12 +19,12 @@ export function mapAutomatically(
   payload: unknown,
   target: TargetEntity,
   headers: SenderRequest['headers'] = {},
+  all: Leaf[] = leaves(payload),
 ): Mapped {
   const request = { headers, payload: payload as SenderRequest['payload'] }
   const sender = typeof payload === 'object' && payload !== null ? senderOf(request) : undefined
   const known = sender ? { sender: sender.name } : {}
   if (sender?.isPing?.(request)) return { fields: {}, sources: {}, ...known, isPing: true }
-  const all = leaves(payload)
   const found = matchesIn(sender ? within(all, sender) : all, target)
   const firstIndexes = firstRecords(found)
   const best = new Map<string, Match>()

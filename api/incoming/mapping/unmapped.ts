@@ -1,6 +1,6 @@
 import type { FieldMapping } from '../../../db/incoming/types.ts'
 import { firstCharacters } from '../../../db/records/model/values.ts'
-import { leaves } from './leaves.ts'
+import type { Leaf } from './leaves.ts'
 import { stepsOf } from './path.ts'
 import type { Mapped } from './types.ts'
 
@@ -10,14 +10,12 @@ const MAX_PATH = 200
 
 /** The paths of the payload's values that were not taken. */
 export function unmappedOf(
-  payload: unknown,
+  all: Leaf[],
   mapping: FieldMapping,
   { sources }: Mapped,
 ): Pick<Mapped, 'unmapped' | 'unmapped_more'> {
   const taken = new Set([...Object.entries(sources).map(takenPath), ...combined(mapping)].map(dotted))
-  const missed = [...new Set(leaves(payload).map(({ path }) => path))].filter(
-    (path) => !isWithin(dotted(path), taken),
-  )
+  const missed = [...new Set(all.map(({ path }) => path))].filter((path) => !isWithin(dotted(path), taken))
   if (missed.length === 0) return {}
   const more = missed.length - MAX_LISTED
   return {
