@@ -9,7 +9,7 @@ import { testScope } from '../../workflows/interpret/scope.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, route } from '../http/route.ts'
-import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
+import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
 
@@ -84,11 +84,11 @@ export const nodeTestRoutes: Route[] = [
       inputs: exampleType.example.inputs,
       confirm: true,
     },
-    handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
+    handler: async ({ body, caller, requireScopes, deps, signal, tenant, commit, doNotStore }) => {
       const { node_type, config, confirm } = body
       const type = requireNodeType(node_type)
       const effect = type.effectClass(config)
-      requireScopes(caller, type.scopes(config, catalogue).map(scopeNamed))
+      requireScopes(type.scopes(config, catalogue).map(scopeNamed))
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()

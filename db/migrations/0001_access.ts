@@ -103,6 +103,8 @@ export async function up(knex: Knex): Promise<void> {
 
     create table idempotency_keys (
       organization_id uuid not null references organizations on delete cascade,
+      -- the API key or the user of the request: an answer is for nobody else
+      caller_id uuid not null,
       method text not null,
       path text not null,
       key text not null,
@@ -111,9 +113,11 @@ export async function up(knex: Knex): Promise<void> {
       status integer,
       body text,
       headers jsonb not null default '{}',
+      -- that the handler required, and that a replay requires again
+      scopes text[] not null default '{}',
       locked_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
-      primary key (organization_id, method, path, key)
+      primary key (organization_id, caller_id, method, path, key)
     );
     create index idempotency_keys_age on idempotency_keys (created_at);
   `)

@@ -93,8 +93,8 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
   )
   await fill(
     'idempotency_keys',
-    'method, path, key, request_hash, created_at',
-    `'POST', '/', i::text, 'x', ${AGE}`,
+    'caller_id, method, path, key, request_hash, created_at',
+    `${ID}, 'POST', '/', i::text, 'x', ${AGE}`,
   )
   await fill('limit_windows', 'subject, window_start, used, ends_at', `i::text, ${AGE}, 1, ${AGE}`)
   await fill(
