@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog } from '../db/log.ts'
@@ -12,8 +12,8 @@ import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
-import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
+import { createHttpServer } from './http/server.ts'
 
 /** A request that cannot get PostgreSQL for so long is answered with 503. */
 const MAX_WAIT_MS = 4_000
@@ -46,12 +46,9 @@ async function main(): Promise<void> {
     metrics,
     stopping: stopping.signal,
   })
-  const server = createServer()
+  const server = createHttpServer(config)
   const drain = new Drain(server)
-  server
-    .on('request', app.callback())
-    .on('clientError', answerMalformed)
-    .on('checkExpectation', answerExpectation)
+  server.on('request', app.callback())
   await listen(server, config)
 
   const stop = async (signal: string) => {

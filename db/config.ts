@@ -61,6 +61,10 @@ export const apiSettings = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
+  /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
+  REQUEST_TIMEOUT: whole(1, 3_600).default(120),
+  /** Open connections of one process. */
+  MAX_CONNECTIONS: whole(1, 100_000).default(2_000),
   /** Seconds after SIGTERM in which /readyz answers 503 while new requests are still accepted. */
   SHUTDOWN_DELAY: whole(0, 300).default(0),
 })

@@ -28,7 +28,7 @@ Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept f
 
 ## Rate limits
 
-Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`.
+Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`. So is one to an address that sends too many wrong keys.
 
 ## Versioning
 
@@ -73,6 +73,7 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'cookie',
     name: 'agx_session',
-    description: 'The session cookie, set by `POST /app/session`.',
+    description:
+      'The session cookie, set by `POST /app/session`. If the service is reached by https, its name is `__Host-agx_session`.',
   },
 }
