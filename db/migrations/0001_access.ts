@@ -59,7 +59,6 @@ export async function up(knex: Knex): Promise<void> {
       id uuid not null unique,
       organization_id uuid not null references organizations on delete cascade,
       user_id uuid not null references users on delete cascade,
-      csrf_token text not null,
       created_at timestamptz(3) not null default now(),
       expires_at timestamptz(3) not null
     );
