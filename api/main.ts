@@ -1,10 +1,11 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ConfigError, secretsKey } from '../db/config.ts'
+import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
 import { createMetrics } from '../db/metrics.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
+import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { redactText } from '../workflows/redact.ts'
@@ -25,13 +26,15 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const output = new LogOutput(1)
   const log = createLogger('api', config.LOG_LEVEL, output)
+  const urls = databaseUrls(config)
   const db = connect({
-    url: config.DATABASE_URL,
+    ...urls,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
   })
   await requireDatabase(db)
+  if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })

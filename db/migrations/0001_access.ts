@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import { DATABASE_ROLES } from '../postgres/roles.ts'
 import { protect } from './protect.ts'
 
 /** Database roles, organizations, users, sessions, API keys, limits and idempotency keys. */
 export async function up(knex: Knex): Promise<void> {
-  for (const role of ['agx_app', 'agx_system']) {
+  for (const role of DATABASE_ROLES) {
     // Roles belong to the whole server: another database, or a concurrent migration, may have created this one.
     await knex.raw(`
       do $$ begin
@@ -123,8 +124,16 @@ export async function up(knex: Knex): Promise<void> {
   await protect(knex, 'organizations', 'id')
   for (const table of ['memberships', 'sessions', 'api_keys', 'limit_windows', 'idempotency_keys'])
     await protect(knex, table)
-  // A user may belong to several organizations; only the system role, which signs users in, reads all columns.
-  await knex.raw(
-    'grant select, insert, update, delete on users to agx_system; grant select (id, name) on users to agx_app',
-  )
+  // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
+  // reads all columns and writes. The policy of memberships limits the sub-select to the organization.
+  await knex.raw(`
+    alter table users enable row level security;
+    alter table users force row level security;
+    create policy member on users for select to agx_app
+      using (exists (select from memberships m where m.user_id = users.id
+        and m.organization_id = (select nullif(current_setting('app.organization_id', true), '')::uuid)));
+    create policy system on users to agx_system using (true);
+    grant select, insert, update, delete on users to agx_system;
+    grant select (id, name) on users to agx_app;
+  `)
 }
