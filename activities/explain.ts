@@ -38,7 +38,7 @@ export function explainError(
 }
 
 /** The stack without the message, which may hold values of the run. */
-function causeOf(error: unknown) {
+export function causeOf(error: unknown) {
   if (!(error instanceof Error)) return { thrown: typeof error }
   const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
   return { error: error.name, stack: frames?.slice(0, 10).join('\n') }

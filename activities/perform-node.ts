@@ -2,11 +2,12 @@ import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { EffectClass } from '../workflows/definition/types.ts'
 import { ports } from '../workflows/effects/index.ts'
-import { narrated, type Report } from '../workflows/effects/narrate.ts'
+import { narrated, type Report, redacted } from '../workflows/effects/narrate.ts'
 import type { Scope } from '../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
+import { NodeSecrets, type OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { CreatedObject, RunFacts } from '../workflows/interpret/run-state.ts'
 import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
@@ -15,6 +16,8 @@ import { explainError } from './explain.ts'
 
 export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
+  /** The iteration that it is in, '' outside of any loop. */
+  path: string
   /** From 1. */
   attempt: number
   state: RunFacts
@@ -25,6 +28,8 @@ export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
   created?: CreatedObject[] | null
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
+  /** Of the organization: required for external nodes, unused by all others. */
+  secrets?: OpenedSecrets
 }
 
 export interface Performed {
@@ -38,27 +43,31 @@ export interface Performed {
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, attempt, state, scope, now, report, created: earlier, ...host }: Attempt,
+  { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
   const type = findNodeType(node.type)
+  const secrets = node.effect === 'external' ? new NodeSecrets(opened ?? new Map()) : undefined
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
       raise: (event) => raised.push(event),
-      once: onceIn(node.id, created, earlier ?? []),
+      once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
-    return report ? narrated(ports[name], effect, report) : effect
+    const safe = secrets ? redacted(ports[name], effect, secrets.redactor) : effect
+    const tell = report && ((line: string) => report(secrets?.redactor.text(line) ?? line))
+    return tell ? narrated(ports[name], safe, tell) : safe
   })
   const context = contextOf({
     ...{ run: state.run, organization: state.organization, now },
-    node: { id: node.id, attempt },
+    node: { id: node.id, attempt, path },
     signal: host.signal,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {
     limits: LIMITS,
+    secrets,
     explain: (error) =>
       explainError(error, { log, signal: host.signal, run_id: state.run.id, node: node.id }),
   })
@@ -67,10 +76,14 @@ export async function performNode(
 
 /** Counts what a node creates in `created`, and looks for each in what it created before. */
 const onceIn =
-  (node_id: string, created: CreatedObject[], earlier: CreatedObject[]): Once =>
+  (
+    { path, node_id }: Pick<CreatedObject, 'path' | 'node_id'>,
+    created: CreatedObject[],
+    earlier: CreatedObject[],
+  ): Once =>
   async (object, find, create, idOf) => {
-    const key = { path: '', node_id, n: created.length }
-    const before = earlier.find((one) => one.path === '' && one.node_id === node_id && one.n === key.n)
+    const key = { path, node_id, n: created.length }
+    const before = earlier.find((one) => one.path === path && one.node_id === node_id && one.n === key.n)
     const found = before?.object === object ? await find(before.object_id) : undefined
     const result = found ?? (await create())
     created.push({ ...key, object, object_id: idOf(result) })

@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
+import { openSecrets } from '../db/access/secrets.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { beginAttempt, hasOwned, lockRun, updateNode } from '../db/runs/state.ts'
+import { refreshPausing } from '../db/runs/commands.ts'
+import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
+import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
+import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { UNEXPECTED } from './explain.ts'
+import { causeOf, UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
@@ -23,6 +27,8 @@ export interface RunNodeDeps {
   log: Logger
   programs: Programs
   effects: EffectFactories
+  /** Opens the secrets of organizations. 32 bytes. */
+  secretsKey: Buffer
 }
 
 /** Temporal attempts after which an unexpected error, which no attempt of the node has caused, is final. */
@@ -54,10 +60,12 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work),
     )
   const token = randomUUID()
-  const begun = await transact((tx) => begin(tx, deps.programs, input, token))
+  const begun = await transact((tx) => begin(tx, deps, input, token))
   if (begun === 'settled') return
-  const { state, node, attempt } = begun
-  const performed = await attemptNode(deps, state, node, attempt, signal)
+  // Temporal repeats it, unless the run is paused before: then the workflow that resumes the run does.
+  if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
+  const { node, attempt } = begun
+  const performed = await attemptNode(deps, begun, signal)
   const result = { input, token, node, attempt }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
     if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
@@ -65,6 +73,9 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
     await transact((tx) => record(tx, { ...result, performed: failed(NOT_RECORDABLE) }))
   })
   const { outcome } = performed
+  // A transaction of its own: it locks the run, which segments lock before the nodes.
+  if (outcome.status === 'failed' && !isLast(outcome, node, attempt))
+    await transact((tx) => refreshPausing(tx, input.run_id))
   if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
 }
 
@@ -76,32 +87,44 @@ const NOT_RECORDABLE: Failure = {
 
 interface Begun {
   state: RunState
+  frame: Frame
   node: ProgramNode
   attempt: number
+  secrets: OpenedSecrets
 }
 
 /** Makes this attempt the owner of the row before the call. */
 async function begin(
   tx: Tenant,
-  programs: Programs,
+  { programs, secretsKey }: RunNodeDeps,
   input: NodeInput,
   token: string,
-): Promise<Begun | 'settled'> {
+): Promise<Begun | 'settled' | 'held'> {
   const state = await lockRun(tx, input.run_id, undefined)
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
-  const row = state.nodes.find(({ node_id }) => node_id === input.node)
+  const frame = framesOf(state).frames.get(input.path ?? '')
+  const row = frame?.rows.get(input.node)
   const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = program.nodes[input.node]
-  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
+  // Another item has failed, or this one.
+  if (!frame && input.path !== undefined) return 'settled'
+  if (!frame || !row || !node)
+    throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  if (state.run.pause_requested_at !== null) {
+    await releaseAttempt(tx, input)
+    return 'held'
+  }
+  // The values of this moment: one that is replaced is used by the next attempt.
+  const secrets = await openSecrets(tx, secretsKey)
   tx.last()
-  await beginAttempt(tx, input.run_id, input.node, token)
-  return { state, node, attempt: row.attempt }
+  await beginAttempt(tx, input, token)
+  return { state, frame, node, attempt: row.attempt, secrets }
 }
 
 const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
@@ -119,8 +142,8 @@ async function record(
   }: { input: NodeInput; token: string; node: ProgramNode; attempt: number; performed: Performed },
 ): Promise<void> {
   const ended_at = new Date().toISOString()
-  const update = (change: Parameters<typeof updateNode>[4]) =>
-    updateNode(tx, input.run_id, input.node, token, { input: outcome.input, ...change })
+  const update = (change: Parameters<typeof updateNode>[3]) =>
+    updateNode(tx, input, token, { input: outcome.input, ...change })
   if (outcome.status === 'failed') {
     const last = isLast(outcome, node, attempt)
     const change = last ? ({ status: 'failed', ended_at } as const) : { next: attempt + 1 }
@@ -155,20 +178,20 @@ async function whenAvailable<T>(
 
 async function attemptNode(
   deps: RunNodeDeps,
-  state: RunState,
-  node: ProgramNode,
-  attempt: number,
+  { state, frame, node, attempt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
   const timeout = AbortSignal.timeout(node.timeout_ms)
   const signal = AbortSignal.any([timeout, cancelled])
   const work = performNode(deps, {
     ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
-    scope: scopeOf(state, state.nodes),
+    scope: scopeOf(state, frame),
+    path: frame.path,
+    secrets,
   })
   const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
     if (signal.aborted) return undefined
-    deps.log.error({ err: error, run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
+    deps.log.error({ ...causeOf(error), run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
     return failed(UNEXPECTED)
   })
   if (cancelled.aborted) throw new CancelledFailure('the run has ended')

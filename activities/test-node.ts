@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity'
+import { openSecrets } from '../db/access/secrets.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
@@ -10,7 +11,7 @@ import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
 import { testScope } from '../workflows/interpret/scope.ts'
-import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import { type EndStatus, isOpenRun } from '../workflows/interpret/statuses.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
@@ -26,7 +27,7 @@ export interface TestNodeDeps {
   db: Database
   log: Logger
   effects: EffectFactories
-  /** Opens the config and the inputs of a test. 32 bytes. */
+  /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
   secretsKey: Buffer
 }
 
@@ -43,7 +44,7 @@ export function createTestNode(deps: TestNodeDeps) {
       const state = await transact((tx) => lockRun(tx, test_id, undefined))
       const { run } = state ?? {}
       if (!state || !run?.node) return 'lost'
-      if (run.status !== 'queued' && run.status !== 'running') return run.status
+      if (!isOpenRun(run.status)) return run.status
       const signal = AbortSignal.any([cancelled, AbortSignal.timeout(TIMEOUT_MS)])
       return performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
         transact,
@@ -61,7 +62,7 @@ async function performTest(
   signal: AbortSignal,
   host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
 ): Promise<EndStatus> {
-  const { run, organization } = state
+  const { run, organization, env } = state
   const { node_type } = run.node
   const values = openTestValues(deps.secretsKey, run.node)
   const { config, inputs } = values ?? { config: {}, inputs: {} }
@@ -76,14 +77,18 @@ async function performTest(
   const scope = testScope(inputs, {
     run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
     org: organization,
+    env,
   })
   // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
-  const perform = (tx: Tenant | undefined): Promise<Performed> => {
+  const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
+  const perform = (tx: Tenant): Promise<Performed> => {
     log = new NodeLog()
-    const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
-    if (tx) return runLightNode(deps, tx, attempt)
-    return performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: TIMEOUT_MS })
+    return runLightNode(deps, tx, attempt)
+  }
+  const performExternal = async (): Promise<Performed> => {
+    const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
+    return performNode(deps, { ...attempt, secrets, tx: undefined, attempt: 1, timeoutMs: TIMEOUT_MS })
   }
   const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
     log.ended(outcome)
@@ -97,7 +102,7 @@ async function performTest(
   }
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
-    const performed = await perform(undefined)
+    const performed = await performExternal()
     return host.transact((tx) => record(tx, performed))
   }
   try {

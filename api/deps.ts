@@ -4,6 +4,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
+import type { StreamSlots } from './http/stream-slots.ts'
 
 /** The dependencies of the API: `main.ts` builds them, `createApp` passes them to every handler. */
 export interface AppDeps {
@@ -14,6 +15,8 @@ export interface AppDeps {
   secretsKey: Buffer
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
+  /** Limits the streams of run progress. */
+  streams: StreamSlots
   /** Computes what a tenant chooses without holding up others. */
   compute: Compute
   metrics: Metrics

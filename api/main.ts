@@ -15,6 +15,7 @@ import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
+import { StreamSlots } from './http/stream-slots.ts'
 
 /** A request that cannot get PostgreSQL for so long is answered with 503. */
 const MAX_WAIT_MS = 4_000
@@ -37,7 +38,8 @@ async function main(): Promise<void> {
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
-  const listener = new Listener(config.DATABASE_URL, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  const wake = (ids: string[]) => runEnds.ended(ids)
+  const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
@@ -46,6 +48,7 @@ async function main(): Promise<void> {
   const app = createApp({
     ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
     compute,
+    streams: new StreamSlots(),
     metrics,
     stopping: stopping.signal,
   })

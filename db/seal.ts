@@ -7,13 +7,14 @@ const TAG_BYTES = 16
 /**
  * Encrypts a secret for the database (AES-256-GCM).
  * @param key 32 bytes.
+ * @param owner what the secret belongs to: `open` needs the same, so that an envelope is of no use in another row.
  * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts give different results.
  */
-export function seal(key: Buffer, plaintext: string): string {
+export function seal(key: Buffer, plaintext: string, owner = ''): string {
   const header = `${VERSION}.${keyId(key)}`
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
-  cipher.setAAD(Buffer.from(header))
+  cipher.setAAD(boundTo(header, owner))
   const text = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
   return `${header}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')}`
 }
@@ -21,9 +22,9 @@ export function seal(key: Buffer, plaintext: string): string {
 /**
  * Decrypts the output of `seal`.
  * @param keys the key, or several during a rotation of SECRETS_KEY: the envelope names its key.
- * Throws if none of them matches, or if the envelope was altered.
+ * Throws if none of them matches, if the envelope was altered, or if it was sealed for another owner.
  */
-export function open(keys: Buffer | readonly Buffer[], sealed: string): string {
+export function open(keys: Buffer | readonly Buffer[], sealed: string, owner = ''): string {
   const [version, id, payload] = sealed.split('.')
   if (version !== VERSION || !id || !payload) throw new Error('this is not a sealed secret')
   const key = (Buffer.isBuffer(keys) ? [keys] : keys).find((candidate) => keyId(candidate) === id)
@@ -32,11 +33,13 @@ export function open(keys: Buffer | readonly Buffer[], sealed: string): string {
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
   })
-  decipher.setAAD(Buffer.from(`${version}.${id}`))
+  decipher.setAAD(boundTo(`${version}.${id}`, owner))
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
   const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
   return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
+
+const boundTo = (header: string, owner: string) => Buffer.from(owner === '' ? header : `${header}.${owner}`)
 
 /** Identifies a key without revealing it. */
 const keyId = (key: Buffer) =>

@@ -14,6 +14,7 @@ import { connect } from '../db/postgres/connect.ts'
 import { freePort } from '../db/postgres/embedded/server.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
+import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { temporalProfile } from '../db/temporal-profile.ts'
 import { redactText } from '../workflows/redact.ts'
@@ -85,6 +86,7 @@ async function main(): Promise<void> {
     publicUrl: config.PUBLIC_URL,
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
+  const linkOf = (approval: ApprovalKey) => approvalLink(key, config.PUBLIC_URL, approval)
   const deliveries = createDeliver({ db, http, secretsKey: key })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
@@ -114,7 +116,8 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log, capacity }) })
+      const queues = allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf })
+      const relay = new Relay({ db, client, log, queues })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

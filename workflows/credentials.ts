@@ -1,4 +1,4 @@
-import { isSecretName, MASK } from './secret-names.ts'
+import { isSecretName, isSecretParameter, MASK } from './secret-names.ts'
 
 /**
  * What looks like a credential in a text: keys of known services, passwords in URLs, values of HTTP authentication
@@ -42,12 +42,17 @@ const SCHEME = new RegExp(`(${SCHEME_NAME.source})(\\S+)\\s*$`, 'i')
 /** `name=value` in queries, forms and connection strings. */
 const ASSIGNMENT = /((?<![^?&;,\s#])([^=?&;,\s#"']{1,100})=)([^&;,\s#"']+)/g
 
+/** The query or fragment of a URL in a text. */
+const URL_QUERY = /(?<=[\w/])[?#][^\s"'<>?#]*=[^\s"'<>]*/g
+const PARAMETER = /([?&#;]([^=?&#;]{1,100})=)([^&#;]+)/g
+
 /** `"name": "value"` in JSON text. */
 const MEMBER = /("([^"\\]{1,100})"\s{0,10}:\s{0,10}")((?:[^"\\]|\\.)+)/g
 
 /** Masks everything in a text that looks like a credential. Text that only resembles one is masked too. */
 export const maskText = (text: string): string =>
   replaceKeys(text.replace(SCHEME, `$1${MASK}`), MASK)
+    .replace(URL_QUERY, (query) => query.replace(PARAMETER, maskParameter))
     .replace(ASSIGNMENT, maskNamed)
     .replace(MEMBER, maskNamed)
 
@@ -62,6 +67,9 @@ export const replaceKeys = (text: string, replacement: string): string =>
 
 const maskNamed = (whole: string, start: string, name: string) =>
   isSecretName(decoded(name)) ? `${start}${MASK}` : whole
+
+const maskParameter = (whole: string, start: string, name: string) =>
+  isSecretParameter(decoded(name)) ? `${start}${MASK}` : whole
 
 /**
  * What a literal value looks like, such as "a Stripe key"; undefined if it does not look like a credential. Placeholders
@@ -84,6 +92,11 @@ export function credentialIn(text: string, name?: string): string | undefined {
   }
   if (name !== undefined && isSecretName(name) && isSecretValue(name, text.replace(SCHEME_NAME, '')))
     return `a value of ${name}`
+  for (const [query] of text.matchAll(URL_QUERY))
+    for (const [, , given, value] of query.matchAll(PARAMETER)) {
+      const named = decoded(given!)
+      if (isSecretParameter(named) && isSecretValue(named, decoded(value!))) return `a value of ${named}`
+    }
   for (const pattern of [ASSIGNMENT, MEMBER])
     for (const [, , given, value] of text.matchAll(pattern)) {
       const named = decoded(given!)

@@ -45,11 +45,59 @@ export const EXPRESSION = {
   datePadding: 100,
 } as const
 
+/** Of the secrets of an organization, which nodes that call other services read as `secrets.<name>`. */
+export const SECRETS = {
+  count: 100,
+  /**
+   * Characters of a value, without surrounding white space. A shorter one cannot be masked wherever it occurs: it would
+   * mask parts of common words.
+   */
+  least: 8,
+  /** Room for a private key with its certificates. */
+  characters: 8_192,
+  /** Values of so many characters are masked in results of all nodes that call other services, not only of their readers. */
+  distinctive: 16,
+} as const
+
+/** Of the settings of an organization, which nodes read as `env.<name>`. */
+export const ENV = {
+  count: 100,
+  /** Of one value. */
+  characters: 4_096,
+  /** Of all as JSON: each segment of a run reads them. */
+  bytes: 32_768,
+} as const
+
 /** Of the `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
 export const TRIGGER_WHEN = { work: 200_000 } as const
 
 /** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
+
+/** Of the signals to one run. */
+export const SIGNAL = {
+  /** Characters of its name. */
+  name: 100,
+  /** Of the payload as JSON. */
+  bytes: 65_536,
+  /** That no node has taken yet. */
+  pending: 100,
+}
+
+/** Of loops. */
+export const LOOP = {
+  items: 10_000,
+  /** Items in progress at the same time. */
+  concurrency: 50,
+  /**
+   * Items in progress of all loops of a run together: each segment loads their nodes. A loop in a loop always gets one.
+   */
+  open: 200,
+  /** Of one workflow: the analysis of bodies takes time in proportion to loops × edges. */
+  perWorkflow: 50,
+  /** Loops in loops. */
+  depth: 5,
+} as const
 
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {

@@ -1,8 +1,19 @@
 /** Names of headers, fields and parameters whose values are secrets: never stored, never shown. */
-const SECRET_NAME =
-  /secret|signature|token|authorization|cookie|passw(or)?d|credential|hmac|(api|access|private|signing)[-_. ]?key|(^|(?<!idempotency)[-_. ])key$|^database_?url$/i
+const SECRET_NAMES = [
+  'secret|signature|token|authorization|cookie|passw(or)?d|passphrase|credential|hmac',
+  '(api|access|private|signing)[-_. ]?key|(^|(?<!idempotency)[-_. ])key$',
+  // The whole name: `author`, `compass`, `boarding_pass` and `signal` are none.
+  '^(x[-_. ]?)?((api|basic|http|proxy|user|db|smtp|ftp)[-_. ]?)?(auth|pass|pwd|pw)$',
+  '^(x[-_. ]?)?sig$|^x-custom$',
+  '^database_?url$',
+].join('|')
+
+const SECRET_NAME = new RegExp(SECRET_NAMES, 'i')
 
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
+
+/** The same in the query of a URL, where `code` is that of an authorization. As a field it is of a country, or an error. */
+export const isSecretParameter = (name: string): boolean => isSecretName(name) || /^code$/i.test(name)
 
 /** Replaces a secret. */
 export const MASK = '[masked]'

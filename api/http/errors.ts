@@ -16,6 +16,7 @@ export const STATUS: Record<ErrorType, number> = {
   idempotency_in_progress: 409,
   version_conflict: 412,
   conflict: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   validation_error: 422,

@@ -9,6 +9,7 @@ import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
 import {
   type AppRoute,
+  type EventStream,
   type FileAnswer,
   isIdempotent,
   type RawQuery,
@@ -85,6 +86,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
       }
     }
     if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
+    if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
     const answer = key
       ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
       : { status: response.status, body: JSON.stringify(await execute()) }
@@ -161,6 +163,21 @@ function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswe
   ctx.body = Readable.from(content)
 }
 
+function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStream): void {
+  ctx.status = 200
+  ctx.res.setHeader('Content-Type', 'text/event-stream; charset=utf-8')
+  ctx.res.setHeader('Cache-Control', 'no-store')
+  // Proxies such as nginx would hold the events back.
+  ctx.res.setHeader('X-Accel-Buffering', 'no')
+  const end = setTimeout(() => ctx.res.destroy(), lifetimeMs)
+  ctx.res.once('close', () => {
+    clearTimeout(end)
+    close()
+  })
+  ctx.body = Readable.from(events)
+  ctx.res.flushHeaders()
+}
+
 const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
@@ -177,7 +194,7 @@ function checked(
   const body =
     operation.route.method === 'GET'
       ? { value: undefined }
-      : check(operation.body ?? NO_BODY, sent.body, 'body')
+      : check(operation.body ?? NO_BODY, sent.body, 'body', { secret: operation.route.secretBody ?? false })
   if ('issues' in query) issues.push(...query.issues)
   if ('issues' in body) issues.push(...body.issues)
   if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(firstOfEachLoc(issues))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
 import type { Page } from '../../db/lists/page.ts'
 
 /** The parameters and the envelope of all lists. */
@@ -31,6 +32,25 @@ export const count = z
   .default('estimated')
   .describe('How `total` is computed. `estimated`: exact up to 10,000 matches, an estimate above.')
 
+/** A time, or a day in UTC. */
+const instant = (timeOfDay: string) =>
+  z
+    .union(
+      [z.iso.datetime({ offset: true }), z.iso.date()],
+      'must be a date or a time with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+    )
+    .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
+
+/** The times between which the listed rows were created. */
+export const period = {
+  from: instant('00:00:00.000')
+    .optional()
+    .meta({ description: 'The earliest time; a date is the start of the day in UTC.' }),
+  to: instant('23:59:59.999')
+    .optional()
+    .meta({ description: 'The latest time; a date is the end of the day in UTC.' }),
+}
+
 /** Throws `invalid_request` for a cursor with an offset. @returns the offset, by default 0. */
 export function offsetOf(query: { offset?: number | undefined; cursor?: string | undefined }): number {
   if (query.cursor !== undefined && query.offset !== undefined)
@@ -54,3 +74,29 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
 }
 
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })
+
+/** In place of the id in a cursor of items that have none. */
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * A page of a short list, sorted by name. A cursor is the name that it follows.
+ * @param of everything that determines the items: a cursor is valid for this list only.
+ */
+export function pageByName<T extends { name: string }>(
+  of: unknown,
+  all: T[],
+  query: { limit: number; offset?: number | undefined; cursor?: string | undefined },
+): Page<T> {
+  const offset = offsetOf(query)
+  const hash = queryHash(of)
+  const after = query.cursor ? decodeCursor(hash, query.cursor, () => true).value : null
+  const rest = all.filter(({ name }) => after === null || name > after).slice(offset)
+  const data = rest.slice(0, query.limit)
+  const has_more = rest.length > data.length
+  return {
+    data,
+    ...{ limit: query.limit, offset, has_more },
+    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NO_ID }) : null,
+    ...{ total: all.length, total_is_estimate: false },
+  }
+}

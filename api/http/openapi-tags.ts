@@ -22,9 +22,9 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 
 const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
-  { name: 'Automation', tags: ['Workflows', 'Runs', 'Node types', 'Events'] },
+  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
-  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Session'] },
+  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session'] },
 ]
 
 const DESCRIPTIONS: Record<string, string> = {
@@ -36,10 +36,12 @@ const DESCRIPTIONS: Record<string, string> = {
   Exports: 'Exports to CSV files, run in the background.',
   Workflows: 'Definitions of workflows: validate, create, activate, run.',
   Runs: 'Runs of workflows, with the state of each node.',
+  Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
   Session: 'Sign-in to the settings.',
   Organization: 'Settings of the organization.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
+  Secrets: 'Credentials that workflows use in calls of other services.',
   'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',
   'Outgoing webhooks': 'Subscriptions that deliver events to other systems.',
   Deliveries: 'Deliveries of events to outgoing webhooks, with their attempts.',

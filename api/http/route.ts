@@ -29,6 +29,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
+  /** The body has a secret under a name that does not say so: no error echoes it. */
+  secretBody?: true
   /** The type of a body that is a file: the handler reads it from `upload`. */
   accepts?: 'text/csv'
   /** In bytes; default 1 MiB. */
@@ -37,6 +39,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   response:
     | { status: 200 | 201; schema: z.ZodType; description?: string }
     | { status: 200; file: 'text/csv'; description?: string }
+    /** The handler returns an `EventStream`. */
+    | { status: 200; stream: 'text/event-stream'; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
   /**
@@ -48,6 +52,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
   ifMatch?: true
+  /** The handler may answer 410. */
+  gone?: true
   /** The handler honours `Prefer: wait=N`. */
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
@@ -78,6 +84,15 @@ export interface Sent {
 export interface FileAnswer {
   name: string
   content: AsyncIterable<Buffer | string>
+}
+
+/** Server-sent events: each item is a whole event or comment. It ends when the client disconnects, or by itself. */
+export interface EventStream {
+  events: AsyncGenerator<string>
+  /** Called once the stream has ended in whatever way. */
+  close(): void
+  /** Milliseconds after which the connection is closed also if the client does not read. */
+  lifetimeMs: number
 }
 
 /** The validated request that a handler gets. The handler returns the body of the response, or throws AppError. */

@@ -14,13 +14,19 @@ export function strict(schema: z.ZodType): z.ZodType {
 
 export type Checked = { value: unknown } | { issues: Issue[] }
 
-/** Parses one part of a request. Reports all issues. */
-export function check(schema: z.ZodType, value: unknown, part: 'body' | 'query' | 'path'): Checked {
+/** Parses one part of a request. Reports all issues; with `secret` without the input. */
+export function check(
+  schema: z.ZodType,
+  value: unknown,
+  part: 'body' | 'query' | 'path',
+  { secret = false } = {},
+): Checked {
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return { value: parsed.data }
   const { issues } = parsed.error
   const reported = part === 'query' ? issues.map((issue) => withRawInput(issue, value)) : issues
-  return { issues: toIssues({ issues: reported }, part) }
+  const found = toIssues({ issues: reported }, part)
+  return { issues: secret ? found.map(({ input: _, ...issue }) => issue) : found }
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
 import { TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
-import { pageControls } from '../http/list-query.ts'
+import { pageControls, period } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
@@ -123,25 +123,12 @@ export const withSecret = webhookSchema
   })
   .meta({ id: 'IncomingWebhookWithSecret' })
 
-/** A time, or a day in UTC. */
-const instant = (timeOfDay: string) =>
-  z
-    .union(
-      [z.iso.datetime({ offset: true }), z.iso.date()],
-      'must be a date or a time with its offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
-    )
-    .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 export const logQuery = z.strictObject({
   ...pageControls,
   status: z.enum(LOG_STATUSES).optional().describe('Entries with this status.'),
   action: z.enum(LOG_ACTIONS).optional().describe('Entries with this action.'),
   source_ip: z.string().max(45).optional().describe('Entries from this IP address.'),
-  from: instant('00:00:00.000')
-    .optional()
-    .meta({ description: 'The earliest time; a date is the start of the day in UTC.' }),
-  to: instant('23:59:59.999')
-    .optional()
-    .meta({ description: 'The latest time; a date is the end of the day in UTC.' }),
+  ...period,
 })
 
 export const logSchema = z

@@ -3,6 +3,8 @@ import { getOrganization, type Organization, updateOrganization } from '../../db
 import { PLANS } from '../../db/access/plans.ts'
 import { isCurrency } from '../../db/records/model/values.ts'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
+import { ENV } from '../../workflows/limits.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/setting-name.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
 const values = {
@@ -30,12 +32,18 @@ const values = {
   strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
 }
 
+const setting = z.union([z.string().max(ENV.characters), z.number(), z.boolean()])
+const settingName = z.string().regex(SETTING_NAME, SETTING_NAME_RULE)
+
 const organization = z
   .object({
     object: z.literal('organization'),
     id: z.uuid(),
     plan: z.enum(PLANS),
     ...values,
+    env: z
+      .record(z.string(), setting)
+      .describe('Settings that every node and trigger reads as `{{ env.<name> }}`. Not for secrets.'),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'Organization' })
@@ -60,10 +68,17 @@ export const organizationRoutes: AppRoute[] = [
     id: 'updateOrganization',
     tag: 'Organization',
     summary: 'Update the organization',
-    description: 'Absent members are unchanged.',
-    body: z.strictObject(values).partial().meta({ id: 'OrganizationUpdate' }),
+    description: `Absent members are unchanged, also those of \`env\`: null removes one. \`env\` has at most ${ENV.count} members, with ${ENV.bytes} bytes as JSON. Workflows read the new values from their next segment on.`,
+    body: z
+      .strictObject({ ...values, env: z.record(settingName, setting.nullable()) })
+      .partial()
+      .meta({ id: 'OrganizationUpdate' }),
     response: { status: 200, schema: organization },
-    example: { currency: 'EUR', strict_custom_fields: true },
+    example: {
+      currency: 'EUR',
+      strict_custom_fields: true,
+      env: { crm_url: 'https://crm.example.com', vat: 0.081 },
+    },
     handler: async ({ body, tenant }) => present(await tenant((tx) => updateOrganization(tx, body))),
   }),
 ]

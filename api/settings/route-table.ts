@@ -4,6 +4,7 @@ import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
 import { organizationRoutes } from './organization.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
+import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
 
 /** Every operation of /app. To add a resource, add a file beside this one and a line here. */
@@ -11,6 +12,7 @@ export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
   ...organizationRoutes,
   ...keyRoutes,
+  ...secretRoutes,
   ...incomingWebhookRoutes,
   ...outgoingWebhookRoutes,
   ...deliveryRoutes,

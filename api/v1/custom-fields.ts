@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
 import {
   createDefinition,
   deleteDefinition,
@@ -11,7 +10,7 @@ import {
 import type { NamedDefinition } from '../../db/records/model/custom-fields/types.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { ifMatch } from '../http/if-match.ts'
-import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import {
   contradictionsIn,
@@ -52,8 +51,8 @@ export const customFieldRoutes: Route[] = [
     handler: async ({ params: { entity }, query, tenant }) => {
       const definitions = await tenant((tx) => listDefinitions(tx, entity))
       return presentList(
-        pageOf(
-          entity,
+        pageByName(
+          ['custom-fields', entity],
           definitions.map((one) => present(entity, one)),
           query,
         ),
@@ -131,25 +130,3 @@ export const customFieldRoutes: Route[] = [
     },
   }),
 ]
-
-/** Definitions have no id; a cursor is the name that it follows. */
-const NO_ID = '00000000-0000-0000-0000-000000000000'
-
-function pageOf<T extends { name: string }>(
-  entity: EntityName,
-  all: T[],
-  query: { limit: number; offset?: number | undefined; cursor?: string | undefined },
-) {
-  const offset = offsetOf(query)
-  const hash = queryHash(['custom-fields', entity])
-  const after = query.cursor ? decodeCursor(hash, query.cursor, () => true).value : null
-  const rest = all.filter(({ name }) => after === null || name > after).slice(offset)
-  const data = rest.slice(0, query.limit)
-  const has_more = rest.length > data.length
-  return {
-    data,
-    ...{ limit: query.limit, offset, has_more },
-    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NO_ID }) : null,
-    ...{ total: all.length, total_is_estimate: false },
-  }
-}

@@ -1,13 +1,16 @@
 import { z } from 'zod'
+import { getWorkflowSettings } from '../../db/access/organization.ts'
 import { AppError, invalid } from '../../db/errors.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, describeIssue } from '../../workflows/definition/config.ts'
+import { secretsRead } from '../../workflows/expressions/secrets.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { masked } from '../../workflows/interpret/mask.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
-import { maskSecrets } from '../../workflows/secret-names.ts'
+import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
@@ -70,7 +73,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links.',
+      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -88,17 +91,29 @@ export const nodeTestRoutes: Route[] = [
       const { node_type, config, confirm } = body
       const type = requireNodeType(node_type)
       const effect = type.effectClass(config)
-      requireScopes(type.scopes(config, catalogue).map(scopeNamed))
+      const read = secretsOf(config)
+      // A key that may only run workflows must not send a secret wherever it likes.
+      const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
+      requireScopes(scopes.map(scopeNamed))
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()
+        const { env, secrets } = await tenant(getWorkflowSettings)
         const warnings = [
           ...(effect === 'external' ? ['Has effects outside the service.'] : []),
+          ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
+          ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
           ...checkConfig(type.config, config)
             .flatMap((issue) => describeIssue(issue, node_type))
             .map(({ message }) => `The config is invalid: ${message}.`),
         ]
-        const calls = await dryRun(type, config, testScope(inputs, { org: orgOf(caller) }), {
+        const scope = {
+          ...testScope(inputs, { org: orgOf(caller), env }),
+          ...(effect === 'external'
+            ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
+            : {}),
+        }
+        const calls = await dryRun(type, config, scope, {
           run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
           organization: caller.organization,
         })
@@ -150,6 +165,17 @@ function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
   if (typeof inputs !== 'object' || inputs === null)
     throw invalid([{ loc: ['body', 'inputs', 'inputs'], msg: 'must be an object', type: 'type_error' }])
   return { ...Object.fromEntries(roots), inputs: { ...others, ...inputs } }
+}
+
+/** The names of the secrets that a config reads. */
+function secretsOf(config: unknown): string[] {
+  try {
+    return [...secretsRead(config).keys()]
+  } catch (error) {
+    if (error instanceof NodeError)
+      throw invalid([{ loc: ['body', 'config'], msg: error.message, type: error.code }])
+    throw error
+  }
 }
 
 /** The value of the placeholder root `org`, as in a run. */

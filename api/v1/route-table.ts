@@ -11,6 +11,9 @@ import { nodeRoutes } from './nodes.ts'
 import { objectSchemaRoutes } from './object-schemas.ts'
 import { objectRoutes } from './objects.ts'
 import { recordLifeRoutes } from './record-life.ts'
+import { retryRunRoutes } from './retry-run.ts'
+import { runBatchRoutes } from './run-batches.ts'
+import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
@@ -32,6 +35,9 @@ export const routes: Route[] = [
   ...runWorkflowRoutes,
   ...nodeTestRoutes,
   ...runRoutes,
+  ...runStreamRoutes,
+  ...retryRunRoutes,
+  ...runBatchRoutes,
   ...nodeRoutes,
   ...eventRoutes,
 ]

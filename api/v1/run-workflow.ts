@@ -3,17 +3,20 @@ import { invalid } from '../../db/errors.ts'
 import { requireVersion } from '../../db/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
-import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
+import type { Program } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
-import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { ifMatch } from '../http/if-match.ts'
-import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { type Route, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
-import { linksOf, runLinks } from './run-links.ts'
-
-const effect = z.enum(EFFECT_CLASSES)
+import {
+  answerStarted,
+  previewNode,
+  previewNodes,
+  type StartRequest,
+  startedRun,
+  warningsOf,
+} from './started-run.ts'
 
 const preview = z
   .object({
@@ -24,11 +27,7 @@ const preview = z
       workflow_id: z.uuid(),
       name: z.string(),
       version: z.int(),
-      nodes: z.array(
-        z
-          .object({ id: z.string(), type: z.string(), title: z.string(), effect })
-          .meta({ id: 'RunPreviewNode' }),
-      ),
+      nodes: z.array(previewNode),
       edges: z.array(
         z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
           id: 'RunPreviewEdge',
@@ -41,20 +40,7 @@ const preview = z
   })
   .meta({ id: 'RunPreview' })
 
-const started = z
-  .object({
-    object: z.literal('run'),
-    status: z.enum(RUN_STATUSES),
-    run_id: z.uuid(),
-    workflow_id: z.uuid(),
-    workflow_version: z.int(),
-    outputs: z.record(z.string(), z.unknown()).nullable().optional(),
-    error: z.record(z.string(), z.unknown()).nullable().optional(),
-    links: runLinks,
-  })
-  .meta({ id: 'StartedRun' })
-
-const response = { status: 200 as const, schema: z.union([preview, started]).meta({ id: 'RunResult' }) }
+const response = { status: 200 as const, schema: z.union([preview, startedRun]).meta({ id: 'RunResult' }) }
 
 const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
@@ -107,18 +93,13 @@ export const runWorkflowRoutes: Route[] = [
   }),
 ]
 
-type RunRequest = Pick<
-  RouteRequest,
-  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'commit' | 'doNotStore'
->
-
 /** Without `confirm` previews the run; with it starts the run and waits as `Prefer` requests. */
 async function run(
-  request: RunRequest,
+  request: StartRequest,
   { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
   find: (tx: Tenant) => Promise<Runnable>,
 ): Promise<unknown> {
-  const { headers, deps, signal } = request
+  const { headers } = request
   const seconds = waitSeconds(headers)
   const { workflow, checked, runId } = await request.tenant(async (tx) => {
     const workflow = await find(tx)
@@ -144,42 +125,11 @@ async function run(
     request.doNotStore()
     return previewOf(workflow, checked)
   }
-  const answer = (state: Pick<RunDetails, 'status'> & Partial<RunDetails>) => ({
-    object: 'run',
-    status: state.status,
-    run_id: runId,
-    workflow_id: workflow.id,
-    workflow_version: workflow.version,
-    ...(state.outputs ? { outputs: state.outputs } : {}),
-    ...(state.error ? { error: state.error } : {}),
-    links: linksOf(runId, deps.config),
-  })
-  if (seconds === 0) return answer({ status: 'queued' })
-  await request.commit(answer({ status: 'queued' }))
-  request.setHeader('Preference-Applied', `wait=${seconds}`)
-  return answer(await waitForEnd(request, runId, seconds, signal))
-}
-
-/** The end of the run; after `seconds`, its current state. */
-async function waitForEnd(
-  { deps, caller, tenant }: RunRequest,
-  runId: string,
-  seconds: number,
-  signal: AbortSignal,
-): Promise<RunEnd> {
-  const read = () => deps.runEnds.read({ organizationId: caller.organization.id, id: runId })
-  const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, read)
-  return ended ?? tenant((tx) => getRun(tx, runId))
+  return answerStarted(request, runId, workflow, seconds)
 }
 
 function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
-  const nodes = Object.values(workflow.plan.nodes).map(({ id, type, title, effect }) => ({
-    id,
-    type,
-    title,
-    effect,
-  }))
-  const external = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
+  const nodes = previewNodes(workflow.plan, Object.keys(workflow.plan.nodes))
   return {
     object: 'run_preview',
     status: 'confirmation_required',
@@ -191,7 +141,7 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
       nodes,
       edges: edgesOf(workflow.plan),
       inputs,
-      warnings: external.length > 0 ? [`Has effects outside the service: ${external.join(', ')}.`] : [],
+      warnings: warningsOf(nodes),
     },
   }
 }

@@ -1,19 +1,23 @@
 import { z } from 'zod'
-import { cancelRun } from '../../db/runs/moves.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import { listOpenWaits } from '../../db/runs/open-waits.ts'
 import {
   durationOf,
   getRun,
   getRunNodes,
+  listIterations,
   listRuns,
-  type RunDetails,
-  type RunNodeView,
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
-import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
+import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
 const time = z.iso.datetime()
 
@@ -27,6 +31,11 @@ const summary = z
     status: z.enum(RUN_STATUSES),
     trigger: z.object({ type: z.string() }).meta({ description: 'What started the run.' }),
     record_id: z.uuid().nullable(),
+    parent_run_id: z.uuid().nullable().meta({ description: 'The run whose node started it.' }),
+    retry_of: z
+      .uuid()
+      .nullable()
+      .meta({ description: 'Of a retry: the first run. Calls of external nodes keep its idempotency keys.' }),
     stuck_reason: z.string().nullable().meta({ description: 'Why the run makes no progress.' }),
     created_at: time,
     started_at: time.nullable(),
@@ -46,38 +55,87 @@ const error = z
   .meta({ id: 'RunError' })
   .nullable()
 
+const loop = z
+  .object({
+    loop: z
+      .string()
+      .meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
+    count: z.int(),
+    started: z.int(),
+    succeeded: z.int(),
+    failed: z.int(),
+  })
+  .meta({ id: 'RunLoop', description: 'Of a loop with items: how far it is.' })
+
+const iteration = z
+  .object({
+    path: z.string().meta({ description: 'Its name: `each:3`. `getRun` with it shows its nodes.' }),
+    index: z.int(),
+    status: z.enum(ITERATION_STATUSES),
+    item: z.unknown(),
+    output: z.unknown(),
+    error,
+    started_at: time,
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+  })
+  .meta({ id: 'RunIteration' })
+
 const details = summary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
     inputs: z.record(z.string(), z.unknown()),
     outputs: z.record(z.string(), z.unknown()).nullable(),
     error,
+    retry: z
+      .object({
+        run_id: z.uuid().meta({ description: 'The run that was retried.' }),
+        from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null: the run is no retry.' }),
     cancel_requested_at: time.nullable(),
+    pause_requested_at: time.nullable().meta({
+      description:
+        'A running run is paused as soon as no attempt of a node is in progress; it starts no further one.',
+    }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
     }),
-    nodes: z.array(
-      z
-        .object({
-          node_id: z.string(),
-          node_type: z.string(),
-          title: z.string(),
-          status: z.enum(NODE_STATUSES),
-          attempt: z.int(),
-          input: z.unknown().meta({ description: 'The rendered config.' }),
-          output: z.unknown(),
-          handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
-          error,
-          wait_until: time.nullable(),
-          started_at: time,
-          ended_at: time.nullable(),
-          duration_ms: z.int().nullable().meta({
-            description: 'From `started_at` to `ended_at`, with all attempts and waits.',
-          }),
-        })
-        .meta({ id: 'RunNode' }),
-    ),
+    waits: z.array(runWait).meta({
+      description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
+    }),
+    nodes: z
+      .array(
+        z
+          .object({
+            path: z.string().meta({
+              description:
+                'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
+            }),
+            node_id: z.string(),
+            node_type: z.string(),
+            title: z.string(),
+            status: z.enum(NODE_STATUSES),
+            attempt: z.int(),
+            input: z.unknown().meta({ description: 'The rendered config.' }),
+            output: z.unknown(),
+            handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
+            error,
+            wait_until: time.nullable(),
+            started_at: time,
+            ended_at: time.nullable(),
+            duration_ms: z.int().nullable().meta({
+              description: 'From `started_at` to `ended_at`, with all attempts and waits.',
+            }),
+            loop: loop.nullable(),
+          })
+          .meta({ id: 'RunNode' }),
+      )
+      .meta({
+        description: 'In the order of execution: those outside of any loop, or of the iteration `path`.',
+      }),
   })
   .meta({ id: 'Run' })
 
@@ -85,12 +143,30 @@ const query = z.strictObject({
   ...pageControls,
   order,
   count,
-  workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
-  record_id: z.uuid().optional().describe('Runs that this record started.'),
-  status: z.enum(RUN_STATUSES).optional().describe('Runs with this status.'),
+  ...runFilter,
+  status: statusList.optional(),
 })
 
 const byId = z.object({ run_id: z.uuid() })
+
+/** A change of the run's status. */
+const change = (verb: string, description: string, move: (tx: Tenant, id: string) => Promise<unknown>) =>
+  route({
+    method: 'POST',
+    path: `/runs/{run_id}/${verb}`,
+    scope: 'workflows:run',
+    id: `${verb}Run`,
+    tag: 'Runs',
+    summary: `${verb[0]!.toUpperCase()}${verb.slice(1)} a run`,
+    description,
+    params: byId,
+    response: { status: 200, schema: details },
+    handler: async ({ params, tenant, deps }) =>
+      tenant(async (tx) => {
+        await move(tx, params.run_id)
+        return showRun(tx, params.run_id, deps)
+      }),
+  })
 
 export const runRoutes: Route[] = [
   route({
@@ -118,32 +194,79 @@ export const runRoutes: Route[] = [
     tag: 'Runs',
     summary: 'Retrieve a run',
     params: byId,
+    query: z.strictObject({
+      path: z
+        .string()
+        .max(500)
+        .default('')
+        .describe('An iteration of a loop, such as `each:3`: its nodes are shown.'),
+    }),
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
+    handler: async ({ params, query, tenant, deps }) =>
+      tenant((tx) => showRun(tx, params.run_id, deps, query.path)),
   }),
   route({
-    method: 'POST',
-    path: '/runs/{run_id}/cancel',
+    method: 'GET',
+    path: '/runs/{run_id}/iterations',
     scope: 'workflows:run',
-    id: 'cancelRun',
+    id: 'listIterations',
     tag: 'Runs',
-    summary: 'Cancel a run',
-    description:
-      'A queued run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
+    summary: 'List the items of a loop',
+    description: 'Those that the run has started, in the order of the list.',
     params: byId,
-    response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        await cancelRun(tx, params.run_id)
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
+    query: z.strictObject({
+      ...pageControls,
+      count,
+      loop: z.string().min(1).max(500).describe('The `loop` of a node of the run.'),
+      status: z.enum(ITERATION_STATUSES).optional().describe('Items with this status.'),
+    }),
+    response: { status: 200, schema: listEnvelope(iteration) },
+    handler: async ({ params, query, tenant }) => {
+      const { limit, cursor, count, loop, status } = query
+      const page = await tenant(async (tx) => {
+        const { id } = await getRun(tx, params.run_id)
+        const wanted = { limit, cursor, offset: offsetOf(query) }
+        return listIterations(tx, { run_id: id, loop, status }, wanted, count)
+      })
+      const data = page.data.map((one) => ({ ...one, duration_ms: durationOf(one) }))
+      return presentList({ ...page, data })
+    },
   }),
+  change(
+    'cancel',
+    'A queued or paused run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
+    cancelRun,
+  ),
+  change(
+    'terminate',
+    'The run ends at once as `terminated`: nothing more of it is run or recorded, and its workflow in Temporal is terminated. A run that has ended is returned unchanged.',
+    terminateRun,
+  ),
+  change(
+    'pause',
+    'The run starts no further node. Attempts of external nodes that are in progress end and are recorded; then the run is `paused` and occupies no slot. Delays that end during the pause end when it is resumed; the time of the pause does not count against the `timeout` of the workflow. 409 for a run that has ended.',
+    pauseRun,
+  ),
+  change(
+    'resume',
+    'The paused run is queued, and continues where it stopped. A run that is not paused is returned unchanged. 409 for a run that has ended.',
+    unpauseRun,
+  ),
+  ...runWaitRoutes,
 ]
+
+/** Throws `not_found`. */
+async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: string) {
+  const run = await getRun(tx, id)
+  const nodes = await getRunNodes(tx, id, path)
+  const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
+  return {
+    ...present(run, deps.config),
+    trigger: run.trigger,
+    nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
+    waits: waits.map((wait) => presentWait(wait, id, tx.organizationId, deps)),
+  }
+}
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
@@ -156,9 +279,3 @@ function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
     links: linksOf(id, config),
   }
 }
-
-const presentDetails = (run: RunDetails, nodes: RunNodeView[], config: Parameters<typeof linksOf>[1]) => ({
-  ...present(run, config),
-  trigger: run.trigger,
-  nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
-})

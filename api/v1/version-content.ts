@@ -1,6 +1,6 @@
 import { AppError } from '../../db/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
-import type { Finding, WorkflowReference } from '../../workflows/definition/types.ts'
+import type { Finding, OutsideReferences } from '../../workflows/definition/types.ts'
 import { SPEC } from '../../workflows/limits.ts'
 import type { Compute } from '../compute/compute.ts'
 import type { Source } from '../compute/tasks.ts'
@@ -10,7 +10,7 @@ export async function compiled(
   compute: Compute,
   organizationId: string,
   { spec, definition }: Source,
-): Promise<{ content: VersionContent; warnings: Finding[]; references: WorkflowReference[] }> {
+): Promise<{ content: VersionContent; warnings: Finding[]; references: OutsideReferences }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
     throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
   const validated = await compute.validate(organizationId, { spec, definition })

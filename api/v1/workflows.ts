@@ -17,7 +17,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { withETag } from './record-shapes.ts'
-import { unknownWorkflows } from './unknown-workflows.ts'
+import { unknownNames } from './unknown-names.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
   presentSummary,
@@ -60,8 +60,8 @@ export const workflowRoutes: Route[] = [
       const both = spec !== undefined && definition !== undefined
       const validate = async (source: Source): Promise<ValidationResult> => {
         const { result, references } = await compute.validate(caller.organization.id, source)
-        if (references.length === 0) return result
-        const unknown = await tenant((tx) => unknownWorkflows(tx, references))
+        if (references.workflows.length + references.settings.length === 0) return result
+        const unknown = await tenant((tx) => unknownNames(tx, references))
         return { ...result, warnings: [...result.warnings, ...unknown] }
       }
       const results = [
@@ -96,7 +96,7 @@ export const workflowRoutes: Route[] = [
       const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
       const { definition } = content
       const { row, unknown } = await tenant(async (tx) => ({
-        unknown: await unknownWorkflows(tx, references),
+        unknown: await unknownNames(tx, references),
         row: await createWorkflow(tx, {
           ...content,
           name: body.name ?? definition.name,
@@ -187,7 +187,7 @@ export const workflowRoutes: Route[] = [
           ...(description === undefined ? {} : { description }),
           ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
         })
-        return { row, unknown: await unknownWorkflows(tx, saved?.references ?? []) }
+        return { row, unknown: saved ? await unknownNames(tx, saved.references) : [] }
       })
       return {
         ...withETag(setHeader, presentWorkflow(row)),

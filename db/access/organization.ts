@@ -1,3 +1,5 @@
+import { ENV } from '../../workflows/limits.ts'
+import { conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Plan } from './plans.ts'
 
@@ -15,10 +17,14 @@ export interface OrganizationSettings {
   strict_custom_fields: boolean
 }
 
+/** Plain settings for workflows, by name: they read them as `env.<name>`. */
+export type Env = Record<string, string | number | boolean>
+
 export interface Organization extends OrganizationSettings {
   id: string
   name: string
   plan: Plan
+  env: Env
   created_at: Date
 }
 
@@ -38,18 +44,61 @@ export async function getOrganization(tx: Tenant): Promise<Organization> {
   const { settings, ...organization } = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })
-    .first('id', 'name', 'plan', 'created_at', 'settings')
+    .first('id', 'name', 'plan', 'env', 'created_at', 'settings')
   return { ...organization, ...ORGANIZATION_DEFAULTS, ...settings }
 }
 
-/** Updates the given settings only. */
+type Changes = {
+  [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined
+} & {
+  /** By name; null removes one. */
+  env?: Record<string, Env[string] | null> | undefined
+}
+
+/** Updates the given settings only, and of `env` the given names only. Throws `conflict` above `ENV.count` names. */
 export async function updateOrganization(
   tx: Tenant,
-  { name, ...settings }: { [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined },
+  { name, env, ...settings }: Changes,
 ): Promise<Organization> {
+  const changed = env && (await changedEnv(tx, env))
   await tx.trx.raw(
-    'update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb) where id = ?',
-    [name ?? null, JSON.stringify(settings), tx.organizationId],
+    `update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb),
+       env = coalesce(cast(? as jsonb), env) where id = ?`,
+    [name ?? null, JSON.stringify(settings), changed ? JSON.stringify(changed) : null, tx.organizationId],
   )
   return getOrganization(tx)
+}
+
+/** Locks the organization, so that concurrent changes of different names do not undo each other. */
+async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null>): Promise<Env> {
+  const locked = tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate()
+  const before: { env: Env } = await locked.first('env')
+  const all = Object.entries({ ...before.env, ...changes })
+  const left = all.filter((entry): entry is [string, Env[string]] => entry[1] !== null)
+  const env = Object.fromEntries(left)
+  const bytes = Buffer.byteLength(JSON.stringify(env))
+  if (left.length > ENV.count || bytes > ENV.bytes)
+    throw conflict(
+      `env would have ${left.length} settings with ${bytes} bytes: at most ${ENV.count} with ${ENV.bytes} bytes`,
+      { param: 'env', hint: 'remove unused ones: {"env": {"<name>": null}}' },
+    )
+  return env
+}
+
+/** What workflows can read as `secrets.<name>` and `env.<name>`. */
+export interface SettingNames {
+  secrets: string[]
+  env: Env
+}
+
+export async function getWorkflowSettings(tx: Tenant): Promise<SettingNames> {
+  return tx
+    .trx('organizations as o')
+    .where({ id: tx.organizationId })
+    .first(
+      'env',
+      tx.trx.raw(
+        'array(select s.name from secrets s where s.organization_id = o.id order by s.name) as secrets',
+      ),
+    )
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { DATABASE_ROLES } from '../postgres/roles.ts'
 import { protect } from './protect.ts'
 
-/** Database roles, organizations, users, sessions, API keys, limits and idempotency keys. */
+/** Database roles, organizations, users, sessions, API keys, secrets, limits and idempotency keys. */
 export async function up(knex: Knex): Promise<void> {
   for (const role of DATABASE_ROLES) {
     // Roles belong to the whole server: another database, or a concurrent migration, may have created this one.
@@ -30,6 +30,8 @@ export async function up(knex: Knex): Promise<void> {
       plan text not null check (plan in ('free', 'professional', 'enterprise')),
       -- currency (ISO 4217), timezone, strict_custom_fields, log_retention_days, run_retention_days
       settings jsonb not null default '{}',
+      -- what workflows read as env.<name>; apart from the settings, which each request reads
+      env jsonb not null default '{}',
       -- overrides of the plan's limits: requests_per_minute, requests_per_minute_per_key, max_running, ...
       limits jsonb not null default '{}',
       created_at timestamptz(3) not null default now()
@@ -87,6 +89,17 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, id)
     );
 
+    -- What workflows read as secrets.<name>.
+    create table secrets (
+      organization_id uuid not null references organizations on delete cascade,
+      name text not null,
+      -- sealed with SECRETS_KEY, for this organization and name only
+      sealed text not null,
+      created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, name)
+    );
+
     -- Fixed windows of every kind of limit (requests per minute of a key, webhook requests per month, ...).
     -- Unlogged: a crash of PostgreSQL resets what was used of a window.
     create unlogged table limit_windows (
@@ -122,7 +135,7 @@ export async function up(knex: Knex): Promise<void> {
     create index idempotency_keys_age on idempotency_keys (created_at);
   `)
   await protect(knex, 'organizations', 'id')
-  for (const table of ['memberships', 'sessions', 'api_keys', 'limit_windows', 'idempotency_keys'])
+  for (const table of ['memberships', 'sessions', 'api_keys', 'secrets', 'limit_windows', 'idempotency_keys'])
     await protect(knex, table)
   // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
   // reads all columns and writes. The policy of memberships limits the sub-select to the organization.

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
+import { searchView } from './search-view.ts'
 
 /** Runs of workflows and node tests: the queue, the record of what happened, what they wait for, their signals. */
 export async function up(knex: Knex): Promise<void> {
@@ -13,7 +14,7 @@ export async function up(knex: Knex): Promise<void> {
       workflow_name text not null,
       -- 'queued' is the outbox; a row that has left it is never started again
       status text not null default 'queued' check (status in
-        ('queued', 'running', 'completed', 'failed', 'cancelled', 'terminated', 'lost')),
+        ('queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'terminated', 'lost', 'skipped')),
       trigger jsonb not null,
       -- What makes the start by a trigger happen once: the event's id, a schedule's nominal time. Null: not deduplicated.
       trigger_key text,
@@ -25,6 +26,8 @@ export async function up(knex: Knex): Promise<void> {
       parent_run_id uuid,
       -- the first run of a chain of retries: idempotency keys of external calls keep its id
       retry_of uuid,
+      -- of a retry: {run_id, from_node}, the run that was retried and the node that the retry started with, if any
+      retry jsonb,
       -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -38,6 +41,8 @@ export async function up(knex: Knex): Promise<void> {
       lane uuid not null generated always as (coalesce(workflow_id, organization_id)) stored,
       -- the workflow's own limit, from the settings of the version
       concurrency integer,
+      -- what becomes of a run above it; null: it waits
+      on_limit text check (on_limit in ('skip', 'cancel_running')),
       -- 0: a client may wait for the run; 1: started by a trigger or a webhook. Lower ones are claimed first.
       priority smallint not null default 0,
       -- the title of the first node, for the Temporal UI
@@ -48,13 +53,27 @@ export async function up(knex: Knex): Promise<void> {
       -- a relay is sending the cancellation to Temporal until then
       cancel_lease_until timestamptz(3),
       cancel_sent_at timestamptz(3),
+      -- why, if nobody asked for it
+      cancel_reason text,
+      -- a pause was requested; a running run is paused when no attempt of a node is in progress
+      pause_requested_at timestamptz(3),
+      paused_at timestamptz(3),
+      -- the time of earlier pauses, which does not count against the workflow's timeout
+      paused_ms bigint not null default 0,
+      pauses integer not null default 0,
+      -- what the relay must do with its workflow in Temporal: 'refresh' makes it read the rows
+      workflow_command text check (workflow_command in ('refresh', 'terminate')),
+      workflow_command_at timestamptz(3),
+      workflow_command_lease_until timestamptz(3),
+      -- a client follows the run until then: its segments send a notification
+      watched_until timestamptz(3),
       -- of a running run: until when it only waits, at most ('infinity': for an event); null: it is active
       sleeps_until timestamptz(3),
       -- why it makes no progress
       stuck_reason text,
-      -- whether a reset in Temporal has taken it over: only then are run_effects read
+      -- whether a reset in Temporal has taken it over, or it is a retry: only then are run_effects read
       reopened boolean not null default false,
-      -- how often it was queued again because Temporal had lost its workflow
+      -- how often it was queued again: after a pause, or because Temporal had lost its workflow
       resumes integer not null default 0,
       -- attempts of its next segment that failed unexpectedly; at the limit the run fails
       failures integer not null default 0,
@@ -81,10 +100,47 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
+    create index runs_commands on runs (workflow_command_at) where workflow_command is not null;
+    create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and on_limit is not null;
+    create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
+      where error is not null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);
     create index runs_status on runs (organization_id, status, id desc);
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
+
+    -- Retries or cancellations of many runs, which workers make in pages.
+    create table run_batches (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      action text not null check (action in ('retry', 'cancel')),
+      filter jsonb not null,
+      -- of retries: {from_start, version}
+      options jsonb not null,
+      total integer not null,
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      -- a worker makes the next page until then
+      lease_until timestamptz(3),
+      ended_at timestamptz(3),
+      primary key (organization_id, id)
+    );
+    create index run_batches_open on run_batches (created_at) where ended_at is null;
+    create index run_batches_age on run_batches (ended_at) where ended_at is not null;
+
+    -- The runs of a batch. They have no foreign key: a run may be purged before.
+    create table run_batch_items (
+      organization_id uuid not null,
+      batch_id uuid not null,
+      run_id uuid not null,
+      -- 'refused': the run could not be retried or cancelled; see error
+      status text not null default 'pending' check (status in ('pending', 'done', 'refused')),
+      new_run_id uuid,
+      error jsonb,
+      primary key (organization_id, batch_id, run_id),
+      foreign key (organization_id, batch_id) references run_batches on delete cascade
+    );
+    create index run_batch_items_status on run_batch_items (organization_id, batch_id, status, run_id);
 
     -- The relays of all workers.
     create table relays (
@@ -112,7 +168,7 @@ export async function up(knex: Knex): Promise<void> {
     create table run_nodes (
       organization_id uuid not null,
       run_id uuid not null,
-      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the for_each node 'each',
+      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the loop 'each',
       -- 'each:3/inner:0' in a loop within it.
       path text not null default '',
       node_id text not null,
@@ -140,6 +196,56 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+
+    -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
+    create table run_loops (
+      organization_id uuid not null,
+      run_id uuid not null,
+      -- of its node in run_nodes
+      path text not null generated always as (
+        case when loop like '%/%' then regexp_replace(loop, '/[^/]*$', '') else '' end) stored,
+      node_id text not null generated always as (regexp_replace(loop, '^.*/', '')) stored,
+      -- both together: 'each', 'each:3/inner'
+      loop text not null,
+      items jsonb not null,
+      count integer not null,
+      next integer not null,
+      succeeded integer not null,
+      failed integer not null,
+      -- of the results as JSON
+      bytes integer not null,
+      concurrency integer not null,
+      on_item_error text not null check (on_item_error in ('stop', 'continue')),
+      open boolean not null,
+      -- the segment that started it
+      segment integer not null,
+      primary key (organization_id, run_id, loop),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_loops_open on run_loops (organization_id, run_id) where open;
+
+    -- The items of loops that were opened.
+    create table run_iterations (
+      organization_id uuid not null,
+      run_id uuid not null,
+      loop text not null,
+      -- from 0
+      index integer not null,
+      -- of its nodes in run_nodes
+      path text not null generated always as (loop || ':' || cast(index as text)) stored,
+      status text not null check (status in ('running', 'completed', 'failed', 'cancelled')),
+      item jsonb,
+      output jsonb,
+      error jsonb,
+      -- the segments that opened and ended it
+      segment integer not null,
+      settled_segment integer,
+      started_at timestamptz(3) not null,
+      ended_at timestamptz(3),
+      primary key (organization_id, run_id, loop, index),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_iterations_open on run_iterations (organization_id, run_id) where settled_segment is null;
 
     -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one. Without a path:
     -- there is one loop of segments per run, and a segment may advance several iterations.
@@ -177,41 +283,52 @@ export async function up(knex: Knex): Promise<void> {
       node_id text not null,
       -- names an approval in its link and in the API
       id uuid not null,
-      type text not null check (type in ('timer', 'event', 'approval', 'signal', 'child_run')),
-      -- of an event or a signal
+      type text not null check (type in ('timer', 'event', 'decision', 'signal', 'child_run')),
+      -- of a signal
       name text,
+      -- of an event: what it waits for, one of 'name' and 'name:id of the record'
+      topics text[],
       -- of an event: the record that it must be about, if the wait is for one; of child_run: the child
       subject_id uuid,
       -- of an event: a placeholder that must render true
       filter text,
-      -- of an event: earlier ones do not count; before created_at where events since the run's start count
+      -- of an event: those of transactions that began earlier do not count; before created_at where events since the
+      -- run's start count
       since timestamptz(3),
-      -- of an approval: title, message, who may answer, reminders and escalations with their times
+      -- of an event: the one up to which it has compared earlier events
+      checked_id uuid,
+      -- of an event: the values of the run that the filter reads; of an approval: title, message, assignees, and the
+      -- reminders and escalations to come with their times
       settings jsonb,
+      -- of an event: why its filter last failed, {message, event_id, at}
+      problem jsonb,
       -- when the wait ends without an answer: a timer's time, a timeout; null: never
       expires_at timestamptz(3),
-      -- when the relay must act next: a reminder, an escalation, the end; null: not before an answer
+      -- when the relay must act next: a reminder, an escalation, a comparison with earlier events; null: not before an
+      -- answer
       due_at timestamptz(3),
-      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: it expired
+      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: the wait has
+      -- expired, or the run has ended
       answer jsonb,
       answered_by jsonb,
       answered_at timestamptz(3),
-      -- a relay is signalling the workflow until then
+      -- a relay is signalling the workflow, or does what is due, until then
       lease_until timestamptz(3),
       -- when the workflow was signalled
       notified_at timestamptz(3),
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade,
-      check ((type in ('event', 'signal')) = (name is not null)),
-      check (due_at is null or expires_at is null or due_at <= expires_at)
+      check ((type = 'signal') = (name is not null)),
+      check ((type = 'event') = (topics is not null and since is not null))
     );
-    -- an event finds the waits for its name that are for its record or for any; a signal finds its run's by the key
-    create index run_waits_events on run_waits (organization_id, name, subject_id)
+    -- An event finds the waits for its name that are for its record or for any; a signal finds its run's by the key.
+    -- Without the list of pending entries, which every look-up would read from end to end.
+    create index run_waits_events on run_waits using gin (organization_id, topics) with (fastupdate = off)
       where type = 'event' and answered_at is null;
     create index run_waits_children on run_waits (organization_id, subject_id)
       where type = 'child_run' and answered_at is null;
-    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'approval';
+    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'decision';
     create index run_waits_due on run_waits (due_at) where answered_at is null and due_at is not null;
     create index run_waits_unnotified on run_waits (answered_at)
       where answered_at is not null and notified_at is null;
@@ -247,11 +364,16 @@ export async function up(knex: Knex): Promise<void> {
   for (const table of [
     'runs',
     'run_nodes',
+    'run_loops',
+    'run_iterations',
     'run_segments',
     'run_effects',
     'run_waits',
     'run_signals',
     'run_claims',
+    'run_batches',
+    'run_batch_items',
   ])
     await protect(knex, table)
+  await searchView(knex, 'runs')
 }

@@ -13,7 +13,11 @@ export const SYSTEM: Actor = { type: 'system', id: null }
 export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
+  | 'agx_run_commands'
+  | 'agx_run_batches'
+  | 'agx_run_changed'
   | 'agx_waits'
+  | 'agx_due_waits'
   | 'agx_events'
   | 'agx_deliveries'
   | 'agx_delivery_changes'

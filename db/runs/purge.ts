@@ -1,7 +1,15 @@
 import { retentionOf } from '../access/organization.ts'
 import { byAge, byRange, firstIdAt } from '../retention/purge.ts'
 
-const PARTS = ['run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals']
+const PARTS = [
+  'run_nodes',
+  'run_loops',
+  'run_iterations',
+  'run_segments',
+  'run_effects',
+  'run_waits',
+  'run_signals',
+]
 const TEST_RETENTION = "interval '7 days'"
 
 export const runPurges = [
@@ -14,6 +22,16 @@ export const runPurges = [
     table: 'runs',
     retention: retentionOf('run_retention_days'),
     ended: 't.ended_at < :before',
+  }),
+  byAge({
+    name: 'run batches',
+    tables: ['run_batches', 'run_batch_items'],
+    keeps: '30 days after their end',
+    index: 'run_batches_age',
+    rows: 1,
+    table: 'run_batches',
+    expired: "ended_at < now() - interval '30 days'",
+    order: 'ended_at',
   }),
   byAge({
     name: 'node tests',

@@ -82,13 +82,14 @@ export const insertRuns = (source: string): string => `
   versions as materialized (
     select v.organization_id, v.workflow_id, v.version, cast(v.plan ->> 'engine' as integer) as engine,
       cast(v.plan #>> '{settings,concurrency}' as integer) as concurrency,
+      v.plan #>> '{settings,on_limit}' as on_limit,
       v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title' as starts_with
     from workflow_versions v
     where (v.organization_id, v.workflow_id, v.version) in (select organization_id, workflow_id, version from source))
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
-                    record_id, depth, cause, parent_run_id, engine, concurrency, starts_with, priority, status, error, ended_at)
+                    record_id, depth, cause, parent_run_id, engine, concurrency, on_limit, starts_with, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
-    s.record_id, s.depth, s.cause, s.parent_run_id, v.engine, v.concurrency, v.starts_with,
+    s.record_id, s.depth, s.cause, s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
     case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
       select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
     case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end

@@ -117,7 +117,7 @@ function byEvent(matches: Match[]): Match[][] {
 }
 
 /** The values that a `when` can read. */
-type WhenScope = { trigger: RunTrigger; org: Record<string, unknown> }
+type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Record<string, unknown> }
 
 /** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
 const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
@@ -129,7 +129,7 @@ const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object
 async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, WhenScope>> {
   if (events.length === 0) return new Map()
   const { rows } = await trx.raw<{ rows: (WhenScope & { id: string })[] }>(
-    `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org
+    `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org, o.env
      from ${EVENTS_BY_KEY} join organizations o on o.id = e.organization_id`,
     { ...keysOf(events), recordEvents: [...RECORD_EVENTS] },
   )

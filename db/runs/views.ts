@@ -1,12 +1,14 @@
 import type { Knex } from 'knex'
-import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import type { NodeStatus, RunStatus } from '../../workflows/interpret/statuses.ts'
+import type { RunError, RunIteration, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { isOpenRun, type NodeStatus, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { notFound } from '../errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
-import type { Count } from '../lists/total.ts'
+import { type Count, totalOfRows } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
+import { filteredRuns, type RunFilter } from './filter.ts'
 
 /** A run as lists show it: without inputs and outputs. */
 export interface RunSummary {
@@ -17,6 +19,8 @@ export interface RunSummary {
   status: RunStatus
   trigger: RunTrigger
   record_id: string | null
+  parent_run_id: string | null
+  retry_of: string | null
   stuck_reason: string | null
   created_at: Date
   started_at: Date | null
@@ -27,7 +31,10 @@ export interface RunDetails extends RunSummary {
   inputs: Record<string, unknown>
   outputs: Record<string, unknown> | null
   error: RunError | null
+  /** Of a retry: the run that was retried, and the node that the retry starts with; null: from the start. */
+  retry: { run_id: string; from_node: string | null } | null
   cancel_requested_at: Date | null
+  pause_requested_at: Date | null
   /** What a queued run waits for; null in any other status. */
   waiting_for: WaitingFor | null
 }
@@ -44,6 +51,8 @@ const WAITS_FOR = `case when runs.status = 'queued' then
   end as waiting_for`
 
 export interface RunNodeView {
+  /** The iteration that it is in: '' outside of any loop. */
+  path: string
   node_id: string
   node_type: string
   title: string
@@ -56,11 +65,33 @@ export interface RunNodeView {
   wait_until: Date | null
   started_at: Date
   ended_at: Date | null
+  /** Of a loop: how far it is. */
+  loop: LoopView | null
+}
+
+export interface LoopView {
+  loop: string
+  count: number
+  started: number
+  succeeded: number
+  failed: number
+}
+
+/** One item of a loop that was opened. */
+export interface IterationView {
+  path: string
+  index: number
+  status: RunIteration['status']
+  item: unknown
+  output: unknown
+  error: RunError | null
+  started_at: Date
+  ended_at: Date | null
 }
 
 const SUMMARY = [
   ...['id', 'workflow_id', 'workflow_version', 'workflow_name', 'status', 'trigger', 'record_id'],
-  ...['stuck_reason', 'created_at', 'started_at', 'ended_at'],
+  ...['parent_run_id', 'retry_of', 'stuck_reason', 'created_at', 'started_at', 'ended_at'],
 ]
 
 /** Throws `not_found`. */
@@ -68,7 +99,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   const run = await ofKind(tx, 'run')
     .andWhere({ id })
     .first<RunDetails | undefined>(
-      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'cancel_requested_at'],
+      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'retry', 'cancel_requested_at', 'pause_requested_at'],
       tx.trx.raw(WAITS_FOR),
     )
   if (!run) throw notFound('run')
@@ -97,16 +128,55 @@ export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<stri
   return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 
-/** Nodes in the order of execution. */
-export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
+const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'started', l.next,
+    'succeeded', l.succeeded, 'failed', l.failed)
+  from run_loops l
+  where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id
+    and l.loop = ltrim(run_nodes.path || '/' || run_nodes.node_id, '/')) as loop`
+
+/** Nodes in the order of execution, of the iteration that `path` names; default: those outside of any loop. */
+export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {
   return tx
     .trx('run_nodes')
-    .where({ organization_id: tx.organizationId, run_id: runId })
+    .where({ organization_id: tx.organizationId, run_id: runId, path })
     .orderBy('position')
     .select<RunNodeView[]>(
-      ...['node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
+      ...['path', 'node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
       ...['wait_until', 'started_at', 'ended_at'],
+      tx.trx.raw(LOOP),
     )
+}
+
+/** The items of a loop that were opened, in the order of its list. Throws `invalid_request` for a cursor of another list. */
+export async function listIterations(
+  tx: Tenant,
+  filter: { run_id: string; loop: string; status?: RunIteration['status'] | undefined },
+  { limit, offset, cursor }: IdPage,
+  count: Count,
+): Promise<Page<IterationView>> {
+  const { run_id, loop, status } = filter
+  const hash = queryHash(['iterations', run_id, loop, status])
+  const rows = tx
+    .trx('run_iterations')
+    .where({ organization_id: tx.organizationId, run_id, loop, ...(status && { status }) })
+  const page = rows
+    .clone()
+    .orderBy('index')
+    .limit(limit + 1)
+    .offset(offset)
+  if (cursor !== undefined)
+    page.andWhere('index', '>', Number(decodeCursor(hash, cursor, (text) => /^\d{1,9}$/.test(text)).value))
+  const found = await page.select<IterationView[]>(
+    ...['path', 'index', 'status', 'item', 'output', 'error', 'started_at', 'ended_at'],
+  )
+  const data = found.slice(0, limit)
+  const has_more = found.length > limit
+  const last = has_more && data.at(-1)
+  return {
+    ...{ data, limit, offset, has_more },
+    next_cursor: last ? encodeCursor(hash, { value: String(last.index), id: run_id }) : null,
+    ...(await totalOfRows(tx.trx, rows, count)),
+  }
 }
 
 /** Duration of a run or a node in milliseconds; null until it has ended. */
@@ -126,35 +196,23 @@ export async function getNodeTest(
     .first<Pick<RunDetails, 'status' | 'error'> & { outputs: { log: TestLog } | null }>(
       ...['status', 'error', 'outputs'],
     )
-  if (!test || test.status === 'queued' || test.status === 'running') return undefined
+  if (!test || isOpenRun(test.status)) return undefined
   const log = test.outputs?.log ?? []
   const [node] = await getRunNodes(tx, id)
   if (node) return { node, error: node.error, log }
   return { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` }, log }
 }
 
-export interface RunFilter {
-  workflow_id?: string | undefined
-  status?: RunStatus | undefined
-  record_id?: string | undefined
-}
-
 /** Newest or oldest first, by `order`. */
-export function listRuns(
+export async function listRuns(
   tx: Tenant,
   filter: RunFilter,
   page: IdPage,
   { order, count }: { order: 'asc' | 'desc'; count: Count },
 ): Promise<Page<RunSummary>> {
-  const rows = filtered(tx, filter).select(SUMMARY)
-  const of = ['runs', filter.workflow_id, filter.record_id, filter.status]
-  return pageById(tx, rows, page, { of, order, count })
+  const { query } = await filteredRuns(tx, filter)
+  return pageById(tx, query.select(SUMMARY), page, { of: ['runs', filter], order, count })
 }
 
 const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>
   tx.trx('runs').where({ organization_id: tx.organizationId, kind })
-
-function filtered(tx: Tenant, filter: RunFilter) {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  return ofKind(tx, 'run').andWhere(Object.fromEntries(given))
-}

@@ -17,6 +17,13 @@ describe('sealed secrets', () => {
     assert.throws(() => open(randomBytes(32), seal(key, 'secret')), /another SECRETS_KEY/)
   })
 
+  it('do not decrypt for another owner', () => {
+    const sealed = seal(key, 'secret', 'organization.name')
+    assert.equal(open(key, sealed, 'organization.name'), 'secret')
+    for (const owner of ['', 'organization.other', 'other.name'])
+      assert.throws(() => open(key, sealed, owner), owner)
+  })
+
   it('do not decrypt if altered or truncated', () => {
     const sealed = seal(key, 'a long enough secret')
     const start = sealed.lastIndexOf('.') + 1

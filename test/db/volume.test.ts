@@ -36,7 +36,7 @@ describe('growing tables', function () {
       db.tenant(organizations[0]!, testActor, async (tx) => {
         const page = await listRuns(
           tx,
-          { status },
+          status ? { status: [status] } : {},
           { limit: 1, offset: 0 },
           { order: 'desc', count: 'estimated' },
         )

@@ -89,11 +89,18 @@ async function lagOf(url: string): Promise<string> {
 
 /** Kilobytes of a process and its children; those of PostgreSQL share memory, which counts once for each. */
 function residentOf(pid: number): number {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-  )
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) => childrenOf(`/proc/${pid}/task/${task}`))
   const own = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
   return children.reduce((sum, child) => sum + residentOrGone(child), own)
+}
+
+/** The children that a thread has started; none if it has ended meanwhile. */
+function childrenOf(thread: string): number[] {
+  try {
+    return readFileSync(`${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
 }
 
 function residentOrGone(pid: number): number {

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
+import { StreamSlots } from '../../api/http/stream-slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { createLogger } from '../../db/log.ts'
 import { LogOutput } from '../../db/log-output.ts'
@@ -38,6 +40,8 @@ export interface TestApi {
   /** Throws if the answer differs from its OpenAPI declaration. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   close(): Promise<void>
+  /** As SIGTERM does. */
+  stop(): void
 }
 
 /** Another key, of the given organization; default: with every scope. */
@@ -51,23 +55,28 @@ export async function createKey(
   )
 }
 
-/** `env` replaces environment variables of the API. */
-export async function startApi(db: TestDatabase, env: Record<string, string> = {}): Promise<TestApi> {
+/** `env` replaces environment variables of the API; `log` is where its log goes. */
+export async function startApi(
+  db: TestDatabase,
+  env: Record<string, string> = {},
+  log?: DestinationStream,
+): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
-  const listener = new Listener(db.url, { agx_run_ended: (ids) => runEnds.ended(ids) })
+  const wake = (ids: string[]) => runEnds.ended(ids)
+  const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
-  const log = createLogger('api', config.LOG_LEVEL)
   const secretsKey = randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
     config,
     db,
-    log,
+    log: createLogger('api', config.LOG_LEVEL, log),
     secretsKey,
     runEnds,
     compute,
+    streams: new StreamSlots(),
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })
@@ -106,6 +115,7 @@ export async function startApi(db: TestDatabase, env: Record<string, string> = {
       assertDeclared(method, path, answer)
       return answer
     },
+    stop: () => stopping.abort(),
     async close() {
       await listener.close()
       await compute.close()

@@ -13,6 +13,7 @@ export function createNormalizer() {
     value
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf)
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-31T09:30:00.000Z')
+      .replace(/"duration_ms":\d+/g, '"duration_ms":12')
       .replace(/\(\d+ ms\)$/, '(4 ms)')
       .replace(/agx_[A-Za-z0-9]{46}/, 'agx_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')
       .replace(/^agx_\w{1,12}$/, 'agx_xxxxxx')

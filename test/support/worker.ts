@@ -7,7 +7,9 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
+import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { allQueues } from '../../worker/queues/index.ts'
@@ -16,8 +18,11 @@ import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
+import { RUN_END_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
+
+const PUBLIC_URL = 'http://localhost:8080'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
@@ -43,6 +48,7 @@ export async function startWorker(
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
     stackTraces?: boolean
+    log?: Logger
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -54,12 +60,13 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     db,
-    log: testLog,
+    log,
     secretsKey,
-    publicUrl: 'http://localhost:8080',
+    publicUrl: PUBLIC_URL,
     effects: createEffects({ http: effects.http ?? unused }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
@@ -67,7 +74,7 @@ export async function startWorker(
   const workers = await createWorkers({
     capacity,
     deliveries: createDeliver({ db, http: receivers, secretsKey }),
-    files: createFiles({ db, log: testLog }),
+    files: createFiles({ db, log }),
     connection,
     namespace: 'default',
     taskQueue,
@@ -77,12 +84,13 @@ export async function startWorker(
     bundle: await testBundle(),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
+  const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, PUBLIC_URL, approval)
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
   const relay = new Relay({
     db,
     client,
-    log: testLog,
-    queues: allQueues({ db, taskQueue, log: testLog, capacity }),
+    log,
+    queues: allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf }),
   })
   await relay.start()
   return {
@@ -154,7 +162,7 @@ export interface EndedRun {
 export async function untilRun(
   db: Database,
   id: string,
-  statuses = ['completed', 'failed', 'cancelled', 'terminated', 'lost'],
+  statuses: readonly string[] = RUN_END_STATUSES,
   milliseconds = 15_000,
 ): Promise<EndedRun> {
   for (const until = Date.now() + milliseconds; ; ) {

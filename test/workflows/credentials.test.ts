@@ -56,6 +56,9 @@ const NAMED: [text: string, name: string | undefined, what: string][] = [
   ['https://ada:hunt@er2@x.test/', 'url', 'a password in a URL'],
   ['https://x.test/?page=2&access_token=abc12345', 'url', 'a value of access_token'],
   ['https://x.test/?access%5Ftoken=abc12345', 'url', 'a value of access_token'],
+  ['https://x.test/cb?code=4/0AbCdEf12', 'url', 'a value of code'],
+  ['https://x.test/file?sp=r&sig=AbC1%2FdEf2', 'url', 'a value of sig'],
+  ['abcdef12345', 'X-Auth', 'a value of X-Auth'],
   ['grant_type=password&client_secret=hunter2', 'body', 'a value of client_secret'],
   ['Server=x;Password=hunter2;Database=y', 'text', 'a value of Password'],
   ['{"user": "ada", "password": "hunter2"}', 'body', 'a value of password'],
@@ -88,6 +91,10 @@ const INNOCENT: [text: string, name: string | undefined][] = [
   ['https://x.test/oauth2/token', 'token_url'],
   ['/oauth/token', 'token_path'],
   ['ada@example.com', 'password_recovery'],
+  ['https://x.test/?code=CH', 'url'],
+  ['https://x.test/?code={{ inputs.code }}', 'url'],
+  ['CH12345678', 'code'],
+  ['Ada Lovelace 1815', 'author'],
   ['hunter2', 'name'],
   ['hunter2', undefined],
   ['password: please choose a new one', 'text'],
@@ -124,6 +131,16 @@ describe('credentials', () => {
       ['user=ada&password=hunter2&x=1', 'user=ada&password=[masked]&x=1'],
       ['{"user":"ada","password":"hun\\"ter2","x":1}', '{"user":"ada","password":"[masked]","x":1}'],
       ['https://ada:hunt@er2@x.test/a?b=c', 'https://ada:[masked]@x.test/a?b=c'],
+      [
+        'https://x.test/cb?state=1&code=4%2F0Ab&sig=x%2By#a',
+        'https://x.test/cb?state=1&code=[masked]&sig=[masked]#a',
+      ],
+      [
+        'see https://x.test/?code=abc, or /cb#code=abc',
+        'see https://x.test/?code=[masked] or /cb#code=[masked]',
+      ],
+      ['country=CH&code=12', 'country=CH&code=12'],
+      ['{"code":"CH","sig":"abc"}', '{"code":"CH","sig":"[masked]"}'],
       ['Basic information about tokens', 'Basic information about tokens'],
     ]
     for (const [text, expected] of masked) assert.equal(maskText(text), expected)
@@ -179,6 +196,10 @@ describe('credentials', () => {
       '\\',
       'a,',
       'sk-1',
+      'a?',
+      'a?b=',
+      'a?b=c&',
+      'a#',
       '-----BEGIN ',
     ]) {
       const text = piece.repeat((1024 * 1024) / piece.length)

@@ -45,8 +45,14 @@ export function runsQueue({ db, taskQueue, log, capacity }: QueueDeps): Queue<Cl
     claim: (system, limit) => claimRuns(system, relay(), limit),
     async start(client, row) {
       if (await startRun(startWorkflow, client, row)) return
-      const { status } = await client.workflow.getHandle(workflowIdOf(row)).describe()
-      if (status.name === 'RUNNING' || row.kind !== 'run') return
+      const { status, runId } = await client.workflow.getHandle(workflowIdOf(row)).describe()
+      if (row.kind !== 'run') return
+      if (status.name === 'RUNNING') {
+        // The one that paused the run is about to end; any other is the one that resumes it.
+        if (row.resumes > 0 && runId === row.temporal_run_id)
+          throw new Error('the workflow that paused the run has not ended yet')
+        return
+      }
       // The workflow has closed, and the row is still queued: the database was restored to an earlier moment.
       const resumed = await db.tenant(row.organization_id, SYSTEM, (tx) =>
         resumeRun(tx, row.id, row.temporal_run_id),

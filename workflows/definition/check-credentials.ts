@@ -8,7 +8,9 @@ import type { NodeSpec } from './types.ts'
  * only in nodes that send them to other services: a record may have a field `key`.
  */
 export function checkCredentials({ id, type, config }: NodeSpec, nodePath: string): Problem[] {
-  const sends = findNodeType(type)?.effects.includes('http') ?? false
+  const found = findNodeType(type)
+  const sends = found?.effects.includes('http') ?? false
+  const external = found?.effectClass(config) === 'external'
   return literals(config, []).flatMap(({ path, text }): Problem[] => {
     const name = path.findLast((key) => typeof key === 'string')
     const what = credentialIn(text, sends && typeof name === 'string' ? name : undefined)
@@ -17,7 +19,9 @@ export function checkCredentials({ id, type, config }: NodeSpec, nodePath: strin
       {
         code: 'literal_credential',
         message: `${[id, ...path].join('.').slice(0, 200)} looks like a credential (${what.slice(0, 100)}): every key with workflows:read can read it`,
-        hint: 'pass it to each run as an input, such as {{ inputs.api_token }}; or use a credential with few permissions, and revoke it when a key that can read the workflow leaks',
+        hint: external
+          ? 'keep it in /app/secrets/<name>, and write {{ secrets.<name> }}; then replace the credential, since it was written here'
+          : 'keep it in /app/secrets/<name>, and write {{ secrets.<name> }} in the node that sends it: only nodes that call other services can read secrets',
         path: `${nodePath}/config${pointer(...path)}`,
         node_id: id,
       },

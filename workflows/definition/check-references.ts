@@ -1,28 +1,28 @@
 import type { Reference } from '../expressions/references.ts'
 import { references } from '../expressions/references.ts'
+import { NAME_IT, SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import { findNodeType } from '../nodes/index.ts'
+import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
+import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import type { NodeSpec } from './types.ts'
 
-const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org']
-/** Roots of the language that are not available, and why. */
-const NOT_AVAILABLE: Record<string, string> = {
-  secrets: 'there is no secret store yet',
-  env: 'there are no workflow settings yet',
-  item: 'it exists only inside a loop',
-  index: 'it exists only inside a loop',
-}
+const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
+/** In the body of a loop. */
+const ITEM_ROOTS = ['item', 'index']
+/** Of the output of a loop, in its own body. */
+const ITEM_FIELDS = ['item', 'index', 'count']
 const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 
 /** Checks every placeholder of nodes and outputs. @returns the problems, and the ids of nodes whose result is read. */
 export function checkReferences(
   lowered: Lowered,
   graph: Graph,
+  bodies: Bodies,
   catalogue: Catalogue,
 ): { problems: Problem[]; read: Set<string> } {
   const { definition } = lowered
@@ -37,13 +37,36 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  const check = (text: string, path: string, reader?: NodeSpec) => {
+  /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+  const around = (reader: NodeSpec | undefined, perItem: boolean) => {
+    if (!reader) return []
+    return perItem ? [reader.id, ...bodies.around(reader.id)] : bodies.around(reader.id)
+  }
+
+  const fieldsAt = (node: NodeSpec, loops: readonly string[]) =>
+    loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
+
+  /**
+   * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
+   * `perItem`: a loop renders it for each item.
+   */
+  const check = (
+    text: string,
+    path: string,
+    reader?: NodeSpec,
+    {
+      external = false,
+      late,
+      perItem = false,
+    }: { external?: boolean; late?: string | undefined; perItem?: boolean } = {},
+  ) => {
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
+        if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader)
+        const problem = problemOf(reference, reader, perItem) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
@@ -54,12 +77,19 @@ export function checkReferences(
   const problemOf = (
     reference: Reference,
     reader: NodeSpec | undefined,
+    perItem: boolean,
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
-    const unavailable = Object.hasOwn(NOT_AVAILABLE, root) ? NOT_AVAILABLE[root] : undefined
-    if (unavailable)
-      return { code: 'root_not_available', message: `${root} is not available: ${unavailable}` }
+    const loops = around(reader, perItem)
+    if (ITEM_ROOTS.includes(root))
+      return loops.length > 0
+        ? undefined
+        : {
+            code: 'root_not_available',
+            message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
+            hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+          }
     if (!ROOTS.includes(root))
       return {
         code: 'unknown_root',
@@ -88,14 +118,35 @@ export function checkReferences(
         message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
         hint: `nodes.${name}.output.${member}`,
       }
-    const fields = member === 'output' && field !== undefined ? fieldsOf(node) : undefined
+    const fields = member === 'output' && field !== undefined ? fieldsAt(node, loops) : undefined
     if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
         message: `the output of ${name} has no field ${field}`,
         ...nearestName(field, fields.names),
       }
-    return reader ? orderProblem(name, reader, reference) : undefined
+    const outside = bodies.around(name).find((loop) => !loops.includes(loop))
+    if (outside !== undefined)
+      return {
+        code: 'not_upstream',
+        message: `${name} is in the body of ${outside}: it has a result for each item, which only the body can read`,
+        hint: `nodes.${outside}.output.items`,
+      }
+    if (!reader || (perItem && (name === reader.id || bodies.around(name).includes(reader.id))))
+      return undefined
+    return orderProblem(name, reader, reference)
+  }
+
+  const secretProblem = (reference: Reference, external: boolean) => {
+    if (reference.path[0] !== SECRETS_ROOT) return undefined
+    const code = 'root_not_available' as const
+    if (!external)
+      return {
+        code,
+        message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
+        hint: 'read the secret where it is sent; keep what is no secret in env',
+      }
+    return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
   }
 
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
@@ -137,7 +188,14 @@ export function checkReferences(
       )
     )
       continue
-    for (const [text, inner] of strings(node.config)) check(text, `${path}/config${inner}`, node)
+    const type = findNodeType(node.type)
+    const external = type?.effectClass(node.config) === 'external'
+    for (const [name, value] of Object.entries(node.config)) {
+      const perItem = type?.perItem.includes(name) ?? false
+      const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
+      for (const [text, inner] of strings(value, pointer(name)))
+        check(text, `${path}/config${inner}`, node, { external, late, perItem })
+    }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

@@ -1,6 +1,6 @@
-import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { checkEventNames } from './check-events.ts'
 import { nearestName, type Problem, pointer } from './errors.ts'
 import { cronProblems, isTimezone, neverFires } from './schedule.ts'
 import type { Definition, Trigger } from './types.ts'
@@ -16,26 +16,15 @@ type EventTrigger = Trigger & { type: 'event' }
 type ScheduleTrigger = Trigger & { type: 'schedule' }
 
 const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
-  ...events.flatMap((name, index): Problem[] =>
-    EVENT_NAME.test(name) && misspelt(name) === undefined
-      ? []
-      : [
-          {
-            code: 'unknown_event',
-            message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
-            path: `/trigger/events/${index}`,
-            ...nearestName(
-              name,
-              EVENTS.map((event) => event.name),
-            ),
-          },
-        ],
-  ),
+  ...checkEventNames(events).map((problem) => ({
+    ...problem,
+    path: `/trigger/events${pointer(...problem.path)}`,
+  })),
   ...(when === undefined ? [] : whenProblems(when)),
 ]
 
 /** What a `when` can read: there is no run yet. */
-const WHEN_ROOTS = ['trigger', 'org']
+const WHEN_ROOTS = ['trigger', 'org', 'env']
 /** The members of `trigger` in a run that an event starts: `record` or `data`, by the event. */
 const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous']
 
@@ -56,7 +45,7 @@ function whenProblems(when: string): Problem[] {
         return [
           {
             code: 'unknown_root',
-            message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with ${WHEN_ROOTS.join(' or ')}`,
+            message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with one of ${WHEN_ROOTS.join(', ')}`,
             path,
             ...nearestName(root, WHEN_ROOTS),
           },

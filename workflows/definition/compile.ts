@@ -1,5 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
+import { bodiesOf, readsResults } from './loops.ts'
 import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
@@ -21,6 +22,13 @@ export function compile(definition: Definition): Program {
     source.next[handle] = [...targets, to]
     destination.incoming.push(`${from}:${handle}`)
   }
+  const bodies = bodiesOf(definition)
+  const collects = readsResults(definition)
+  for (const node of Object.values(nodes)) {
+    const [loop] = bodies.around(node.id)
+    if (loop !== undefined) node.loop = loop
+    if (findNodeType(node.type)?.body !== undefined) node.collects = collects(node.id)
+  }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout, error_workflow } = definition.settings
@@ -31,11 +39,20 @@ export function compile(definition: Definition): Program {
     outputs: definition.outputs,
     inputs: definition.inputs,
     settings: {
-      ...(concurrency === undefined ? {} : { concurrency }),
+      ...concurrencyOf(concurrency),
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
       ...(error_workflow === undefined ? {} : { error_workflow }),
     },
   }
+}
+
+function concurrencyOf(
+  given: Definition['settings']['concurrency'],
+): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
+  if (given === undefined) return {}
+  const { policy, limit = 1 } = typeof given === 'number' ? { policy: 'queue' as const, limit: given } : given
+  if (policy === 'allow') return {}
+  return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
 }
 
 const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'missing_target'
   | 'unreachable_node'
   | 'cycle'
+  | 'loop_body'
   | 'duplicate_node'
   | 'placeholder_syntax'
   | 'unknown_root'
@@ -42,6 +43,8 @@ export type WarningCode =
   | 'implicit_end'
   | 'constant_when'
   | 'unknown_workflow'
+  | 'unknown_secret'
+  | 'unknown_env'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
@@ -61,6 +64,8 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'implicit_end',
   'constant_when',
   'unknown_workflow',
+  'unknown_secret',
+  'unknown_env',
 ])
 
 export const isWarning = (code: Problem['code']) => WARNINGS.has(code)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SPEC } from '../limits.ts'
 import { parseDuration } from './duration.ts'
+import { CONCURRENCY_POLICIES } from './types.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
 
@@ -110,6 +111,27 @@ export const rawNode = z.strictObject({ id: nodeId, ...node })
 
 export const rawEdge = z.strictObject({ from: z.string(), handle: z.string().default(''), to: z.string() })
 
+const runsAtOnce = z.int().min(1).max(1_000)
+const concurrency = z
+  .union([
+    runsAtOnce,
+    z.strictObject({
+      policy: z.enum(CONCURRENCY_POLICIES).default('queue'),
+      limit: runsAtOnce.optional(),
+    }),
+  ])
+  .superRefine((value, ctx) => {
+    if (typeof value === 'object' && value.policy === 'allow' && value.limit !== undefined)
+      ctx.addIssue({
+        code: 'custom',
+        path: ['limit'],
+        message: 'has no effect with the policy allow: remove it, or choose queue, skip or cancel_running',
+      })
+  })
+  .describe(
+    'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (default; a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number. `limit` is 1 by default. Runs that wait count.',
+  )
+
 const common = {
   name: name.default('Untitled'),
   description: description.optional(),
@@ -120,7 +142,7 @@ const common = {
   outputs: z.record(z.string(), z.unknown()).default({}),
   settings: z
     .strictObject({
-      concurrency: z.int().min(1).max(1_000).optional(),
+      concurrency: concurrency.optional(),
       timeout: upTo('365d').optional(),
       error_workflow: name
         .optional()

@@ -71,7 +71,16 @@ export interface Definition {
   /** The outputs of the run; values are placeholders. */
   outputs: Record<string, unknown>
   /** `error_workflow`: the name or id of the workflow that a failed run starts. */
-  settings: { concurrency?: number; timeout?: string; error_workflow?: string }
+  settings: { concurrency?: number | ConcurrencySpec; timeout?: string; error_workflow?: string }
+}
+
+/** What becomes of a run above the limit of its workflow. */
+export const CONCURRENCY_POLICIES = ['queue', 'skip', 'cancel_running', 'allow'] as const
+
+export interface ConcurrencySpec {
+  policy: (typeof CONCURRENCY_POLICIES)[number]
+  /** Default: 1. */
+  limit?: number | undefined
 }
 
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
@@ -94,10 +103,14 @@ export interface ProgramNode {
   next: Record<string, string[]>
   /** The edges that lead here, as `from:handle`. */
   incoming: string[]
+  /** The loop whose body it is in, the innermost; absent outside of any. */
+  loop?: string
+  /** Of a loop: whether some placeholder reads the results of its items. */
+  collects?: boolean
 }
 
 /** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 2
+export const ENGINE = 3
 
 export interface Program {
   /** At most `ENGINE`. */
@@ -106,7 +119,14 @@ export interface Program {
   nodes: Record<string, ProgramNode>
   outputs: Record<string, unknown>
   inputs: Record<string, InputSpec>
-  settings: { concurrency?: number; timeout_ms?: number; error_workflow?: string }
+  settings: {
+    /** The limit of runs in progress. */
+    concurrency?: number
+    /** What becomes of a run above it; absent: it waits. */
+    on_limit?: 'skip' | 'cancel_running'
+    timeout_ms?: number
+    error_workflow?: string
+  }
 }
 
 /** One finding of validation. `line` and `column` (from 1) only for YAML. */
@@ -126,6 +146,18 @@ export interface Finding {
 /** A place that names another workflow, by its name or id. Whether it exists only the database knows. */
 export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
   workflow: string
+}
+
+/** A place that reads a secret or a setting of the organization. */
+export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  root: 'secrets' | 'env'
+  name: string
+}
+
+/** What a definition names that only the database knows. */
+export interface OutsideReferences {
+  workflows: WorkflowReference[]
+  settings: SettingReference[]
 }
 
 export interface ValidationResult {

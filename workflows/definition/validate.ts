@@ -10,19 +10,27 @@ import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
+import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { countValues } from './measure.ts'
 import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
-import type { Definition, Edge, Finding, ValidationResult, WorkflowReference } from './types.ts'
+import { settingReferences } from './setting-references.ts'
+import type {
+  Definition,
+  Edge,
+  Finding,
+  OutsideReferences,
+  ValidationResult,
+  WorkflowReference,
+} from './types.ts'
 
 export interface Validated {
   result: ValidationResult
   /** Present if the result is valid. */
   definition?: Definition
-  /** The other workflows that it names. */
-  references: WorkflowReference[]
+  references: OutsideReferences
 }
 
 /** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
@@ -63,16 +71,18 @@ function beyondLimits(raw: unknown): Problem | undefined {
 
 function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
-  const { problems, read } = checkReferences(lowered, graph, catalogue)
+  const bodies = bodiesOf(lowered.definition)
+  const { problems, read } = checkReferences(lowered, graph, bodies, catalogue)
   return [
     ...checkTrigger(lowered.definition),
     ...checkErrorWorkflow(lowered.definition),
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
+    ...checkBodies(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
-    ...checkLikelyMistakes(lowered, read),
+    ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
 
@@ -129,11 +139,15 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   }
   const valid = errors.length === 0
   const result = { valid, errors, warnings }
-  const references = lowered ? referencesIn(lowered).map((at) => ({ ...at, ...place(at) })) : []
+  const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
+  const references = {
+    workflows: lowered ? workflowReferences(lowered).map(placed) : [],
+    settings: lowered ? settingReferences(lowered).slice(0, SPEC.findings).map(placed) : [],
+  }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
 
-function referencesIn({ definition, nodePath }: Lowered): WorkflowReference[] {
+function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
   const { error_workflow } = definition.settings
   const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
     (findNodeType(type)?.workflows(config) ?? [])

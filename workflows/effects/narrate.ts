@@ -1,3 +1,5 @@
+import { NodeError } from '../nodes/define.ts'
+import type { Redactor } from '../redactor.ts'
 import type { Port } from './define.ts'
 
 /** Receives one line about a call. */
@@ -16,6 +18,19 @@ export function narrated<Api extends object>(port: Port<Api>, api: Api, report: 
     } catch (error) {
       report(`failed after ${elapsed()}`)
       throw error
+    }
+  })
+}
+
+/** The same effect, whose results and errors hold no secrets: a node may use a part of them only. */
+export function redacted<Api extends object>(port: Port<Api>, api: Api, redactor: Redactor): Api {
+  return each(port, (method) => async (...args) => {
+    try {
+      return redactor.value(await (api as Methods)[method]!(...args))
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      const { code, message, retryable, details } = error
+      throw new NodeError(code, redactor.text(message), { retryable, details: redactor.value(details) })
     }
   })
 }

@@ -1,9 +1,14 @@
 import { Context, toValue, type Value } from 'liquidjs'
+import { pointer } from '../definition/errors.ts'
 import { EXPRESSION } from '../limits.ts'
 import { NodeError } from '../nodes/define.ts'
+import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
 
-/** The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`. */
+/**
+ * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`,
+ * `env`; `secrets` only where `renderTainted` renders.
+ */
 export type Scope = Record<string, unknown>
 
 export interface RenderLimits {
@@ -27,10 +32,20 @@ const PLACEHOLDER = 400
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
+  return renderDeep(value, '', begin(scope, limits))
+}
+
+/** The same, and what came from placeholders that read `secrets`. */
+export function renderTainted(value: unknown, scope: Scope): { rendered: unknown; tainted: Tainted } {
+  const tainted = new Tainted()
+  return { rendered: renderDeep(value, '', { ...begin(scope, {}), tainted }), tainted }
+}
+
+function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
   const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
   // One context for all placeholders, so that they share one limit.
   const context = new Context(scope, engine.options, { sync: true, memoryLimit: work })
-  return renderDeep(value, '', { context, until: Date.now() + milliseconds, characters })
+  return { context, until: Date.now() + milliseconds, characters }
 }
 
 interface Rendering {
@@ -38,6 +53,7 @@ interface Rendering {
   until: number
   /** What is left. */
   characters: number
+  tainted?: Tainted
 }
 
 function renderDeep(value: unknown, path: string, rendering: Rendering): unknown {
@@ -46,10 +62,7 @@ function renderDeep(value: unknown, path: string, rendering: Rendering): unknown
   if (typeof value !== 'object' || value === null) return value
   // fromEntries defines keys; an assignment would call the setter of `__proto__`.
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      renderDeep(item, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, rendering),
-    ]),
+    Object.entries(value).map(([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)]),
   )
 }
 
@@ -57,14 +70,23 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
   try {
     const { parts } = parseTemplate(text)
     const only = parts.length === 1 ? parts[0] : undefined
-    if (only && typeof only !== 'string') return evaluate(only, rendering)
+    const { tainted } = rendering
+    if (only && typeof only !== 'string') {
+      const value = evaluate(only, rendering)
+      if (tainted && readsSecret(only)) tainted.add(path, [{ secret: value }])
+      return value
+    }
     let rendered = ''
+    // The same text with a mask in place of each secret.
+    const shown: (string | { secret: unknown })[] = []
     for (const part of parts) {
       const written = typeof part === 'string' ? part : textOf(evaluate(part, rendering))
       rendering.characters -= written.length
       if (rendering.characters < 0) throw new Error('the rendered text is too large')
       rendered += written
+      if (tainted) shown.push(typeof part !== 'string' && readsSecret(part) ? { secret: written } : written)
     }
+    tainted?.add(path, shown)
     return rendered
   } catch (error) {
     // The surrounding text may be secret: report the placeholders only.

@@ -1,4 +1,4 @@
-import { type Token, TypeGuards } from 'liquidjs'
+import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { hasPlaceholder, parseTemplate } from './template.ts'
 
 /** A path that a placeholder reads, up to the first segment that is known only at run time. */
@@ -17,16 +17,18 @@ export interface Reference {
 export function references(text: string): Reference[] {
   if (!hasPlaceholder(text)) return []
   const { parts } = parseTemplate(text)
+  return parts.flatMap((part) => (typeof part === 'string' ? [] : referencesOf(part, parts.length === 1)))
+}
+
+/** Every reference of one placeholder. `alone`: there is no text around it. */
+export function referencesOf(part: Value, alone: boolean): Reference[] {
   const found: Reference[] = []
-  for (const part of parts) {
-    if (typeof part === 'string') continue
-    const whole = parts.length === 1 && part.filters.length === 0 && part.initial.postfix.length === 1
-    const optional = part.filters[0]?.name === 'default'
-    for (const token of part.initial.postfix) collect(token, { whole, optional }, found)
-    for (const filter of part.filters)
-      for (const argument of filter.args)
-        collect(Array.isArray(argument) ? argument[1] : argument, { whole: false, optional: false }, found)
-  }
+  const whole = alone && part.filters.length === 0 && part.initial.postfix.length === 1
+  const optional = part.filters[0]?.name === 'default'
+  for (const token of part.initial.postfix) collect(token, { whole, optional }, found)
+  for (const filter of part.filters)
+    for (const argument of filter.args)
+      collect(Array.isArray(argument) ? argument[1] : argument, { whole: false, optional: false }, found)
   return found
 }
 

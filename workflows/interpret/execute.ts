@@ -1,9 +1,14 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
-import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
+import { render, renderTainted, type Scope } from '../expressions/liquid.ts'
+import { SECRETS_ROOT } from '../expressions/secrets.ts'
+import { type NodeContext, type NodeEnd, NodeError, type NodeLoop, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import type { WaitFor } from '../nodes/wait-for.ts'
+import type { Redactor } from '../redactor.ts'
+import { capture, splitLate } from './late.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
+import { type NodeSecrets, refuseSecrets } from './node-secrets.ts'
 import type { RunError } from './run-state.ts'
 import { capped, requireRoom, storable } from './storable.ts'
 
@@ -17,10 +22,11 @@ export type Outcome =
       output: unknown
       end: NodeEnd
     }
+  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, or the end of a child run. */
-export type Waits = { until: Date } | { child_run_id: string }
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
+export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
   error: RunError
@@ -32,36 +38,82 @@ export interface ExecuteOptions {
   limits: Limits
   /** Turns an error that is not a NodeError into a failure, or throws it if the whole segment must be repeated. */
   explain(error: unknown): Failure
+  /** Only for nodes that call other services; the outcome holds none of them. */
+  secrets?: NodeSecrets | undefined
 }
+
+type Executed = { type: string; config: Record<string, unknown> }
 
 /** Renders a node's config and runs it. Errors become a `failed` outcome; throws only what `explain` throws. */
 export async function execute(
-  node: { type: string; config: Record<string, unknown> },
+  node: Executed,
   scope: Scope,
   context: NodeContext,
-  { limits, explain }: ExecuteOptions,
+  options: ExecuteOptions,
+): Promise<Outcome> {
+  const outcome = await attempt(node, scope, context, options)
+  return options.secrets ? redacted(outcome, options.secrets.redactor) : outcome
+}
+
+async function attempt(
+  node: Executed,
+  scope: Scope,
+  context: NodeContext,
+  { limits, explain, secrets }: ExecuteOptions,
 ): Promise<Outcome> {
   let input: unknown = null
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const rendered = capped(render(node.config, scope), limits.valueBytes)
-    input = masked(rendered)
+    const { now, late } = splitLate(type, node.config)
+    const config = renderConfig(now, scope, limits, secrets)
+    const rendered = { ...(config.rendered as object), ...late }
+    input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
     const result = await type.run(parsed.data, context)
     const output = capped(result.output, limits.valueBytes)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
       return { status: 'waiting', input, output, handle, waits: { child_run_id: result.wait_for_run } }
+    if ('wait_for' in result) {
+      const waits = { for: result.wait_for, values: capture(type, node.config, scope) }
+      return { status: 'waiting', input, output, handle, waits }
+    }
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)
     return { status: 'failed', input, ...storable(failure) }
   }
+}
+
+/** The rendered config, and the same as it may be stored: placeholders that read a secret are masked. */
+function renderConfig(
+  config: Record<string, unknown>,
+  scope: Scope,
+  { valueBytes }: Limits,
+  secrets: NodeSecrets | undefined,
+): { rendered: unknown; shown: unknown } {
+  if (!secrets) {
+    refuseSecrets(config)
+    const rendered = capped(render(config, scope), valueBytes)
+    return { rendered, shown: rendered }
+  }
+  const values = secrets.readBy(config)
+  const { rendered, tainted } = renderTainted(config, { ...scope, [SECRETS_ROOT]: values })
+  for (const text of tainted.texts()) secrets.redactor.add(text)
+  return { rendered: capped(rendered, valueBytes), shown: capped(tainted.shown(rendered), valueBytes) }
+}
+
+function redacted(outcome: Outcome, redactor: Redactor): Outcome {
+  const input = redactor.value(outcome.input)
+  if (outcome.status !== 'failed') return { ...outcome, input, output: redactor.value(outcome.output) }
+  const { code, ...error } = outcome.error
+  return { ...outcome, input, error: { code, ...redactor.value(error) } }
 }
 
 /** Throws NodeError `unknown_node_type`. */
@@ -71,8 +123,13 @@ export function typeOf(name: string): NodeType {
   return type
 }
 
+/** The handle of a node that succeeds, unless it chooses another. */
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
-  type.handles(config)[0]?.name ?? 'success'
+  type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
+
+/** What a loop is about to do. */
+export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
+  `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))

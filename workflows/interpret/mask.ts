@@ -1,5 +1,5 @@
 import { maskText } from '../credentials.ts'
-import { isSecretName, MASK } from '../secret-names.ts'
+import { isSecretName, isSecretParameter, MASK } from '../secret-names.ts'
 
 /**
  * A rendered config as it is stored: in the URL, headers, query parameters and body, values with secret names and texts
@@ -9,15 +9,26 @@ export function masked(config: unknown): unknown {
   if (!isObject(config)) return config
   const parts = ['url', 'headers', 'query', 'body'].filter((part) => config[part] !== undefined)
   if (parts.length === 0) return config
-  return { ...config, ...Object.fromEntries(parts.map((part) => [part, maskedValue(config[part])])) }
+  return {
+    ...config,
+    ...Object.fromEntries(
+      parts.map((part) => [
+        part,
+        maskedValue(config[part], part === 'query' ? isSecretParameter : isSecretName),
+      ]),
+    ),
+  }
 }
 
-function maskedValue(value: unknown): unknown {
+function maskedValue(value: unknown, isSecret: (name: string) => boolean): unknown {
   if (typeof value === 'string') return maskText(value)
-  if (Array.isArray(value)) return value.map(maskedValue)
+  if (Array.isArray(value)) return value.map((item) => maskedValue(item, isSecret))
   if (!isObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, isSecretName(name) ? MASK : maskedValue(member)]),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      isSecret(name) ? MASK : maskedValue(member, isSecret),
+    ]),
   )
 }
 

@@ -1,21 +1,27 @@
+import type { Answer } from '../nodes/wait-for.ts'
 import type { SegmentAnswer } from '../protocol.ts'
-import type { NodeStatus, RunStatus } from './statuses.ts'
+import type { ITERATION_STATUSES, NodeStatus, RunStatus } from './statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
 
+/** What starts runs. */
+export const RUN_TRIGGERS = ['api', 'webhook', 'event', 'schedule', 'error', 'run'] as const
+
 /** Who or what started a run; every member is a placeholder's `trigger.<member>`. */
 export interface RunTrigger {
-  type: 'api' | 'webhook' | 'event' | 'schedule' | 'error' | 'run' | 'node_test'
+  type: (typeof RUN_TRIGGERS)[number] | 'node_test'
   [member: string]: unknown
 }
 
 /** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
   run: RunFacts['run'] & RunControl
+  /** Those outside of any loop, and those of the open iterations. */
   nodes: RunNode[]
+  /** The open loops, and their open iterations. */
+  loops: RunLoop[]
+  iterations: RunIteration[]
   answer: SegmentAnswer | null
-  /** What its nodes created before a reset; null if there was none. */
-  created: CreatedObject[] | null
   /** Whether the segment before this one is recorded, by the same Temporal run. */
   follows: boolean
 }
@@ -39,8 +45,16 @@ export interface ChildEnd {
   error: RunError | null
 }
 
+/** The answer that a waiting node has got, or that its wait has expired. */
+export interface AnsweredNode extends Answer {
+  path: string
+  node_id: string
+}
+
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
+  /** Whether a reset has taken it over: its nodes may find what they created before. */
+  reopened: boolean
   engine: number
   resumes: number
   /** How many runs led to it. */
@@ -48,6 +62,9 @@ export interface RunControl {
   /** The run whose node started it. */
   parent_run_id: string | null
   cancel_requested_at: string | null
+  cancel_reason: string | null
+  pause_requested_at: string | null
+  watched_until: string | null
 }
 
 /** The facts that are the same for all segments of a run. */
@@ -65,8 +82,14 @@ export interface RunFacts {
     temporal_run_id: string | null
     created_at: string
     started_at: string | null
+    /** Of a retry: the first run, whose idempotency keys it keeps. */
+    retry_of?: string | null
+    /** The time of its pauses. */
+    paused_ms?: number
   }
   organization: { id: string; name: string; currency: string; timezone: string }
+  /** The settings of the organization for its workflows, by name. */
+  env: Record<string, unknown>
 }
 
 /** The node of a node test. */
@@ -86,13 +109,15 @@ export interface RunError {
 
 /** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
 export interface RunNode {
-  /** The iteration that it is in: '' outside of any loop. */
+  /** The iteration that it is in (see `Frame`): '' outside of any loop. */
   path: string
   node_id: string
   node_type: string
   title: string
   status: NodeStatus
   attempt: number
+  /** Of an external node: names the attempt in progress. The segment only reads it. */
+  attempt_token?: string | null
   input: unknown
   output: unknown
   handle: string | null
@@ -104,3 +129,42 @@ export interface RunNode {
   started_at: string
   ended_at: string | null
 }
+
+/** What one loop does after an item failed. */
+export const ON_ITEM_ERROR = ['stop', 'continue'] as const
+
+/** A row of `run_loops`: how far a loop of a run is. Its items stay in the database. */
+export interface RunLoop {
+  /** Its key in the run: `each`; in a body, `outer:1/inner`. */
+  loop: string
+  /** The number of its items. */
+  count: number
+  /** The index of the next item to open: all before it were opened. */
+  next: number
+  succeeded: number
+  failed: number
+  /** Of the results so far, as JSON. */
+  bytes: number
+  concurrency: number
+  on_item_error: (typeof ON_ITEM_ERROR)[number]
+  /** The segment that started it. */
+  segment: number
+}
+
+/** A row of `run_iterations`: one item of a loop, since it was opened. */
+export interface RunIteration {
+  loop: string
+  /** From 0. */
+  index: number
+  status: (typeof ITERATION_STATUSES)[number]
+  item: unknown
+  output: unknown
+  error: RunError | null
+  segment: number
+  settled_segment: number | null
+  started_at: string
+  ended_at: string | null
+}
+
+/** How an item ended, as the output of its loop shows it. */
+export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & { error?: RunError }

@@ -10,6 +10,7 @@ import { createGateway } from '../../../api/http/gateway.ts'
 import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
+import { StreamSlots } from '../../../api/http/stream-slots.ts'
 import { v1Realm } from '../../../api/v1/realm.ts'
 import { conflict, notFound } from '../../../db/errors.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
@@ -95,6 +96,7 @@ describe('the gateway', () => {
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
+      streams: new StreamSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),

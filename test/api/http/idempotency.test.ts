@@ -6,6 +6,7 @@ import { Exchange } from '../../../api/http/exchange.ts'
 import { runOnce } from '../../../api/http/idempotency.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
+import { StreamSlots } from '../../../api/http/stream-slots.ts'
 import { conflict } from '../../../db/errors.ts'
 import { createLogger } from '../../../db/log.ts'
 import { LogOutput } from '../../../db/log-output.ts'
@@ -35,6 +36,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       log,
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
+      streams: new StreamSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),

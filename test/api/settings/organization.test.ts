@@ -67,4 +67,35 @@ describe('the organization', () => {
     assert.equal((await member('GET', '/organization')).status, 200)
     assert.equal((await member('PATCH', '/organization', { name: 'Mine' })).status, 403)
   })
+
+  it('changes only the given members of env, and removes one with null', async () => {
+    const patch = (env: unknown) => owner('PATCH', '/organization', { env })
+    assert.deepEqual((await owner('GET', '/organization')).body.env, {})
+    await patch({ base_url: 'https://x.test', vat: 0.081, test: true })
+    const { body } = await patch({ vat: null, base_url: 'https://y.test' })
+    assert.deepEqual(body.env, { base_url: 'https://y.test', test: true })
+    assert.deepEqual((await owner('PATCH', '/organization', { name: 'Mine' })).body.env, body.env)
+    await Promise.all([1, 2, 3, 4].map((i) => patch({ [`at_once_${i}`]: i })))
+    assert.equal(Object.keys((await owner('GET', '/organization')).body.env).length, 6)
+  })
+
+  it('refuses members of env that no placeholder could read, and too many', async () => {
+    const names = ['', 'a-b', '1a', 'x'.repeat(65)]
+    const env = {
+      ...Object.fromEntries(names.map((name) => [name, 'x'])),
+      list: [1],
+      long: 'x'.repeat(4_097),
+    }
+    const { status, body } = await owner('PATCH', '/organization', { env })
+    assert.equal(status, 422)
+    assert.deepEqual(
+      body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1).join('.')).sort(),
+      [...names, 'list', 'long'].map((name) => `env.${name}`).sort(),
+    )
+    const many = Object.fromEntries([...Array(101).keys()].map((i) => [`s${i}`, i]))
+    const refused = await owner('PATCH', '/organization', { env: many })
+    assert.deepEqual([refused.status, refused.body.error.param], [409, 'env'])
+    const large = Object.fromEntries([...Array(10).keys()].map((i) => [`s${i}`, 'x'.repeat(4_000)]))
+    assert.equal((await owner('PATCH', '/organization', { env: large })).status, 409)
+  })
 })

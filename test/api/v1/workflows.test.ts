@@ -1,5 +1,8 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { updateOrganization } from '../../../db/access/organization.ts'
+import { putSecret } from '../../../db/access/secrets.ts'
 import { createKey } from '../../support/api.ts'
+import { testActor } from '../../support/database.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const spec = (name = 'Greet', note = 'hello') => `name: ${name}
@@ -77,6 +80,49 @@ describe('workflows over HTTP', () => {
         [
           ['not_applicable', '/settings/error_workflow'],
           ['unknown_workflow', '/settings/error_workflow'],
+        ],
+      )
+    })
+
+    it('warns of secrets and settings that the organization does not have, with the nearest name', async () => {
+      await suite.db.tenant(suite.api.organizationId, testActor, async (tx) => {
+        await putSecret(tx, suite.api.secretsKey, 'acme_token', 'a long enough value')
+        await updateOrganization(tx, { env: { base_url: 'https://x.test' } })
+      })
+      const reading = (secret: string, setting: string) =>
+        [
+          'name: Reads',
+          `trigger: {type: event, events: [deal.won], when: "{{ env.${setting} }}"}`,
+          'nodes:',
+          '  a:',
+          '    type: api_request',
+          '    on_error: fail',
+          '    config:',
+          `      url: "{{ env.${setting} }}/a"`,
+          `      headers: {A: "Bearer {{ secrets.${secret} }}"}`,
+          '',
+        ].join('\n')
+      const warnings = async (secret: string, setting: string, path = '/validate') =>
+        (await post(path, { spec: reading(secret, setting) })).body.warnings
+      deepEqual(await warnings('acme_token', 'base_url'), [])
+      const [atUrl, atHeader, atWhen] = await warnings('acme_tokn', 'base_uri')
+      deepEqual(atHeader, {
+        code: 'unknown_secret',
+        message: 'there is no secret acme_tokn yet: the node fails until it is set',
+        hint: 'did you mean acme_token?',
+        path: '/nodes/a/config/headers/A',
+        node_id: 'a',
+        ...{ line: 9, column: 20 },
+      })
+      deepEqual([atUrl.code, atUrl.hint, atUrl.line], ['unknown_env', 'did you mean base_url?', 8])
+      deepEqual([atWhen.code, atWhen.path], ['unknown_env', '/trigger/when'])
+      const saved = await warnings('other', 'elsewhere', '')
+      deepEqual(
+        saved.map(({ code, hint }: { code: string; hint: string }) => [code, hint.split(':')[0]]),
+        [
+          ['unknown_env', 'set it'],
+          ['unknown_secret', 'set it'],
+          ['unknown_env', 'set it'],
         ],
       )
     })

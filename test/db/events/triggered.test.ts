@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { updateOrganization } from '../../../db/access/organization.ts'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents, type NewEvent } from '../../../db/events/outbox.ts'
 import type { Actor, Tenant } from '../../../db/postgres/tenancy.ts'
@@ -110,6 +111,17 @@ describe('the match of events and triggers', function () {
     assert.deepEqual(
       (await runsOf(id)).map((run) => run.trigger.data.n),
       Array.from({ length: 1_200 }, (_, n) => n),
+    )
+  })
+
+  it('lets a `when` read the settings of the organization', async () => {
+    await tenant((tx) => updateOrganization(tx, { env: { least: 100 } }))
+    const large = await listening(['invoice.paid'], '{{ trigger.data.amount >= env.least }}')
+    await raise([99, 100].map((amount) => ({ name: 'invoice.paid', data: { amount } })))
+    await matchAll()
+    assert.deepEqual(
+      (await runsOf(large)).map(({ trigger }) => trigger.data.amount),
+      [100],
     )
   })
 

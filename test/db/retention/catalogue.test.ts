@@ -16,6 +16,7 @@ const DO_NOT_GROW: Record<string, string> = {
   outgoing_webhooks: BY_HAND,
   relays: 'one row per worker; dead ones are deleted by those that live',
   run_claims: 'one row per run that a relay starts; deleted when it has started',
+  secrets: BY_HAND,
   sweep_state: 'one row',
   temporal_server: 'one row',
   users: BY_HAND,

@@ -4,12 +4,21 @@ import {
   endUnrecordedRun,
   failRunStart,
   markRunsStarted,
+  pauseRun,
   recordSegment,
   reopenRun,
   resumeRun,
+  skipRun,
   takeOver,
+  terminateRun,
+  unpauseRun,
 } from '../../../db/runs/moves.ts'
-import { type EndStatus, RUN_STATUSES } from '../../../workflows/interpret/statuses.ts'
+import {
+  type EndStatus,
+  isOpenRun,
+  RUN_STATUSES,
+  type RunStatus,
+} from '../../../workflows/interpret/statuses.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -39,7 +48,7 @@ describe('the moves of runs', function () {
     const organizationId = await createOrganization(db)
     const key = { organization_id: organizationId, id: randomUUID() }
     const row = () => db.system('runs').where(key)
-    const ended = !['queued', 'running'].includes(status)
+    const ended = !isOpenRun(status as RunStatus)
     const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
     await db.system('runs').insert({
       ...key,
@@ -47,6 +56,7 @@ describe('the moves of runs', function () {
       ...{ trigger: { type: 'api' }, inputs: {} },
       temporal_run_id: status === 'queued' ? null : OWNER,
       ended_at: ended ? new Date() : null,
+      ...(status === 'paused' && { pause_requested_at: new Date(), paused_at: new Date() }),
     })
     await db.system('run_nodes').insert({
       ...{ organization_id: organizationId, run_id: key.id, node_id: 'open', node_type: 'delay' },
@@ -88,6 +98,13 @@ describe('the moves of runs', function () {
     (await db.system('runs').where({ id }).first('temporal_run_id')).temporal_run_id
   const takeOverAs = (run: RunFixture, temporalRunId: string) =>
     tenant(run, (tx) => takeOver(tx, run.id, temporalRunId, { segment: 3, count: 2 }))
+  const unclaim = ({ id }: RunFixture) => db.system('run_claims').where({ run_id: id }).delete()
+  const claim = ({ organizationId, id }: RunFixture) =>
+    db
+      .system('run_claims')
+      .insert({ organization_id: organizationId, run_id: id, relay_id: randomUUID() })
+      .onConflict()
+      .ignore()
   const reopen = (run: RunFixture, temporalRunId: string) =>
     tenant(run, (tx) => reopenRun(tx, run.id, temporalRunId, 0))
 
@@ -118,14 +135,18 @@ describe('the moves of runs', function () {
               answer: { commands: [], nodes: [], details: '' },
               nodes: [node],
               events: [{ name: 'test.done', data: {} }],
-              ...(to === 'running' ? {} : { end: { status: to as EndStatus, outputs: {}, error: null } }),
+              ...(to === 'paused'
+                ? { paused: true }
+                : to === 'running'
+                  ? {}
+                  : { end: { status: to as EndStatus, outputs: {}, error: null } }),
             })
             return true
           }),
       },
       cancelRun: [
         {
-          arrange: ({ id }) => db.system('run_claims').where({ run_id: id }).delete(),
+          arrange: unclaim,
           act: async (run) => {
             const before = await run.status()
             const after = await tenant(run, (tx) => cancelRun(tx, run.id))
@@ -135,16 +156,64 @@ describe('the moves of runs', function () {
         {
           arrange: async (run) => {
             await run.set({ cancel_requested_at: null })
-            const claim = { organization_id: run.organizationId, run_id: run.id, relay_id: randomUUID() }
-            await db.system('run_claims').insert(claim).onConflict().ignore()
+            await claim(run)
           },
           act: async (run) => {
+            // That of a paused run is the other line.
+            if ((await run.status()) === 'paused') return false
             await tenant(run, (tx) => cancelRun(tx, run.id))
             const row = await db.system('runs').where({ id: run.id }).first('cancel_requested_at')
             return row.cancel_requested_at !== null
           },
         },
       ],
+      pauseRun: [
+        {
+          arrange: unclaim,
+          act: async (run) => {
+            const before = await run.status()
+            return before !== (await tenant(run, (tx) => pauseRun(tx, run.id)))
+          },
+        },
+        {
+          arrange: async (run) => {
+            await claim(run)
+            if ((await run.status()) !== 'paused') await run.set({ pause_requested_at: null })
+          },
+          act: async (run) => {
+            const before = await run.status()
+            const after = await tenant(run, (tx) => pauseRun(tx, run.id))
+            return before === after && before !== 'paused'
+          },
+        },
+      ],
+      unpauseRun: [
+        {
+          act: async (run) => {
+            const before = await run.status()
+            return before !== (await tenant(run, (tx) => unpauseRun(tx, run.id)))
+          },
+        },
+        {
+          arrange: (run) => run.set({ pause_requested_at: new Date() }),
+          act: async (run) => {
+            const before = await run.status()
+            if (before === 'paused') return false
+            return before === (await tenant(run, (tx) => unpauseRun(tx, run.id)))
+          },
+        },
+      ],
+      terminateRun: { act: (run) => tenant(run, (tx) => terminateRun(tx, run.id)) },
+      skipRun: {
+        arrange: unclaim,
+        act: (run) => tenant(run, (tx) => skipRun(tx, run.id, 'Another run is running.')),
+        unmet: {
+          'a run that a relay has claimed': async (run) => {
+            await claim(run)
+            return tenant(run, (tx) => skipRun(tx, run.id, 'Another run is running.'))
+          },
+        },
+      },
       failRunStart: { act: (run) => tenant(run, (tx) => failRunStart(tx, run.id, 'no such queue')) },
       endUnrecordedRun: {
         arrange: (run) => run.set({ temporal_run_id: OWNER }),

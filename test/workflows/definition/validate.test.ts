@@ -142,7 +142,6 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       13,
       'did you mean crm_manager?',
     ],
-    ['a loop, which comes later', spec('  a: {type: for_each}'), 'unknown_node_type', 3, 13],
     [
       'a setting that the node does not have',
       spec('  a:\n    type: delay\n    config:\n      for: 1s\n      fro: 2s'),
@@ -313,6 +312,64 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'did you mean contact.created?',
     ],
     [
+      'a wait for an event that is misspelt',
+      spec('  a: {type: wait_for_event, config: {event: [invoice.paid, contact.craeted]}}'),
+      'unknown_event',
+      3,
+      60,
+      'did you mean contact.created?',
+    ],
+    [
+      'a filter of a wait that reads no member of an event',
+      spec('  a: {type: wait_for_event, config: {event: deal.won, when: "{{ event.amount }}"}}'),
+      'unknown_field',
+      3,
+      61,
+      'event.record.amount',
+    ],
+    [
+      'a filter of a wait that reads an unknown input',
+      spec('  a: {type: wait_for_event, config: {event: deal.won, when: "{{ inputs.x }}"}}'),
+      'unknown_input',
+      3,
+      61,
+    ],
+    [
+      'a filter of a wait without a placeholder',
+      spec('  a: {type: wait_for_event, config: {event: deal.won, when: big}}'),
+      'placeholder_syntax',
+      3,
+      61,
+    ],
+    [
+      'an event outside of the filter of a wait',
+      spec('  a: {type: wait_for_event, config: {event: deal.won, record_id: "{{ event.record.id }}"}}'),
+      'unknown_root',
+      3,
+      66,
+    ],
+    [
+      'a timeout that is no duration',
+      spec('  a: {type: wait_for_signal, config: {name: a, timeout: soon}}'),
+      'invalid_config',
+      3,
+      57,
+    ],
+    [
+      'a handle for a timeout that is not set',
+      spec('  a: {type: wait_for_signal, config: {name: a}, next: {timeout: end}}'),
+      'unknown_handle',
+      3,
+      56,
+    ],
+    [
+      'a reminder that is not before the timeout',
+      spec('  a: {type: approval, config: {title: a, timeout: 1d, reminders: [1h, 2d]}}'),
+      'invalid_config',
+      3,
+      71,
+    ],
+    [
       'a `when` that reads nodes',
       `${spec('  a: {type: stop}')}trigger: {type: event, events: [deal.won], when: "{{ nodes.a.output }}"}`,
       'unknown_root',
@@ -439,8 +496,54 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         },
       ],
     )
-    ok(warnings[0]?.hint?.includes('{{ inputs.'))
+    ok(warnings[0]?.hint?.includes('{{ secrets.<name> }}'))
     equal(JSON.stringify(warnings).includes('hunter2'), false)
+  })
+
+  it('lets only the config of nodes that call other services read secrets, by name', () => {
+    const call = (config: string, more = '') =>
+      validateSpec(
+        spec(`  a: {type: api_request, config: {${config}}, on_error: fail${more}}`, '  b: {type: stop}'),
+        catalogue,
+      )
+    const url = 'url: "https://x.test"'
+    const named = call(
+      `${url}, headers: {A: "Bearer {{ secrets.acme_token }}", B: "{{ env.b | default: 1 }}"}`,
+    )
+    deepEqual(named.result.errors, [])
+    deepEqual(
+      named.references.settings.map(({ root, name, path, node_id }) => ({ root, name, path, node_id })),
+      [{ root: 'secrets', name: 'acme_token', path: '/nodes/a/config/headers/A', node_id: 'a' }],
+    )
+    for (const computed of ['secrets[inputs.x]', 'secrets', 'secrets | json']) {
+      const { errors } = call(`${url}, headers: {A: "{{ ${computed} }}"}`).result
+      ok(
+        errors.some(
+          ({ code, message }) => code === 'root_not_available' && message.includes('secrets.<name>'),
+        ),
+        computed,
+      )
+    }
+    const elsewhere = [
+      call(url, ', when: "{{ secrets.x }}"'),
+      validateSpec(
+        `${spec('  a: {type: set_fields, config: {fields: {x: "{{ inputs.y | append: secrets.x }}"}}}')}\ninputs: {y: {}}`,
+        catalogue,
+      ),
+      validateSpec(`${spec('  a: {type: stop}')}\noutputs: {x: "{{ secrets.x }}"}`, catalogue),
+    ]
+    for (const { result } of elsewhere) {
+      const [error] = result.errors.filter(({ code }) => code === 'root_not_available')
+      ok(error?.message.includes('calls other services'), JSON.stringify(result.errors))
+      ok(error?.line)
+    }
+    const trigger =
+      'trigger: {type: event, events: [deal.won], when: "{{ secrets.x == trigger.record.name }}"}'
+    const { errors } = validateSpec(`${spec('  a: {type: stop}')}\n${trigger}`, catalogue).result
+    deepEqual(
+      errors.map(({ code }) => code),
+      ['unknown_root'],
+    )
   })
 
   it('does not take the field of a record for a credential by its name', () => {
@@ -670,6 +773,22 @@ describe('compiling', () => {
       backoff: 2,
       max_interval_ms: 90_000,
     })
+  })
+
+  it('compiles the policies of concurrency, and refuses a limit that has no effect', () => {
+    const settings = (concurrency: string) => {
+      const { definition, result } = validateSpec(
+        spec('  a: {type: stop}', `settings: {concurrency: ${concurrency}}`),
+        catalogue,
+      )
+      return definition ? compile(definition).settings : result.errors.map(({ path }) => path)
+    }
+    deepEqual(settings('{policy: skip, limit: 3}'), { concurrency: 3, on_limit: 'skip' })
+    deepEqual(settings('{policy: cancel_running}'), { concurrency: 1, on_limit: 'cancel_running' })
+    deepEqual(settings('{limit: 2}'), { concurrency: 2 })
+    deepEqual(settings('{policy: allow}'), {})
+    deepEqual(settings('{policy: allow, limit: 2}'), ['/settings/concurrency/limit'])
+    deepEqual(settings('{policy: replace}'), ['/settings/concurrency/policy'])
   })
 
   it("uses the retry of the node's type if the node has none: one attempt for most", () => {

@@ -20,7 +20,7 @@ const facts = {
 }
 
 const callsOf = (type: NodeType, config: Record<string, unknown>, inputs: Record<string, unknown> = {}) =>
-  dryRun(type, config, testScope({ inputs }, { org }), facts)
+  dryRun(type, config, testScope({ inputs }, { org, env: {} }), facts)
 
 /** A node type with the `run` under test. */
 const nodeThat = <Used extends EffectName>(
@@ -41,9 +41,9 @@ const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
   it('describes the calls of each node type, with its example', async () => {
-    const { crm_manager, emit_event, api_request, run_workflow, ...others } = nodeTypes
+    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...others } = nodeTypes
     const called = (type?: NodeType) =>
-      dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org }), facts)
+      dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org, env: {} }), facts)
     assert.deepEqual(await called(crm_manager), [
       'upserting a record in contacts by email, fields email first_name',
     ])
@@ -52,6 +52,7 @@ describe('a dry run', () => {
       'POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes',
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
+    assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { requireVersion } from '../../db/lists/version.ts'
+import { createRetry, type PlannedRetry, planRetryOf, RETRY_VERSIONS } from '../../db/runs/retry.ts'
+import { ifMatch } from '../http/if-match.ts'
+import { type Route, route } from '../http/route.ts'
+import { waitSeconds } from './prefer.ts'
+import { answerStarted, previewNode, previewNodes, startedRun, warningsOf } from './started-run.ts'
+
+const preview = z
+  .object({
+    status: z.literal('confirmation_required'),
+    confirmed: z.literal(false),
+    object: z.literal('retry_preview'),
+    preview: z.object({
+      run_id: z.uuid(),
+      workflow_id: z.uuid(),
+      name: z.string(),
+      version: z.int(),
+      from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+      reused: z.array(z.string()).meta({ description: 'The nodes whose outputs are reused.' }),
+      nodes: z.array(previewNode).meta({ description: 'The nodes that may run.' }),
+      inputs: z.record(z.string(), z.unknown()),
+      warnings: z.array(z.string()),
+    }),
+  })
+  .meta({ id: 'RetryPreview' })
+
+/** How runs are retried, singly or in batches. */
+export const retryOptions = {
+  from_start: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Retry from the start. By default a retry starts with the node that failed the run, if one did.',
+    ),
+  version: z
+    .enum(RETRY_VERSIONS)
+    .default('same')
+    .describe('`same`: the version of the workflow that the run had. `latest`: the newest one.'),
+}
+
+export const retryRunRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/runs/{run_id}/retry',
+    scope: 'workflows:run',
+    id: 'retryRun',
+    tag: 'Runs',
+    summary: 'Retry a run',
+    description: `Starts a new run with the trigger and the inputs of one that has ended. Nodes that have settled and do
+not come after \`from_node\`, or after another node that runs again, are not run: the new run has their outputs. Calls of
+external nodes keep the idempotency keys of the first run, and a node that created a record there finds it. Without
+\`confirm: true\` nothing runs: the response is a preview, with the version as ETag for \`If-Match\`. \`Prefer: wait=N\` as
+for runs.`,
+    params: z.object({ run_id: z.uuid() }),
+    body: z
+      .strictObject({
+        from_node: z
+          .string()
+          .min(1)
+          .max(64)
+          .optional()
+          .describe('The id of the node to start with. All nodes before it must have completed.'),
+        ...retryOptions,
+        confirm: z.boolean().default(false),
+      })
+      .refine(({ from_node, from_start }) => from_node === undefined || !from_start, {
+        path: ['from_start'],
+        message: 'must not be true with from_node: send one of the two',
+      })
+      .meta({ id: 'RetryRequest' }),
+    response: { status: 200, schema: z.union([preview, startedRun]).meta({ id: 'RetryResult' }) },
+    etag: true,
+    ifMatch: true,
+    waits: true,
+    example: { version: 'latest', confirm: true },
+    handler: async (request) => {
+      const { body, headers, params, tenant } = request
+      const seconds = waitSeconds(headers)
+      const { planned, runId } = await tenant(async (tx) => {
+        const planned = await planRetryOf(tx, params.run_id, body)
+        requireVersion('workflow', planned.workflow.version, ifMatch(headers))
+        return { planned, runId: body.confirm ? await createRetry(tx, planned, 0) : undefined }
+      })
+      request.setHeader('ETag', `"${planned.workflow.version}"`)
+      if (runId !== undefined) return answerStarted(request, runId, planned.workflow, seconds)
+      request.doNotStore()
+      return previewOf(planned)
+    },
+  }),
+]
+
+function previewOf({ run, workflow, inputs, from_node, reused, again }: PlannedRetry) {
+  const nodes = previewNodes(workflow.plan, again)
+  return {
+    object: 'retry_preview',
+    status: 'confirmation_required',
+    confirmed: false,
+    preview: {
+      ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
+      ...{ from_node, reused, nodes, inputs },
+      warnings: warningsOf(nodes),
+    },
+  }
+}

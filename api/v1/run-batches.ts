@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { invalid } from '../../db/errors.ts'
+import {
+  BATCH_ACTIONS,
+  type BatchAction,
+  type BatchRequest,
+  createBatch,
+  getBatch,
+  MAX_BATCH,
+  previewBatch,
+  type RunBatch,
+} from '../../db/runs/batches.ts'
+import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { type Route, route } from '../http/route.ts'
+import { retryOptions } from './retry-run.ts'
+import { runFilter, runStatus } from './run-filter.ts'
+
+/** Which statuses an action applies to, and to which if the filter names none. */
+const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: readonly RunStatus[] }> = {
+  retry: { possible: RUN_END_STATUSES, default: ['failed', 'terminated', 'lost'] },
+  cancel: { possible: OPEN_RUN_STATUSES, default: OPEN_RUN_STATUSES },
+}
+
+const filter = z.strictObject({
+  ...runFilter,
+  status: z
+    .array(runStatus)
+    .min(1)
+    .optional()
+    .describe(
+      `Runs with one of these statuses. Default: ${STATUSES.retry.default.join(', ')} for \`retry\`, and all open ones for \`cancel\`.`,
+    ),
+})
+
+const request = z
+  .strictObject({
+    action: z.enum(BATCH_ACTIONS),
+    filter: filter.default({}),
+    ...retryOptions,
+    confirm: z.boolean().default(false),
+  })
+  .meta({ id: 'RunBatchRequest' })
+
+const preview = z
+  .object({
+    object: z.literal('run_batch_preview'),
+    status: z.literal('confirmation_required'),
+    confirmed: z.literal(false),
+    preview: z.object({
+      action: z.enum(BATCH_ACTIONS),
+      count: z.int().meta({ description: 'The number of runs that match now.' }),
+      run_ids: z.array(z.uuid()).meta({ description: 'The newest of them.' }),
+    }),
+  })
+  .meta({ id: 'RunBatchPreview' })
+
+const batch = z
+  .object({
+    object: z.literal('run_batch'),
+    batch_id: z.uuid(),
+    action: z.enum(BATCH_ACTIONS),
+    status: z.enum(['running', 'completed']),
+    filter: z.record(z.string(), z.unknown()),
+    total: z.int(),
+    done: z.int().meta({ description: 'Runs that were retried, or whose cancellation was requested.' }),
+    refused: z.int().meta({ description: 'Runs that could not be: see `refusals`.' }),
+    pending: z.int(),
+    refusals: z
+      .array(z.object({ run_id: z.uuid(), error: z.object({ code: z.string(), message: z.string() }) }))
+      .meta({ description: 'The first 20.' }),
+    created_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'RunBatch' })
+
+export const runBatchRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/run-batches',
+    scope: 'workflows:run',
+    id: 'createRunBatch',
+    tag: 'Runs',
+    summary: 'Retry or cancel many runs',
+    description: `Retries or cancels all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
+happens: the response is a preview with their number. A confirmed batch has the runs that match at that moment; it is made in
+the background, each run once. \`from_start\` and \`version\` are those of a retry.`,
+    body: request,
+    response: { status: 201, schema: z.union([preview, batch]).meta({ id: 'RunBatchResult' }) },
+    example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },
+    handler: async ({ body, tenant, doNotStore }) => {
+      const wanted = batchOf(body)
+      if (!body.confirm) {
+        doNotStore()
+        const { count, run_ids } = await tenant((tx) => previewBatch(tx, wanted))
+        return {
+          object: 'run_batch_preview',
+          status: 'confirmation_required',
+          confirmed: false,
+          preview: { action: body.action, count, run_ids },
+        }
+      }
+      return tenant(async (tx) => present(await getBatch(tx, await createBatch(tx, wanted))))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/run-batches/{batch_id}',
+    scope: 'workflows:run',
+    id: 'getRunBatch',
+    tag: 'Runs',
+    summary: 'Retrieve a batch of runs',
+    description: 'Its progress. Batches are kept for 30 days after their end.',
+    params: z.object({ batch_id: z.uuid() }),
+    response: { status: 200, schema: batch },
+    handler: async ({ params, tenant }) => tenant(async (tx) => present(await getBatch(tx, params.batch_id))),
+  }),
+]
+
+/** Throws `validation_error` for a status that the action does not apply to. */
+function batchOf({ action, filter, from_start, version }: z.output<typeof request>): BatchRequest {
+  const { possible, default: usual } = STATUSES[action]
+  const wrong = filter.status?.filter((status) => !possible.includes(status)) ?? []
+  if (wrong.length > 0)
+    throw invalid([
+      {
+        loc: ['body', 'filter', 'status'],
+        msg: `${action} applies to runs that are ${possible.join(', ')}: not ${wrong.join(', ')}`,
+        type: 'enum',
+      },
+    ])
+  return { action, filter: { ...filter, status: filter.status ?? usual }, options: { from_start, version } }
+}
+
+const present = ({ id, options: _, ...rest }: RunBatch) => ({
+  object: 'run_batch',
+  batch_id: id,
+  status: rest.ended_at === null ? 'running' : 'completed',
+  ...rest,
+  pending: rest.total - rest.done - rest.refused,
+})

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
+import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { period } from '../http/list-query.ts'
+
+/** The filters of lists and batches of runs; all that are given must match. `status` differs between the two. */
+export const runFilter = {
+  workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
+  record_id: z.uuid().optional().describe('Runs that this record started.'),
+  parent_run_id: z.uuid().optional().describe('Runs that a node of this run started.'),
+  retry_of: z.uuid().optional().describe('Retries of this run.'),
+  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that were started so.'),
+  ...period,
+  q: z
+    .string()
+    .trim()
+    .min(3, 'must have at least 3 characters')
+    .max(200)
+    .optional()
+    .describe(
+      "A part of the workflow's name or of the error's message; of errors, the newest 1,000 are found.",
+    ),
+}
+
+export const runStatus = z.enum(RUN_STATUSES)
+
+const parts = (text: string) => text.split(',').map((part) => part.trim())
+
+/** `status=failed,terminated`. */
+export const statusList = z
+  .string()
+  .refine(
+    (text) => parts(text).every((part) => runStatus.safeParse(part).success),
+    `must be one or several of ${RUN_STATUSES.join(', ')}, separated by commas`,
+  )
+  .transform((text) => [...new Set(parts(text).map((part) => runStatus.parse(part)))].sort())
+  .describe(`Runs with one of these statuses, separated by commas: ${RUN_STATUSES.join(', ')}.`)
+  .meta({ example: 'failed,terminated' })

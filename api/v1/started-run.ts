@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
+import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
+import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { RouteRequest } from '../http/route.ts'
+import { linksOf, runLinks } from './run-links.ts'
+
+/** What the operations that start a run have in common: the preview and the answer. */
+
+export const startedRun = z
+  .object({
+    object: z.literal('run'),
+    status: z.enum(RUN_STATUSES),
+    run_id: z.uuid(),
+    workflow_id: z.uuid(),
+    workflow_version: z.int(),
+    outputs: z.record(z.string(), z.unknown()).nullable().optional(),
+    error: z.record(z.string(), z.unknown()).nullable().optional(),
+    links: runLinks,
+  })
+  .meta({ id: 'StartedRun' })
+
+export const previewNode = z
+  .object({ id: z.string(), type: z.string(), title: z.string(), effect: z.enum(EFFECT_CLASSES) })
+  .meta({ id: 'RunPreviewNode' })
+
+type PreviewNode = z.output<typeof previewNode>
+
+export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =>
+  ids.map((name) => {
+    const { id, type, title, effect } = nodes[name]!
+    return { id, type, title, effect }
+  })
+
+export function warningsOf(nodes: PreviewNode[]): string[] {
+  const external = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
+  return external.length > 0 ? [`Has effects outside the service: ${external.join(', ')}.`] : []
+}
+
+export type StartRequest = Pick<
+  RouteRequest,
+  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'commit' | 'doNotStore'
+>
+
+/** The answer about a run that was queued: at once, or after its end, at most `seconds` later. */
+export async function answerStarted(
+  request: StartRequest,
+  runId: string,
+  workflow: { id: string; version: number },
+  seconds: number,
+): Promise<unknown> {
+  const answer = (state: Pick<RunDetails, 'status'> & Partial<RunDetails>) => ({
+    object: 'run',
+    status: state.status,
+    run_id: runId,
+    workflow_id: workflow.id,
+    workflow_version: workflow.version,
+    ...(state.outputs ? { outputs: state.outputs } : {}),
+    ...(state.error ? { error: state.error } : {}),
+    links: linksOf(runId, request.deps.config),
+  })
+  if (seconds === 0) return answer({ status: 'queued' })
+  await request.commit(answer({ status: 'queued' }))
+  request.setHeader('Preference-Applied', `wait=${seconds}`)
+  return answer(await waitForEnd(request, runId, seconds))
+}
+
+/** The end of the run; after `seconds`, its current state. */
+async function waitForEnd(
+  { deps, caller, tenant, signal }: StartRequest,
+  runId: string,
+  seconds: number,
+): Promise<RunEnd> {
+  const read = () => deps.runEnds.read({ organizationId: caller.organization.id, id: runId })
+  const ended = await deps.runEnds.wait(runId, seconds * 1_000, signal, read)
+  return ended ?? tenant((tx) => getRun(tx, runId))
+}

@@ -1,0 +1,59 @@
+import { SECRETS } from '../../workflows/limits.ts'
+import { conflict, notFound } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { open, seal } from '../seal.ts'
+
+/** A secret of the organization as the settings show it: never with its value. */
+export interface Secret {
+  name: string
+  created_at: Date
+  updated_at: Date
+}
+
+const COLUMNS = ['name', 'created_at', 'updated_at']
+
+/** By name. */
+export async function listSecrets(tx: Tenant): Promise<Secret[]> {
+  const rows: Secret[] = await secrets(tx).select(COLUMNS)
+  return rows.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Creates or replaces a secret. Throws `conflict` above `SECRETS.count`. */
+export async function putSecret(tx: Tenant, key: Buffer, name: string, value: string): Promise<Secret> {
+  // Concurrent creations wait for each other, so that they cannot exceed the limit together.
+  await tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
+  const [others] = await secrets(tx).whereNot({ name }).count<{ count: string }[]>()
+  if (Number(others?.count) >= SECRETS.count)
+    throw conflict(`the organization already has ${SECRETS.count} secrets`, { hint: 'delete an unused one' })
+  const sealed = seal(key, value, ownerOf(tx, name))
+  const [row] = await tx
+    .trx('secrets')
+    .insert({ organization_id: tx.organizationId, name, sealed })
+    .onConflict(['organization_id', 'name'])
+    .merge({ sealed, updated_at: tx.trx.fn.now() })
+    .returning<Secret[]>(COLUMNS)
+  return row!
+}
+
+/** Throws `not_found`. */
+export async function deleteSecret(tx: Tenant, name: string): Promise<void> {
+  if ((await secrets(tx).where({ name }).delete()) === 0) throw notFound('secret')
+}
+
+/** The secrets of the organization, opened; undefined for one that was sealed with another SECRETS_KEY. */
+export async function openSecrets(tx: Tenant, key: Buffer): Promise<Map<string, string | undefined>> {
+  const rows: { name: string; sealed: string }[] = await secrets(tx).select('name', 'sealed')
+  return new Map(rows.map(({ name, sealed }) => [name, opened(key, sealed, ownerOf(tx, name))]))
+}
+
+function opened(key: Buffer, sealed: string, owner: string): string | undefined {
+  try {
+    return open(key, sealed, owner)
+  } catch {
+    return undefined
+  }
+}
+
+const secrets = (tx: Tenant) => tx.trx('secrets').where({ organization_id: tx.organizationId })
+
+const ownerOf = (tx: Tenant, name: string) => `${tx.organizationId}.${name}`

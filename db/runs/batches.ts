@@ -1,0 +1,180 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { RunError } from '../../workflows/interpret/run-state.ts'
+import type { RunStatus } from '../../workflows/interpret/statuses.ts'
+import { AppError, notFound } from '../errors.ts'
+import { isRefusal } from '../postgres/sql-state.ts'
+import { type Actor, type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { filteredRuns, type RunFilter } from './filter.ts'
+import { cancelRun } from './moves.ts'
+import { createRetry, planRetryOf, type RetryOptions } from './retry.ts'
+
+export const BATCH_ACTIONS = ['retry', 'cancel'] as const
+export type BatchAction = (typeof BATCH_ACTIONS)[number]
+
+/** Runs of a batch at most. */
+export const MAX_BATCH = 10_000
+/** Refusals that a batch shows. */
+const SHOWN_REFUSALS = 20
+
+export interface BatchRequest {
+  action: BatchAction
+  filter: RunFilter & { status: readonly RunStatus[] }
+  options: Pick<RetryOptions, 'from_start' | 'version'>
+}
+
+export interface RunBatch extends Omit<BatchRequest, 'filter'> {
+  id: string
+  /** As it was requested. */
+  filter: Record<string, unknown>
+  total: number
+  done: number
+  refused: number
+  refusals: { run_id: string; error: RunError }[]
+  created_at: Date
+  ended_at: Date | null
+}
+
+/** The number of runs that a batch would have, and the newest of them. Throws `conflict` above MAX_BATCH. */
+export async function previewBatch(
+  tx: Tenant,
+  { filter }: Pick<BatchRequest, 'filter'>,
+): Promise<{ count: number; run_ids: string[] }> {
+  const { query } = await filteredRuns(tx, filter)
+  const rows: { id: string }[] = await query
+    .orderBy('id', 'desc')
+    .limit(MAX_BATCH + 1)
+    .select('id')
+  if (rows.length > MAX_BATCH)
+    throw new AppError('conflict', `more than ${MAX_BATCH} runs match`, {
+      param: 'filter',
+      hint: 'narrow the filter, for instance by workflow_id, from and to',
+    })
+  return { count: rows.length, run_ids: rows.slice(0, 10).map(({ id }) => id) }
+}
+
+/** Stores a batch with the runs that match now; workers make it. Throws as `previewBatch`. @returns its id. */
+export async function createBatch(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string> {
+  const { count } = await previewBatch(tx, { filter })
+  const { organizationId: organization_id } = tx
+  const id = uuidv7()
+  await tx.trx('run_batches').insert({
+    ...{ organization_id, id, action, total: count },
+    filter: JSON.stringify(filter),
+    options: JSON.stringify(options),
+    created_by: JSON.stringify(tx.actor),
+    ...(count === 0 ? { ended_at: tx.trx.fn.now() } : {}),
+  })
+  const { query } = await filteredRuns(tx, filter)
+  const { sql, bindings } = query.select('id').limit(MAX_BATCH).toSQL()
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `insert into run_batch_items (organization_id, batch_id, run_id)
+     select ?::uuid, ?::uuid, m.id from (${sql}) m`,
+    [organization_id, id, ...(bindings as string[])],
+  )
+  // Runs that ended since they were counted.
+  if (rowCount !== count)
+    await tx
+      .trx('run_batches')
+      .where({ organization_id, id })
+      .update({ total: rowCount, ...(rowCount === 0 ? { ended_at: tx.trx.fn.now() } : {}) })
+  tx.wake('agx_run_batches')
+  return id
+}
+
+/** Throws `not_found`. */
+export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
+  const { organizationId: organization_id } = tx
+  const batch = await tx
+    .trx('run_batches')
+    .where({ organization_id, id })
+    .first<Omit<RunBatch, 'done' | 'refused' | 'refusals'> | undefined>(
+      ...['id', 'action', 'filter', 'options', 'total', 'created_at', 'ended_at'],
+    )
+  if (!batch) throw notFound('batch')
+  const items = () => tx.trx('run_batch_items').where({ organization_id, batch_id: id })
+  const counts = await items()
+    .groupBy('status')
+    .select<{ status: string; count: number }[]>('status', tx.trx.raw('count(*) as count'))
+  const refusals = await items()
+    .andWhere({ status: 'refused' })
+    .orderBy('run_id')
+    .limit(SHOWN_REFUSALS)
+    .select<RunBatch['refusals']>('run_id', 'error')
+  const count = (status: string) => counts.find((row) => row.status === status)?.count ?? 0
+  return { ...batch, done: count('done'), refused: count('refused'), refusals }
+}
+
+export interface ClaimedBatch {
+  organization_id: string
+  id: string
+  action: BatchAction
+  options: BatchRequest['options']
+  created_by: Actor
+}
+
+/** Leases up to `limit` open batches, the oldest first; a page renews the lease. */
+export async function claimBatches(system: System, limit: number): Promise<ClaimedBatch[]> {
+  const { rows } = await system.raw<{ rows: ClaimedBatch[] }>(
+    `update run_batches set lease_until = now() + ${LEASE}
+     where (organization_id, id) in (
+       select organization_id, id from run_batches
+       where ended_at is null and (lease_until is null or lease_until < now())
+       order by created_at limit ? for update skip locked)
+     returning organization_id, id, action, options, created_by`,
+    [limit],
+  )
+  return rows
+}
+
+const LEASE = `interval '15 seconds'`
+
+/** Ends the leases of these batches. */
+export async function releaseBatches(system: System, batches: ClaimedBatch[]): Promise<void> {
+  await system('run_batches')
+    .whereIn(
+      ['organization_id', 'id'],
+      batches.map(({ organization_id, id }) => [organization_id, id]),
+    )
+    .update({ lease_until: null })
+}
+
+/**
+ * Makes the next page of a batch: each of its runs is retried or cancelled, and noted, in the same transaction, so that it
+ * happens once even if the worker dies. @returns whether there may be more.
+ */
+export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: number): Promise<boolean> {
+  const { organizationId: organization_id } = tx
+  const pending = await tx.trx.raw<{ rows: { run_id: string }[] }>(
+    `select run_id from run_batch_items
+     where organization_id = ? and batch_id = ? and status = 'pending' order by run_id limit ? for update skip locked`,
+    [organization_id, batch.id, limit],
+  )
+  for (const { run_id } of pending.rows) {
+    const outcome = await savepoint(tx, (inner) => makeOne(inner, batch, run_id)).catch((error: unknown) => {
+      if (isRefusal(error)) return { status: 'refused', error: JSON.stringify(NOT_STORABLE) }
+      if (!(error instanceof AppError)) throw error
+      return { status: 'refused', error: JSON.stringify({ code: error.type, message: error.message }) }
+    })
+    await tx.trx('run_batch_items').where({ organization_id, batch_id: batch.id, run_id }).update(outcome)
+  }
+  const { rows } = await tx.trx.raw<{ rows: { open: boolean }[] }>(
+    `update run_batches b set lease_until = now() + ${LEASE}, ended_at = case when not exists (
+       select from run_batch_items i
+       where i.organization_id = b.organization_id and i.batch_id = b.id and i.status = 'pending') then now() end
+     where organization_id = ? and id = ? returning ended_at is null as open`,
+    [organization_id, batch.id],
+  )
+  return rows[0]?.open === true && pending.rows.length > 0
+}
+
+/** Of a run that the database refuses in any case: the others must go on. */
+const NOT_STORABLE: RunError = { code: 'internal_error', message: 'the database refused it' }
+
+async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: string) {
+  if (action === 'cancel') {
+    await cancelRun(tx, runId)
+    return { status: 'done' }
+  }
+  const planned = await planRetryOf(tx, runId, options)
+  return { status: 'done', new_run_id: await createRetry(tx, planned, 1) }
+}

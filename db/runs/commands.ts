@@ -1,0 +1,54 @@
+import type { System, Tenant } from '../postgres/tenancy.ts'
+
+/**
+ * What the relay must do with the workflow of a run in Temporal, which is written with the change that calls for it:
+ * `refresh` makes the workflow read the rows again, `terminate` ends it.
+ */
+
+export interface RunCommand {
+  organization_id: string
+  id: string
+  kind: 'run' | 'node_test'
+  command: 'refresh' | 'terminate'
+  at: Date
+}
+
+/** Leases up to `limit` runs whose workflow must be told something, the oldest command first. */
+export async function claimRunCommands(system: System, limit: number): Promise<RunCommand[]> {
+  const { rows } = await system.raw<{ rows: RunCommand[] }>(
+    `update runs set workflow_command_lease_until = now() + interval '10 seconds'
+     where (organization_id, id) in (
+       select organization_id, id from runs
+       where workflow_command is not null
+         and (workflow_command_lease_until is null or workflow_command_lease_until < now())
+       order by workflow_command_at limit ? for no key update skip locked)
+     returning organization_id, id, kind, workflow_command as command, workflow_command_at as at`,
+    [limit],
+  )
+  return rows
+}
+
+/** Records that these commands were sent; a newer one of the same run stays. */
+export async function markCommandsSent(system: System, commands: RunCommand[]): Promise<void> {
+  await system('runs')
+    .whereIn(
+      ['organization_id', 'id', 'workflow_command_at'],
+      commands.map(({ organization_id, id, at }) => [organization_id, id, at] as never),
+    )
+    .update({ workflow_command: null, workflow_command_lease_until: null })
+}
+
+/** Tells the workflow of a run whose pause was requested that no attempt is in progress any more. */
+export async function refreshPausing(tx: Tenant, runId: string): Promise<void> {
+  const count = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id: runId })
+    .whereNotNull('pause_requested_at')
+    .whereNull('ended_at')
+    .update({
+      workflow_command: 'refresh',
+      workflow_command_at: tx.trx.raw('clock_timestamp()'),
+      workflow_command_lease_until: null,
+    })
+  if (count > 0) tx.wake('agx_run_commands')
+}

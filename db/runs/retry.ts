@@ -1,0 +1,149 @@
+import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { failedNode, planRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { isOpenRun, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { AppError, invalid, notFound } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { findById, getPlan, getWorkflow, type Runnable } from '../workflows/workflows.ts'
+import { createRun } from './runs.ts'
+
+export const RETRY_VERSIONS = ['same', 'latest'] as const
+
+/** How a run is retried. By default with the node that failed it; if none did, from the start. */
+export interface RetryOptions {
+  from_node?: string | undefined
+  from_start?: boolean | undefined
+  version: (typeof RETRY_VERSIONS)[number]
+}
+
+interface RetriedRun {
+  id: string
+  workflow_id: string
+  workflow_version: number
+  status: RunStatus
+  trigger: RunTrigger
+  inputs: Record<string, unknown>
+  error: RunError | null
+  record_id: string | null
+  retry_of: string | null
+  depth: number
+  cause: string | null
+}
+
+/** A retry that can be made. */
+export interface PlannedRetry {
+  run: RetriedRun
+  workflow: Pick<Runnable, 'id' | 'name' | 'version' | 'plan'>
+  inputs: Record<string, unknown>
+  /** Null: from the start. */
+  from_node: string | null
+  /** The nodes whose outputs are reused, and those that may run. */
+  reused: string[]
+  again: string[]
+}
+
+/**
+ * What a retry of a run would do. Throws `not_found`, `conflict` if the run has not ended or cannot be retried so, and
+ * `validation_error` if the newest version does not accept the inputs of the run.
+ */
+export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id, kind: 'run' })
+    .first<RetriedRun | undefined>(
+      ...['id', 'workflow_id', 'workflow_version', 'status', 'trigger', 'inputs', 'error', 'record_id'],
+      ...['retry_of', 'depth', 'cause'],
+    )
+  if (!run) throw notFound('run')
+  if (isOpenRun(run.status))
+    throw new AppError('conflict', `the run is ${run.status}: only a run that has ended can be retried`, {
+      hint: 'cancel or terminate it first',
+    })
+  const workflow = await versionOf(tx, run, options)
+  const { inputs, problems } = checkInputs(workflow.plan.inputs, run.inputs)
+  if (problems.length > 0)
+    throw invalid(
+      problems.map(({ name, message, type }) => ({
+        loc: ['body', 'version'],
+        msg: `version ${workflow.version} does not accept the input ${name} of the run: ${message}`,
+        type,
+      })),
+    )
+  const rows = await tx
+    .trx('run_nodes')
+    .where({ organization_id: tx.organizationId, run_id: id })
+    // Of the nodes in loops only the one that the retry must refuse.
+    .where((row) => row.where({ path: '' }).orWhere({ node_id: options.from_node ?? '' }))
+    .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle')
+  const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
+  const all = Object.keys(workflow.plan.nodes)
+  const planned = from_node === null ? { reused: [], again: all } : planRetry(workflow.plan, rows, from_node)
+  if (typeof planned === 'string') throw new AppError('conflict', planned, { param: 'from_node' })
+  return { run, workflow, inputs, from_node, ...planned }
+}
+
+async function versionOf(
+  tx: Tenant,
+  { workflow_id, workflow_version }: RetriedRun,
+  { version }: RetryOptions,
+): Promise<PlannedRetry['workflow']> {
+  const newest = await getWorkflow(tx, workflow_id).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.type !== 'not_found') throw error
+    throw new AppError('conflict', 'the workflow of the run was deleted')
+  })
+  if (version === 'latest') return findById(tx, workflow_id, newest.version)
+  return { id: workflow_id, version: workflow_version, ...(await getPlan(tx, workflow_id, workflow_version)) }
+}
+
+/** Effects on other runs are reused only if those succeeded, or still may: a failed child is started again. */
+const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
+  select from runs c where c.organization_id = e.organization_id and c.id = e.object_id
+    and c.status in ('queued', 'running', 'paused', 'completed')))`
+
+/**
+ * Queues a retry: a new run with the rows of the reused nodes. It keeps the idempotency keys of the first run, and a node
+ * that runs again finds what it created before.
+ * @param priority as in `runs`: 0 if a client waits for it. @returns the id of the new run.
+ */
+export async function createRetry(
+  tx: Tenant,
+  { run, workflow, inputs, from_node, reused }: PlannedRetry,
+  priority: 0 | 1,
+): Promise<string> {
+  const { organizationId } = tx
+  const id = await createRun(tx, {
+    workflow,
+    trigger: run.trigger,
+    inputs,
+    ...(run.record_id === null ? {} : { record_id: run.record_id }),
+    chain: { depth: run.depth, cause: run.cause },
+  })
+  await tx.trx.raw(
+    `update runs set retry_of = :first, retry = :retry, reopened = true, priority = :priority,
+       starts_with = coalesce(:startsWith, starts_with)
+     where organization_id = :organizationId and id = :id`,
+    {
+      ...{ organizationId, id, priority, first: run.retry_of ?? run.id },
+      retry: JSON.stringify({ run_id: run.id, from_node }),
+      startsWith: from_node === null ? null : workflow.plan.nodes[from_node]!.title,
+    },
+  )
+  // As settled before the first segment.
+  await tx.trx.raw(
+    `insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
+       handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
+     select n.organization_id, :id, n.path, n.node_id, n.node_type, n.title, n.status, n.attempt, n.input, n.output,
+       n.handle, n.error, n.wait_until, -1, -1, row_number() over (order by n.position) - 1, n.started_at, n.ended_at
+     from run_nodes n
+     where n.organization_id = :organizationId and n.run_id = :retried and n.path = ''
+       and n.node_id = any(cast(:reused as text[]))`,
+    { organizationId, id, retried: run.id, reused },
+  )
+  await tx.trx.raw(
+    `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+     select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id from run_effects e
+     where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}`,
+    { organizationId, id, retried: run.id },
+  )
+  return id
+}

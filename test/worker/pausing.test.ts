@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import type { HttpClient } from '../../activities/http/client.ts'
+import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import type { NodeSpec } from '../../workflows/definition/types.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+const edge = (from: string, to: string) => ({ from, handle: 'success', to })
+const delay = (id: string, time: string): NodeSpec => ({ id, type: 'delay', config: { for: time } })
+const set = (id: string): NodeSpec => ({ id, type: 'set_fields', config: { fields: { value: id } } })
+const call = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
+  id,
+  type: 'api_request',
+  config: { method: 'POST', url: 'https://example.com/' },
+  ...more,
+})
+
+describe('runs that are paused', function () {
+  this.timeout(30_000)
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  let keys: string[] = []
+  let answer: HttpClient['call']
+  const http: HttpClient['call'] = (request, options) => {
+    keys.push(request.headers?.['Idempotency-Key'] ?? '')
+    return answer(request, options)
+  }
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, { http })
+  })
+  beforeEach(() => {
+    keys = []
+    answer = async () => httpResponse()
+  })
+  after(async () => {
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  const move = (work: typeof pauseRun | typeof terminateRun, id: string) =>
+    db.tenant<unknown>(organizationId, testActor, (tx) => work(tx, id))
+  const row = (id: string) => db.system('runs').where({ id }).first()
+  const nodes = async (id: string) => {
+    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
+    return Object.fromEntries(rows.map((node) => [node.node_id, node.status]))
+  }
+  async function until(what: () => Promise<boolean> | boolean): Promise<void> {
+    for (const end = Date.now() + 15_000; !(await what()); ) {
+      assert.ok(Date.now() < end, 'it took too long')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  const asleep = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
+  const statusInTemporal = async (id: string) =>
+    (await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name
+
+  it('start no node and have no workflow, and go on where they were; a delay that has ended fires then', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('pause', '700ms'), set('next')],
+      edges: [edge('pause', 'next')],
+    })
+    await asleep(id)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await until(async () => (await statusInTemporal(id)) === 'COMPLETED')
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    assert.deepEqual(await nodes(id), { pause: 'waiting' })
+    await move(unpauseRun, id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.deepEqual(await nodes(id), { pause: 'completed', next: 'completed' })
+    const started = await db.system('events').where({ subject_id: id, name: 'workflow.started' })
+    assert.equal(started.length, 1)
+  })
+
+  it('go on after a worker was replaced, and after a resume that comes at once', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('pause', '300ms'), set('next')],
+      edges: [edge('pause', 'next')],
+    })
+    await asleep(id)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await worker.stop()
+    worker = await startWorker(db, { http }, worker.taskQueue)
+    await move(unpauseRun, id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+
+    const other = await queueRun(db, organizationId, { nodes: [delay('pause', '2s')] })
+    await asleep(other)
+    for (let n = 0; n < 3; n++) {
+      await move(pauseRun, other)
+      await untilRun(db, other, ['paused'])
+      await move(unpauseRun, other)
+    }
+    assert.equal((await untilRun(db, other)).status, 'completed')
+    assert.deepEqual([(await row(other)).pauses, (await row(other)).resumes], [3, 3])
+  })
+
+  it('let an attempt in progress end, and start nothing after it', async () => {
+    let release = () => {}
+    answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve(httpResponse())
+      })
+    const id = await queueRun(db, organizationId, {
+      nodes: [call('call'), set('next')],
+      edges: [edge('call', 'next')],
+    })
+    await until(() => keys.length === 1)
+    await move(pauseRun, id)
+    await until(async () => (await row(id)).workflow_command === null)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.equal((await row(id)).status, 'running')
+    release()
+    await untilRun(db, id, ['paused'])
+    assert.deepEqual(await nodes(id), { call: 'completed' })
+    await move(unpauseRun, id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.deepEqual(keys, [`${id}:call`])
+  })
+
+  it('withdraw a pause while an attempt is in progress', async () => {
+    let release = () => {}
+    answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve(httpResponse())
+      })
+    const id = await queueRun(db, organizationId, {
+      nodes: [call('call'), delay('short', '100ms'), set('next')],
+      edges: [edge('call', 'next'), edge('short', 'next')],
+    })
+    const parallel = await queueRun(db, organizationId, {
+      nodes: [set('start'), call('call'), delay('short', '500ms'), set('next')],
+      edges: [edge('start', 'call'), edge('start', 'short'), edge('short', 'next')],
+    })
+    await until(() => keys.length === 2)
+    await move(cancelRun, id)
+    await move(pauseRun, parallel)
+    await until(async () => (await nodes(parallel)).short === 'completed')
+    assert.deepEqual(await nodes(parallel), { start: 'completed', call: 'running', short: 'completed' })
+    await move(unpauseRun, parallel)
+    await until(async () => (await nodes(parallel)).next === 'completed')
+    release()
+    assert.equal((await untilRun(db, parallel)).status, 'completed')
+  })
+
+  it('are paused between two attempts of a node, which then goes on counting', async () => {
+    answer = async () => {
+      if (keys.length < 2) throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+      return httpResponse()
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [call('call', { retry: { max_attempts: 3, initial_interval: '1h' } })],
+    })
+    await until(async () => (await db.system('run_nodes').where({ run_id: id }).first())?.attempt === 2)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await move(unpauseRun, id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.deepEqual(keys, Array(2).fill(`${id}:call`))
+    assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 2)
+  })
+
+  it('hold no slot', async () => {
+    const one = await createOrganization(db, { limits: { max_running: 1 } })
+    const id = await queueRun(db, one, { nodes: [call('call')] })
+    let release = () => {}
+    answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve(httpResponse())
+      })
+    await until(() => keys.length === 1)
+    const next = await queueRun(db, one, { nodes: [set('set')] })
+    await db.tenant(one, testActor, (tx) => pauseRun(tx, id))
+    release()
+    assert.equal((await untilRun(db, next)).status, 'completed')
+    assert.equal((await row(id)).status, 'paused')
+  })
+
+  it('are cancelled and terminated at once', async () => {
+    for (const [work, status] of [
+      [cancelRun, 'cancelled'],
+      [terminateRun, 'terminated'],
+    ] as const) {
+      const id = await queueRun(db, organizationId, { nodes: [delay('pause', '1h')] })
+      await asleep(id)
+      await move(pauseRun, id)
+      await untilRun(db, id, ['paused'])
+      await move(work, id)
+      assert.equal((await row(id)).status, status)
+      assert.deepEqual(await nodes(id), { pause: 'cancelled' })
+    }
+  })
+})
+
+describe('runs that are terminated', function () {
+  this.timeout(30_000)
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  it('end at once; their workflow ends as soon as a relay is there', async () => {
+    const organizationId = await createOrganization(db)
+    const worker = await startWorker(db)
+    const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
+    for (let n = 0; (await db.system('runs').where({ id }).first()).sleeps_until === null && n < 500; n++)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    await worker.stop()
+    assert.equal(await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id)), true)
+    const run = await db.system('runs').where({ id }).first()
+    assert.deepEqual([run.status, run.error.code], ['terminated', 'terminated'])
+    assert.equal(await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id)), false)
+    const again = await startWorker(db, {}, worker.taskQueue)
+    const handle = again.client.workflow.getHandle(`run:${id}`)
+    for (let n = 0; (await handle.describe()).status.name !== 'TERMINATED'; n++) {
+      assert.ok(n < 500, 'the workflow still runs')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    assert.equal((await db.system('runs').where({ id }).first()).status, 'terminated')
+    await again.stop()
+  })
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { advanceBatch, claimBatches, createBatch, getBatch } from '../../db/runs/batches.ts'
+import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { createWorkflow } from '../../db/workflows/workflows.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { startWorker } from '../support/worker.ts'
+import { emptyVersion } from '../support/workflows.ts'
+
+const RUNS = 90
+
+describe('batches of runs', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+  })
+  after(() => db?.drop())
+
+  const tenant = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(organizationId, testActor, work)
+  const progress = (id: string) => tenant((tx) => getBatch(tx, id))
+  const until = async (id: string, isThere: (batch: Awaited<ReturnType<typeof progress>>) => boolean) => {
+    for (let n = 0; n < 2_000; n++) {
+      const batch = await progress(id)
+      if (isThere(batch)) return batch
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    assert.fail('it took too long')
+  }
+  const newWorkflow = () =>
+    tenant((tx) =>
+      createWorkflow(tx, { name: 'Nothing', description: null, ...emptyVersion({ type: 'manual' }) }),
+    )
+  const queue = (workflowId: string, count: number) =>
+    tenant(async (tx) => {
+      const workflow = { id: workflowId, version: 1, name: 'Nothing' }
+      for (let n = 0; n < count; n++)
+        await createRun(tx, { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START })
+    })
+
+  it('retry each run once, although a worker is killed in the middle, with two others', async () => {
+    const { id: workflow_id } = await newWorkflow()
+    await queue(workflow_id, RUNS)
+    await db
+      .system('runs')
+      .update({ status: 'failed', ended_at: new Date(), error: { code: 'x', message: 'x' } })
+    const id = await tenant((tx) =>
+      createBatch(tx, {
+        ...{ action: 'retry', filter: { workflow_id, status: ['failed'] } },
+        options: { from_start: true, version: 'same' },
+      }),
+    )
+    // As a worker does that is killed after its first page.
+    const [claimed] = await claimBatches(db.system, 1)
+    assert.equal(await tenant((tx) => advanceBatch(tx, claimed!, 50)), true)
+    assert.equal((await progress(id)).done, 50)
+    assert.deepEqual(await claimBatches(db.system, 1), [], 'it is leased')
+    await db.system('run_batches').update({ lease_until: new Date(Date.now() - 1) })
+    const workers = [await startWorker(db), await startWorker(db)]
+    const batch = await until(id, ({ ended_at }) => ended_at !== null)
+    await Promise.all(workers.map((worker) => worker.stop()))
+    assert.deepEqual([batch.total, batch.done, batch.refused], [RUNS, RUNS, 0])
+    const retries = await db.system('runs').whereNotNull('retry_of').select('retry_of', 'id')
+    assert.equal(retries.length, RUNS)
+    assert.equal(new Set(retries.map(({ retry_of }) => retry_of)).size, RUNS)
+    const items = await db.system('run_batch_items').where({ batch_id: id }).select('run_id', 'new_run_id')
+    assert.deepEqual(
+      new Map(items.map((item) => [item.run_id, item.new_run_id])),
+      new Map(retries.map((run) => [run.retry_of, run.id])),
+    )
+  })
+
+  it('cancel, and say which runs could not be', async () => {
+    const { id: workflow_id } = await newWorkflow()
+    await queue(workflow_id, 3)
+    const filter = { workflow_id, status: ['queued'] as const }
+    const options = { version: 'same' as const }
+    const id = await tenant((tx) => createBatch(tx, { action: 'cancel', filter, options }))
+    const again = await tenant((tx) => createBatch(tx, { action: 'retry', filter, options }))
+    const worker = await startWorker(db)
+    const { done } = await until(id, ({ ended_at }) => ended_at !== null)
+    const refused = await until(again, ({ ended_at }) => ended_at !== null)
+    await worker.stop()
+    assert.equal(done, 3)
+    assert.equal(refused.done + refused.refused, 3)
+  })
+
+  it('without any run end at once', async () => {
+    const filter = { workflow_id: organizationId, status: ['failed'] as const }
+    const id = await tenant((tx) =>
+      createBatch(tx, { action: 'retry', filter, options: { version: 'same' } }),
+    )
+    const { total, ended_at } = await progress(id)
+    assert.deepEqual([total, ended_at === null], [0, false])
+  })
+})
