@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import { AppError } from '../db/errors.ts'
 import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
 import { handleApproval } from './approvals/decide.ts'
+import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
 import { createGateway } from './http/gateway.ts'
@@ -54,5 +55,5 @@ export function createApp(deps: AppDeps): Koa {
     ctx.state.route = path
     return page(ctx)
   }
-  return serve(deps.log, dispatch, deps.metrics)
+  return serve(deps.log, dispatch, deps.metrics, { https: isHttps(deps.config) })
 }

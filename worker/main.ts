@@ -6,12 +6,13 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
-import { ConfigError, secretsKey } from '../db/config.ts'
+import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
 import { createMetrics } from '../db/metrics.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { freePort } from '../db/postgres/embedded/server.ts'
+import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
@@ -48,8 +49,9 @@ async function main(): Promise<void> {
     shutdownSignals: [],
     telemetryOptions: { metrics: { prometheus: { bindAddress: sdkMetrics } } },
   })
+  const urls = databaseUrls(config)
   const db = connect({
-    url: config.DATABASE_URL,
+    ...urls,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
@@ -95,6 +97,7 @@ async function main(): Promise<void> {
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       await requireKnownSchema(db.system)
+      if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
       const connection = await NativeConnection.connect(connectionOptions)
       const server = await describeTemporalServer(connection, namespace)
       await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)

@@ -46,8 +46,6 @@ export function answerError(ctx: Koa.Context, error: unknown, requestId: string,
   if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')
   if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
   if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
-  // Closing the connection saves reading the remainder of a refused body.
-  if (known.type === 'payload_too_large') ctx.set('Connection', 'close')
   ctx.status = STATUS[known.type]
   ctx.body = errorBody(known, requestId)
 }

@@ -4,9 +4,6 @@ import type { Duplex } from 'node:stream'
 import { AppError } from '../../db/errors.ts'
 import { errorBody } from './errors.ts'
 
-/** Node would answer a request without Host with an empty body: `requireHost` answers it. */
-export const SERVER_OPTIONS = { requireHostHeader: false }
-
 /** Throws invalid_request for HTTP/1.1 without Host, which the protocol requires. */
 export function requireHost({ httpVersion, headers }: IncomingMessage): void {
   if (headers.host === undefined && httpVersion === '1.1')
