@@ -19,7 +19,9 @@ const databaseUrl = z
   .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database')
 
 /** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
-export const migrationSettings = z.object({ DATABASE_OWNER_URL: databaseUrl.optional() })
+export const migrationSettings = z.object({
+  DATABASE_OWNER_URL: databaseUrl.optional(),
+})
 
 /**
  * The settings shared by both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
