@@ -1,12 +1,13 @@
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import type { ConfigProblem } from '../nodes/define.ts'
-import { findNodeType, nodeTypes } from '../nodes/index.ts'
+import type { ConfigProblem, NodeType } from '../nodes/define.ts'
+import { findNodeType, nodeTypes, typeNamed } from '../nodes/index.ts'
 import { checkCredentials } from './check-credentials.ts'
-import { checkConfig, describeIssue } from './config.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
+import { type ConfigIssue, checkConfig, describeIssue } from './config.ts'
+import { nearest, nearestName, type Problem, pointer, REMOVE, write } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
+import { flowText, repairHint } from './repair.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
@@ -23,7 +24,10 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
           message: `there is no node type ${node.type.slice(0, 100)}`,
           path: `${path}/type`,
           node_id: node.id,
-          ...nearestName(node.type, Object.keys(nodeTypes)),
+          hint: () => {
+            const name = typeNamed(node.type) ?? nearest(node.type, Object.keys(nodeTypes))
+            return name === undefined ? undefined : `did you mean ${name}?`
+          },
         },
       ]
     const inConfig = (problem: ConfigProblem): Problem => ({
@@ -32,7 +36,9 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       node_id: node.id,
     })
     const shape = checkConfig(type.config, node.config).flatMap((issue) =>
-      describeIssue(issue, node.type, [node.id]).map((one) => inConfig({ ...one, code: 'invalid_config' })),
+      describeIssue(issue, node.type, [node.id]).map((one, index) =>
+        inConfig({ ...one, code: 'invalid_config', hint: () => configHint(type, node.config, issue, index) }),
+      ),
     )
     return [
       ...shape,
@@ -41,6 +47,16 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })
+}
+
+function configHint(
+  type: NodeType,
+  config: unknown,
+  issue: ConfigIssue,
+  index: number,
+): string | undefined {
+  const one = issue.keys ? { ...issue, keys: [issue.keys[index]!] } : issue
+  return repairHint(type.config, config, one, type.example.config)
 }
 
 /** Only external nodes have attempts and a timeout: the others run in the run's transaction. */
@@ -54,6 +70,7 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
       path: `${path}/${member}`,
       node_id: node.id,
       atKey: true,
+      hint: REMOVE,
     }))
 }
 
@@ -139,7 +156,7 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
       problems.push({
         code: 'constant_when',
         message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
-        hint: `write \`when: "{{ ${node.when.slice(0, 200)} }}"\``,
+        hint: write(flowText(`{{ ${node.when.slice(0, 200)} }}`)),
         path: `${where.path}/when`,
         node_id: node.id,
       })

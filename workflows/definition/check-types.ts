@@ -7,6 +7,7 @@ import { checkConfig } from './config.ts'
 import { type Problem, pointer } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { countValues } from './measure.ts'
+import { replaced } from './repair.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
 type Nodes = ReadonlyMap<string, NodeSpec>
@@ -95,16 +96,4 @@ function placeholders(value: unknown, path: string[] = []): { text: string; path
   if (typeof value === 'string') return value.includes('{{') ? [{ text: value, path }] : []
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, item]) => placeholders(item, [...path, key]))
-}
-
-function replaced(value: unknown, [key, ...rest]: string[], by: unknown): unknown {
-  if (key === undefined) return by
-  if (Array.isArray(value))
-    return value.map((item, index) => (String(index) === key ? replaced(item, rest, by) : item))
-  return Object.fromEntries(
-    Object.entries(value as object).map(([name, item]) => [
-      name,
-      name === key ? replaced(item, rest, by) : item,
-    ]),
-  )
 }

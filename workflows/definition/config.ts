@@ -8,6 +8,8 @@ export interface ConfigIssue {
   code: string
   /** Of `unrecognized_keys`. */
   keys?: string[]
+  /** The allowed values, where it is one of a list. */
+  allowed?: string[]
 }
 
 /**
@@ -50,8 +52,24 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
       if (meant) return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
     }
     const keys = issue.code === 'unrecognized_keys' ? { keys: issue.keys } : {}
-    return [{ path: issue.path, message: explain(issue, at), code: issue.code, ...keys }]
+    const allowed = allowedBy(issue)
+    return [
+      {
+        path: issue.path,
+        message: explain(issue, at),
+        code: issue.code,
+        ...keys,
+        ...(allowed ? { allowed } : {}),
+      },
+    ]
   })
+}
+
+function allowedBy(issue: Issue): string[] | undefined {
+  if (issue.code === 'invalid_value') return issue.values.map(String)
+  return issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options)
+    ? issue.options.map(String)
+    : undefined
 }
 
 /** The issues of the only option whose outermost type fits: more specific than "invalid input". */

@@ -1,7 +1,10 @@
 import type { z } from 'zod'
-import { checkShape } from './config.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { type ConfigIssue, checkShape } from './config.ts'
+import { type Problem, pointer } from './errors.ts'
+import { flowText, repairHint } from './repair.ts'
 import { rawEdge, rawNode, specNode } from './schema.ts'
+import { keysAt, memberOf, shapeOf } from './shapes.ts'
 
 /** Placeholder for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
@@ -69,31 +72,77 @@ function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<st
 
 function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
   return checkShape(schema, value).flatMap((issue): Problem[] => {
-    const path = pointer(...issue.path)
     const [first, second] = issue.path
     const node = first === 'nodes' && typeof second === 'string' ? { node_id: second } : {}
+    // The parts of a trigger depend on each other: its hint is the whole of it.
+    const path = first === 'trigger' && !issue.keys ? ['trigger'] : issue.path
+    const place = pointer(...issue.path)
     if (issue.keys)
       return issue.keys.map((key) => ({
         code: 'unknown_key',
         message: `unknown key ${key.slice(0, 100)}`,
-        path: `${path}${pointer(key)}`,
+        path: `${place}${pointer(key)}`,
         atKey: true,
         ...node,
-        ...nearestName(key, knownKeys(issue.path)),
+        hint: () => misplaced(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
     return [
-      { code: missing ? 'missing_key' : 'schema', message: `${name} ${issue.message}`.trim(), path, ...node },
+      {
+        code: missing ? 'missing_key' : 'schema',
+        message: `${name} ${wording(issue, value)}`.trim(),
+        path: pointer(...(missing ? issue.path : path)),
+        ...node,
+        hint: () => hintFor(schema, value, { ...issue, path }) ?? hintFor(schema, value, issue),
+      },
     ]
   })
 }
 
-/** The keys to suggest for a misspelt one: those of a node, or the outermost. */
-const knownKeys = (path: PropertyKey[]) =>
-  path.length === 2 && path[0] === 'nodes'
-    ? Object.keys(specNode.shape)
-    : ['name', 'description', 'trigger', 'inputs', 'nodes', 'outputs', 'settings']
+/** Of a node, only its own schema is asked: a spec has hundreds of them. */
+function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
+  const [first, second, ...inner] = issue.path
+  const node = memberOf(memberOf(value, 'nodes'), second ?? '')
+  if (first !== 'nodes' || second === undefined || !isObject(node) || Array.isArray(node))
+    return repairHint(schema, value, issue)
+  return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
+}
+
+/** The hint for a setting that was written beside `config` instead of within. */
+function misplaced(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
+  const [first, id, ...rest] = path
+  const node = memberOf(memberOf(value, 'nodes'), id ?? '')
+  if (first !== 'nodes' || rest.length > 0 || !isObject(node) || typeof node.type !== 'string') return undefined
+  const type = findNodeType(node.type)
+  const config = isObject(node.config) ? node.config : {}
+  if (!type || !keysAt(shapeOf(type.config), { ...node, ...config }, []).includes(key)) return undefined
+  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
+  const moved = Object.entries(node).filter(([name]) => settings.includes(name) && !(name in specNode.shape))
+  const whole = flowText({ ...config, ...Object.fromEntries(moved) })
+  return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
+}
+
+/** Lists and mappings in words of YAML. */
+function wording({ path, message, code }: ConfigIssue, value: unknown): string {
+  if (code !== 'invalid_type') return message
+  const at = path.reduce<unknown>((inner, key) => memberOf(inner, key), value)
+  const [, expected] = /expected (\w+)/.exec(message) ?? []
+  const wanted = expected === undefined ? undefined : WORDS[expected]
+  const got = at === null ? 'empty' : Array.isArray(at) ? 'a list' : isObject(at) ? 'a mapping' : undefined
+  if (!wanted) return message
+  return `must be ${wanted}${got ? `, but is ${got}` : `, but is ${JSON.stringify(at)?.slice(0, 100)}`}`
+}
+
+const WORDS: Record<string, string> = {
+  record: 'a mapping',
+  object: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null

@@ -16,6 +16,7 @@ const nodeId = z
 const positive = z
   .string()
   .refine((text) => (parseDuration(text) ?? 0) > 0, 'must be a duration above zero, such as 500ms, 30s or 5m')
+  .meta({ examples: ['30s'] })
 const upTo = (most: string) =>
   positive.refine((text) => (parseDuration(text) ?? 0) <= parseDuration(most)!, `must be at most ${most}`)
 
@@ -32,6 +33,7 @@ const retry = z
       (parseDuration(max_interval) ?? 0) >= (parseDuration(initial_interval ?? '1s') ?? 0),
     { path: ['max_interval'], message: 'must not be shorter than initial_interval (default 1s)' },
   )
+  .meta({ examples: [{ max_attempts: 3 }] })
 
 export const trigger = z.union([
   z.enum(['manual', 'webhook']).transform((type) => ({ type })),

@@ -34,3 +34,14 @@ export function findNodeType(type: string): NodeType | undefined {
 function byType(types: NodeType[]): Record<string, NodeType> {
   return Object.fromEntries(types.map((type) => [type.type, type]))
 }
+
+const key = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+const otherNames = new Map(
+  Object.values(nodeTypes).flatMap(({ type, alsoCalled }) =>
+    [type, ...alsoCalled].map((name) => [key(name), type] as const),
+  ),
+)
+
+/** The node type that people call so, whatever its case and separators; undefined if there is none. */
+export const typeNamed = (name: string): string | undefined => otherNames.get(key(name))

@@ -1,19 +1,8 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'
+import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
-
-const catalogue = {
-  entities: {
-    contacts: {
-      object: 'contact',
-      readable: ['id', 'email', 'first_name', 'created_at'],
-      writable: ['email', 'first_name'],
-      references: {},
-    },
-    companies: { object: 'company', readable: ['id', 'name'], writable: ['name'], references: {} },
-  },
-}
 
 /** `nodes` indented by two, from line 3 on. */
 const spec = (nodes: string, rest = '') => `name: Test\nnodes:\n${nodes}\n${rest}`
@@ -64,7 +53,7 @@ nodes:
 outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name }}"]}
 `,
     'records linked, related, upserted': spec(
-      `  a: {type: crm_manager, config: {operation: upsert, entity: companies, by: name, fields: {name: X}}}
+      `  a: {type: crm_manager, config: {operation: upsert, entity: companies, by: domain, fields: {name: X, domain: x.test}}}
   b: {type: crm_manager, config: {operation: link, entity: contacts, id: "{{ trigger.record.id }}", target: companies, target_id: "{{ nodes.a.output.record.id }}"}}
   c: {type: crm_manager, config: {operation: list_related, entity: companies, id: "{{ nodes.a.output.record.id }}", target: contacts, limit: 5}}
   d: {type: set_fields, config: {fields: {n: "{{ nodes.c.output.data | size }}"}}}`,
