@@ -1,35 +1,46 @@
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
-import { findNodeType, nodeTypes, typeNamed } from '../nodes/index.ts'
+import { findNodeType, meantType, nodeTypes } from '../nodes/index.ts'
 import { checkCredentials } from './check-credentials.ts'
 import { type ConfigIssue, checkConfig, describeIssue } from './config.ts'
-import { nearest, nearestName, type Problem, pointer, REMOVE, write } from './errors.ts'
+import { nearestName, type Problem, pointer, REMOVE, write } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { flowText, repairHint } from './repair.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
-/** Checks the type and config of each node. */
+/**
+ * Reports unknown node types. Where one was meant, the node gets it, so that its config and handles are checked in the
+ * same round.
+ */
+export function correctTypes<T extends { type: string }>(
+  nodes: readonly (readonly [id: string, node: T])[],
+  nodePath: (index: number) => string,
+): { problems: Problem[]; corrected: (readonly [id: string, node: T])[] } {
+  const problems: Problem[] = []
+  const corrected = nodes.map(([id, node], index) => {
+    if (node.type === MISSING_TYPE || findNodeType(node.type)) return [id, node] as const
+    const meant = meantType(node.type)
+    problems.push({
+      code: 'unknown_node_type',
+      message: `there is no node type ${node.type.slice(0, 100)}`,
+      path: `${nodePath(index)}/type`,
+      node_id: id,
+      hint: meant ? `did you mean ${meant.type}?` : `one of ${Object.keys(nodeTypes).join(', ')}`,
+    })
+    return [id, meant ? { ...node, type: meant.type } : node] as const
+  })
+  return { problems, corrected }
+}
+
+/** Checks the config of each node. */
 export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalogue): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const path = nodePath(node.id)
-    if (node.type === MISSING_TYPE) return []
     const type = findNodeType(node.type)
-    if (!type)
-      return [
-        {
-          code: 'unknown_node_type',
-          message: `there is no node type ${node.type.slice(0, 100)}`,
-          path: `${path}/type`,
-          node_id: node.id,
-          hint: () => {
-            const name = typeNamed(node.type) ?? nearest(node.type, Object.keys(nodeTypes))
-            return name === undefined ? undefined : `did you mean ${name}?`
-          },
-        },
-      ]
+    if (!type) return []
     const inConfig = (problem: ConfigProblem): Problem => ({
       ...problem,
       path: `${path}/config${pointer(...problem.path)}`,

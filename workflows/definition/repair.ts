@@ -24,20 +24,42 @@ export function repairHint(
     return name === undefined ? undefined : `did you mean ${name}?`
   }
   const at = valueAt(value, path)
-  const shapes = shapesAt(shape, value, path)
-  if (at === undefined) return missingHint(path, shapes, allowed, valueAt(example, path))
+  if (at === undefined) return missingHint(path, shapesAt(shape, value, path), allowed, valueAt(example, path))
   if (allowed && typeof at !== 'object') {
     const name = meantBy(String(at), allowed)
     if (name !== undefined) return `did you mean ${name}?`
   }
-  for (const candidate of candidates(at, path.at(-1), shapes))
-    if (accepts(schema, replaced(value, path, candidate), path)) {
-      const text = flowText(candidate)
-      if (text.length <= MAX_TEXT) return write(text)
-    }
+  const better = betterValue(schema, value, issue)
+  if (better !== undefined) {
+    const text = flowText(better)
+    if (text.length <= MAX_TEXT) return write(text)
+  }
   if (at === null && path.length > 0 && accepts(schema, without(value, path), path)) return REMOVE
   return allowed && allowed.length <= MAX_ALLOWED ? `one of ${allowed.join(', ')}` : undefined
 }
+
+/** The value to write for one that does not fit; its parts are corrected too. Undefined if none is known. */
+function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, depth = 0): unknown {
+  const possible = candidates(valueAt(value, path), path.at(-1), shapesAt(shapeOf(schema), value, path))
+  const whole = possible.find((one) => accepts(schema, replaced(value, path, one), path))
+  if (whole !== undefined || depth > 2) return whole
+  const form = possible.find(
+    (one) => typeof one === 'object' && accepts(schema, replaced(value, path, one), path, 'form'),
+  )
+  if (form === undefined) return undefined
+  let rest = replaced(value, path, form)
+  for (const inner of checkConfig(schema, rest)) {
+    if (inner.keys || inner.path.length <= path.length || !within(inner.path, path)) continue
+    const meant = inner.allowed && meantBy(String(valueAt(rest, inner.path)), inner.allowed)
+    const better = meant ?? betterValue(schema, rest, inner, depth + 1)
+    if (better !== undefined) rest = replaced(rest, inner.path, better)
+  }
+  return valueAt(rest, path)
+}
+
+/** Whether one path leads to the other, or into it. */
+const within = (path: readonly PropertyKey[], outer: readonly PropertyKey[]) =>
+  path.every((key, index) => index >= outer.length || key === outer[index])
 
 const MAX_TEXT = 2_000
 const MAX_ALLOWED = 30
@@ -165,12 +187,18 @@ function triggers(value: unknown): unknown[] {
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether a schema has nothing against the value at a path. */
-function accepts(schema: z.ZodType, value: unknown, path: readonly PropertyKey[]): boolean {
-  const about = (other: readonly PropertyKey[]) =>
-    other.every((key, index) => index >= path.length || key === path[index])
+/** Whether a schema has nothing against the value at a path, or at least against its form. */
+function accepts(
+  schema: z.ZodType,
+  value: unknown,
+  path: readonly PropertyKey[],
+  what: 'whole' | 'form' = 'whole',
+): boolean {
   return checkConfig(schema, value).every(
-    (issue) => (issue.keys && issue.path.length < path.length) || !about(issue.path),
+    (issue) =>
+      (issue.keys && issue.path.length < path.length) ||
+      (what === 'form' && issue.path.length > path.length) ||
+      !within(issue.path, path),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { findNodeType } from '../nodes/index.ts'
+import { meantType } from '../nodes/index.ts'
 import { type ConfigIssue, checkShape } from './config.ts'
 import { type Problem, pointer } from './errors.ts'
 import { flowText, repairHint } from './repair.ts'
@@ -55,10 +55,13 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
   return parsed.success ? parsed.data : undefined
 }
 
-const salvaged = (schema: z.ZodObject, node: Record<string, unknown>) => ({
-  type: MISSING_TYPE,
-  ...fitting(schema, node),
-})
+/** A node's valid members, with the settings that were written beside its `config`. */
+function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
+  const kept = { type: MISSING_TYPE, ...fitting(schema, node) }
+  const moved = misplacedIn(node)
+  if (Object.keys(moved).length === 0) return kept
+  return { ...kept, config: { ...(isObject(node.config) ? node.config : {}), ...moved } }
+}
 
 function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
@@ -74,8 +77,6 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
   return checkShape(schema, value).flatMap((issue): Problem[] => {
     const [first, second] = issue.path
     const node = first === 'nodes' && typeof second === 'string' ? { node_id: second } : {}
-    // The parts of a trigger depend on each other: its hint is the whole of it.
-    const path = first === 'trigger' && !issue.keys ? ['trigger'] : issue.path
     const place = pointer(...issue.path)
     if (issue.keys)
       return issue.keys.map((key) => ({
@@ -84,17 +85,19 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
         path: `${place}${pointer(key)}`,
         atKey: true,
         ...node,
-        hint: () => misplaced(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
+        hint: () => misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
+    // The parts of a trigger depend on each other: the whole of it is corrected.
+    const whole = first === 'trigger' ? hintFor(schema, value, { ...issue, path: ['trigger'] }) : undefined
     return [
       {
         code: missing ? 'missing_key' : 'schema',
-        message: `${name} ${wording(issue, value)}`.trim(),
-        path: pointer(...(missing ? issue.path : path)),
+        message: `${name} ${issue.message}`.trim(),
+        path: whole === undefined ? place : '/trigger',
         ...node,
-        hint: () => hintFor(schema, value, { ...issue, path }) ?? hintFor(schema, value, issue),
+        hint: () => whole ?? hintFor(schema, value, issue),
       },
     ]
   })
@@ -110,38 +113,24 @@ function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string 
 }
 
 /** The hint for a setting that was written beside `config` instead of within. */
-function misplaced(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
+function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
   const [first, id, ...rest] = path
   const node = memberOf(memberOf(value, 'nodes'), id ?? '')
-  if (first !== 'nodes' || rest.length > 0 || !isObject(node) || typeof node.type !== 'string') return undefined
-  const type = findNodeType(node.type)
-  const config = isObject(node.config) ? node.config : {}
-  if (!type || !keysAt(shapeOf(type.config), { ...node, ...config }, []).includes(key)) return undefined
-  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
-  const moved = Object.entries(node).filter(([name]) => settings.includes(name) && !(name in specNode.shape))
-  const whole = flowText({ ...config, ...Object.fromEntries(moved) })
+  if (first !== 'nodes' || rest.length > 0 || !isObject(node)) return undefined
+  const moved = misplacedIn(node)
+  if (!Object.hasOwn(moved, key)) return undefined
+  const whole = flowText({ ...(isObject(node.config) ? node.config : {}), ...moved })
   return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
 }
 
-/** Lists and mappings in words of YAML. */
-function wording({ path, message, code }: ConfigIssue, value: unknown): string {
-  if (code !== 'invalid_type') return message
-  const at = path.reduce<unknown>((inner, key) => memberOf(inner, key), value)
-  const [, expected] = /expected (\w+)/.exec(message) ?? []
-  const wanted = expected === undefined ? undefined : WORDS[expected]
-  const got = at === null ? 'empty' : Array.isArray(at) ? 'a list' : isObject(at) ? 'a mapping' : undefined
-  if (!wanted) return message
-  return `must be ${wanted}${got ? `, but is ${got}` : `, but is ${JSON.stringify(at)?.slice(0, 100)}`}`
-}
-
-const WORDS: Record<string, string> = {
-  record: 'a mapping',
-  object: 'a mapping',
-  array: 'a list',
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
+/** The settings of a node's type that are written beside its `config`. */
+function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
+  const type = typeof node.type === 'string' ? meantType(node.type) : undefined
+  const others = Object.entries(node).filter(([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id')
+  if (!type || others.length === 0) return {}
+  const config = isObject(node.config) ? node.config : {}
+  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
+  return Object.fromEntries(others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)))
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -3,7 +3,13 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkErrorWorkflow, checkGraph, checkLikelyMistakes, checkNodes } from './check-nodes.ts'
+import {
+  checkErrorWorkflow,
+  checkGraph,
+  checkLikelyMistakes,
+  checkNodes,
+  correctTypes,
+} from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTypes } from './check-types.ts'
@@ -41,9 +47,11 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
     return conclude(problems, place)
 
   const shape = schemaProblems(specSchema, value)
-  const spec = salvage(specSchema, value)
-  const lowered = spec && lowerSpec(spec)
-  const found = [...problems, ...shape, ...(lowered ? check(lowered, catalogue) : [])]
+  const salvaged = salvage(specSchema, value)
+  const ids = Object.keys(salvaged?.nodes ?? {})
+  const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
+  const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
+  const found = [...problems, ...shape, ...types.problems, ...(lowered ? check(lowered, catalogue) : [])]
   return conclude(found, place, lowered)
 }
 
@@ -52,9 +60,17 @@ export function validateDefinition(raw: unknown, catalogue: Catalogue): Validate
   const limit = beyondLimits(raw)
   if (limit) return conclude([limit], () => ({}))
   const shape = schemaProblems(definitionSchema, raw)
-  const parsed = salvage(definitionSchema, raw)
-  const lowered = parsed && lowerRaw(parsed)
-  const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : [])]
+  const salvaged = salvage(definitionSchema, raw)
+  const types = correctTypes(
+    (salvaged?.nodes ?? []).map((node) => [node.id, node] as const),
+    (index) => pointer('nodes', index),
+  )
+  const lowered = salvaged && lowerRaw({ ...salvaged, nodes: types.corrected.map(([, node]) => node) })
+  const found = [
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : []),
+  ]
   return conclude(found, () => ({}), lowered)
 }
 

@@ -1,3 +1,4 @@
+import { nearest } from '../definition/errors.ts'
 import { apiRequest } from './api-request.ts'
 import { condition } from './condition.ts'
 import { crmManager } from './crm-manager.ts'
@@ -43,5 +44,8 @@ const otherNames = new Map(
   ),
 )
 
-/** The node type that people call so, whatever its case and separators; undefined if there is none. */
-export const typeNamed = (name: string): string | undefined => otherNames.get(key(name))
+/** The node type that was meant by a name: its own, what it is called elsewhere, or the nearest one. */
+export function meantType(name: string): NodeType | undefined {
+  const type = otherNames.get(key(name)) ?? nearest(name, Object.keys(nodeTypes))
+  return findNodeType(name) ?? (type === undefined ? undefined : nodeTypes[type])
+}
