@@ -60,12 +60,7 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
   })
 }
 
-function configHint(
-  type: NodeType,
-  config: unknown,
-  issue: ConfigIssue,
-  index: number,
-): string | undefined {
+function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {
   const one = issue.keys ? { ...issue, keys: [issue.keys[index]!] } : issue
   return repairHint(type.config, config, one, type.example.config)
 }

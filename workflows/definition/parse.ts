@@ -1,13 +1,4 @@
-import {
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  type Pair,
-  type ParsedNode,
-  parseDocument,
-} from 'yaml'
+import { isAlias, isMap, isPair, isScalar, isSeq, type Pair, type ParsedNode, parseDocument } from 'yaml'
 import { SPEC } from '../limits.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
@@ -50,7 +41,11 @@ export function parseYaml(text: string): ParsedYaml {
   const mended = first.broken ? mendYaml(text) : undefined
   if (!mended) return first
   const second = parsed(mended.text, mended.original, text)
-  const found = mended.problems.map(({ offset, ...problem }) => ({ ...problem, path: '', ...second.at(offset) }))
+  const found = mended.problems.map(({ offset, ...problem }) => ({
+    ...problem,
+    path: '',
+    ...second.at(offset),
+  }))
   return { ...second, problems: [...found, ...second.problems] }
 }
 
@@ -179,6 +174,7 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
       reading.problems.push({
         code: 'duplicate_key',
         message: `duplicate key ${name}`,
+        hint: 'give it another name, or remove it',
         path: inner,
         ...reading.position(pair.key.range?.[0] ?? 0),
       })

@@ -24,7 +24,8 @@ export function repairHint(
     return name === undefined ? undefined : `did you mean ${name}?`
   }
   const at = valueAt(value, path)
-  if (at === undefined) return missingHint(path, shapesAt(shape, value, path), allowed, valueAt(example, path))
+  if (at === undefined)
+    return missingHint(path, shapesAt(shape, value, path), allowed, valueAt(example, path))
   if (allowed && typeof at !== 'object') {
     const name = meantBy(String(at), allowed)
     if (name !== undefined) return `did you mean ${name}?`
@@ -66,9 +67,7 @@ const MAX_ALLOWED = 30
 
 /** A value as YAML in one line. */
 export const flowText = (value: unknown): string =>
-  new Document(value)
-    .toString({ collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 })
-    .trim()
+  new Document(value).toString({ collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 }).trim()
 
 function missingHint(
   path: readonly PropertyKey[],
@@ -89,8 +88,7 @@ function missingHint(
 /** What the author may have meant by a value that does not fit, most likely first. */
 function candidates(value: unknown, key: PropertyKey | undefined, shapes: Shape[]): unknown[] {
   const first = shapes.flatMap(({ properties = {} }) => Object.keys(properties).slice(0, 1))
-  const inMapping =
-    typeof value === 'object' ? [] : [...new Set(first)].map((name) => ({ [name]: value }))
+  const inMapping = typeof value === 'object' ? [] : [...new Set(first)].map((name) => ({ [name]: value }))
   const examples = shapes
     .flatMap(({ examples = [] }) => examples)
     .filter((one) => typeof one === 'object' && typeof value !== 'object')
@@ -107,7 +105,14 @@ function ofValue(value: unknown, key: PropertyKey | undefined): unknown[] {
   return [[value]]
 }
 
-const WORDS: Record<string, boolean> = { yes: true, on: true, true: true, no: false, off: false, false: false }
+const WORDS: Record<string, boolean> = {
+  yes: true,
+  on: true,
+  true: true,
+  no: false,
+  off: false,
+  false: false,
+}
 
 function ofText(text: string): unknown[] {
   const trimmed = text.trim()
@@ -135,8 +140,9 @@ function durationOf(text: string): string | undefined {
     return parts.length === 1 ? parts[0] : undefined
   }
   const [, count, unit = 's'] =
-    /^(\d{1,9})\s*(milliseconds?|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)?$/.exec(text) ??
-    []
+    /^(\d{1,9})\s*(milliseconds?|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)?$/.exec(
+      text,
+    ) ?? []
   if (count === undefined) return undefined
   if (unit.startsWith('w')) return `${Number(count) * 7}d`
   const short = unit.startsWith('ms') || unit.startsWith('mil') ? 'ms' : unit[0]!

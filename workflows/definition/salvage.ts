@@ -85,12 +85,13 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
         path: `${place}${pointer(key)}`,
         atKey: true,
         ...node,
-        hint: () => misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
+        hint: () =>
+          misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
     // The parts of a trigger depend on each other: the whole of it is corrected.
-    const whole = first === 'trigger' ? hintFor(schema, value, { ...issue, path: ['trigger'] }) : undefined
+    const whole = first === 'trigger' ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] }) : undefined
     return [
       {
         code: missing ? 'missing_key' : 'schema',
@@ -126,11 +127,15 @@ function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string
 /** The settings of a node's type that are written beside its `config`. */
 function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
   const type = typeof node.type === 'string' ? meantType(node.type) : undefined
-  const others = Object.entries(node).filter(([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id')
+  const others = Object.entries(node).filter(
+    ([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id',
+  )
   if (!type || others.length === 0) return {}
   const config = isObject(node.config) ? node.config : {}
   const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
-  return Object.fromEntries(others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)))
+  return Object.fromEntries(
+    others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)),
+  )
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -41,7 +41,6 @@ const SYNONYMS: Record<string, readonly string[]> = {
   is_null: ['is_empty'],
   // Handles, policies and settings.
   yes: ['true'],
-  then: ['true'],
   no: ['false'],
   else: ['false', 'default'],
   otherwise: ['default'],
@@ -202,7 +201,10 @@ const SYNONYMS: Record<string, readonly string[]> = {
 
 /** The allowed name that was most likely meant by a common synonym; undefined if there is none. */
 export function synonymOf(written: string, allowed: readonly string[]): string | undefined {
-  const key = written.toLowerCase().trim().replaceAll(/[\s-]+/g, '_')
+  const key = written
+    .toLowerCase()
+    .trim()
+    .replaceAll(/[\s-]+/g, '_')
   if (!Object.hasOwn(SYNONYMS, key)) return undefined
   return SYNONYMS[key]!.find((name) => allowed.includes(name))
 }

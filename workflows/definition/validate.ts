@@ -3,6 +3,8 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { checkCases } from './check-cases.ts'
+import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
   checkGraph,
@@ -51,7 +53,12 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
   const ids = Object.keys(salvaged?.nodes ?? {})
   const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
   const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
-  const found = [...problems, ...shape, ...types.problems, ...(lowered ? check(lowered, catalogue) : [])]
+  const found = [
+    ...problems,
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...check(lowered, catalogue), ...checkCases(lowered)] : []),
+  ]
   return conclude(found, place, lowered)
 }
 
@@ -95,6 +102,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
+    ...checkMeaning(lowered),
     ...checkLikelyMistakes(lowered, read),
   ]
 }

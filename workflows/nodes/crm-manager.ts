@@ -35,7 +35,12 @@ const operations = z.discriminatedUnion('operation', [
   z.strictObject({
     operation: z.literal('upsert'),
     entity,
-    by: z.string().min(1).describe('The field that identifies a record: email (contacts), domain (companies), external_id or a unique custom_fields.<name>. `fields` must have it.'),
+    by: z
+      .string()
+      .min(1)
+      .describe(
+        'The field that identifies a record: email (contacts), domain (companies), external_id or a unique custom_fields.<name>. `fields` must have it.',
+      ),
     fields,
   }),
   z.strictObject({ operation: z.literal('delete'), entity, id }),
@@ -55,7 +60,19 @@ export const crmManager = defineNode({
   type: 'crm_manager',
   category: 'records',
   title: 'CRM records',
-  alsoCalled: ['crm', 'record', 'records', 'contact', 'contacts', 'deal', 'create_contact', 'update_contact', 'create_record', 'update_record', 'database'],
+  alsoCalled: [
+    'crm',
+    'record',
+    'records',
+    'contact',
+    'contacts',
+    'deal',
+    'create_contact',
+    'update_contact',
+    'create_record',
+    'update_record',
+    'database',
+  ],
   description:
     'Creates, reads, searches, updates, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`. Each related record holds the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),

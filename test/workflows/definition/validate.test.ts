@@ -57,11 +57,11 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
   b: {type: crm_manager, config: {operation: link, entity: contacts, id: "{{ trigger.record.id }}", target: companies, target_id: "{{ nodes.a.output.record.id }}"}}
   c: {type: crm_manager, config: {operation: list_related, entity: companies, id: "{{ nodes.a.output.record.id }}", target: contacts, limit: 5}}
   d: {type: set_fields, config: {fields: {n: "{{ nodes.c.output.data | size }}"}}}`,
-      'outputs: {n: "{{ nodes.d.output.n }}"}',
+      'outputs: {n: "{{ nodes.d.output.n }}"}\ntrigger: webhook',
     ),
     'a type that fits': spec(
       `  a: {type: delay, config: {for: "{{ inputs.wait }}"}}`,
-      'inputs: {wait: string}',
+      'inputs: {wait: {type: string, required: true}}',
     ),
     'Markdown, braces and ampersands in a text': spec(`  a:
     type: stop
@@ -208,7 +208,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_root',
       3,
       37,
-      'did you mean inputs?',
+      'write `inputs.x` instead of `input.x`',
     ],
     ['secrets', spec('  a: {type: stop, config: {message: "{{ secrets.x }}"}}'), 'root_not_available', 3, 37],
     [
@@ -238,7 +238,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_input',
       3,
       37,
-      'did you mean email?',
+      'write `inputs.email` instead of `inputs.emial`',
     ],
     [
       'a field that the output lacks',
@@ -253,7 +253,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_field',
       4,
       37,
-      'nodes.a.output.x',
+      'write `nodes.a.output.x` instead of `nodes.a.x`',
     ],
     [
       'an unknown kind of record',
@@ -314,7 +314,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_field',
       4,
       50,
-      'trigger.record.amount',
+      'write `trigger.record.amount` instead of `trigger.amount`',
     ],
     [
       'a `when` that does not parse',
