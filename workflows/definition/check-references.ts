@@ -8,7 +8,7 @@ import { findNodeType } from '../nodes/index.ts'
 import { type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Lowered } from './lower.ts'
-import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint } from './reference-hints.ts'
+import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint, withFilter } from './reference-hints.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
@@ -39,7 +39,8 @@ export function checkReferences(
   })
 
   /** `external`: it is the config of a node that calls other services. */
-  const check = (text: string, path: string, reader?: NodeSpec, { external = false } = {}) => {
+  const check = (text: string, path: string, reader?: NodeSpec, given: { external?: boolean } = {}) => {
+    const { external = false } = given
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
@@ -51,6 +52,9 @@ export function checkReferences(
     } catch (error) {
       const { message } = error as Error
       problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...where })
+      // Its references are checked in the same round.
+      const corrected = withFilter(text, message)
+      if (corrected !== undefined) check(corrected, path, reader, given)
     }
   }
 

@@ -64,8 +64,19 @@ export function nameHint(reference: Reference, index: number, names: readonly st
 
 /** For a placeholder that does not parse. */
 export function syntaxHint(message: string): string | undefined {
-  const [, filter] = /^undefined filter: (.+)$/.exec(message) ?? []
-  if (filter === undefined) return undefined
-  const near = meantBy(filter, FILTERS)
-  return near === undefined ? undefined : writeInstead(near, filter)
+  const filter = unknownFilter(message)
+  return filter && writeInstead(filter.meant, filter.written)
+}
+
+/** The text with the filter that was meant; undefined if that is not known. */
+export function withFilter(text: string, message: string): string | undefined {
+  const filter = unknownFilter(message)
+  const corrected = filter && text.replace(new RegExp(`\\|\\s*${filter.written}\\b`), `| ${filter.meant}`)
+  return corrected === text ? undefined : corrected
+}
+
+function unknownFilter(message: string): { written: string; meant: string } | undefined {
+  const [, written] = /^undefined filter: (\w+)$/.exec(message) ?? []
+  const meant = written === undefined ? undefined : meantBy(written, FILTERS)
+  return meant === undefined ? undefined : { written: written!, meant }
 }

@@ -3,7 +3,7 @@ import { meantType } from '../nodes/index.ts'
 import { type ConfigIssue, checkShape } from './config.ts'
 import { type Problem, pointer } from './errors.ts'
 import { flowText, repairHint } from './repair.ts'
-import { rawEdge, rawNode, specNode } from './schema.ts'
+import { inputName, input as inputSchema, rawEdge, rawNode, specNode } from './schema.ts'
 import { keysAt, memberOf, shapeOf } from './shapes.ts'
 
 /** Placeholder for a missing node type, which is reported as missing. */
@@ -50,14 +50,39 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
             salvaged(specNode, isObject(node) ? node : {}),
           ]),
         )
+  if (value.inputs !== undefined && kept.inputs === undefined)
+    kept.inputs = Object.fromEntries(
+      namedInputs(value.inputs).map(([name, one]) => [
+        name,
+        inputSchema.safeParse(one).success ? one : { type: 'any', default: null },
+      ]),
+    )
+  if (isObject(value.outputs) && kept.outputs === undefined) kept.outputs = { ...value.outputs }
   if (Array.isArray(value.edges)) kept.edges = value.edges.filter((edge) => rawEdge.safeParse(edge).success)
   const parsed = schema.safeParse({ name: 'x', ...kept })
   return parsed.success ? parsed.data : undefined
 }
 
+/** The inputs with names, of a list too. */
+function namedInputs(inputs: unknown): [string, unknown][] {
+  if (!isObject(inputs)) return []
+  if (!Array.isArray(inputs))
+    return Object.entries(inputs).filter(([name]) => inputName.safeParse(name).success)
+  return inputs.flatMap((one): [string, unknown][] => {
+    const name = isObject(one) ? (one.name ?? Object.keys(one)[0]) : one
+    return typeof name === 'string' && inputName.safeParse(name).success ? [[name, undefined]] : []
+  })
+}
+
+/** Values without effect. */
+const NEUTRAL = { retry: {}, on_error: 'fail' }
+
 /** A node's valid members, with the settings that were written beside its `config`. */
 function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
-  const kept = { type: MISSING_TYPE, ...fitting(schema, node) }
+  const kept: Record<string, unknown> = { type: MISSING_TYPE, ...fitting(schema, node) }
+  // What is there, though wrong, is not missing.
+  for (const [name, neutral] of Object.entries(NEUTRAL))
+    if (Object.hasOwn(node, name) && !Object.hasOwn(kept, name)) kept[name] = neutral
   const moved = misplacedIn(node)
   if (Object.keys(moved).length === 0) return kept
   return { ...kept, config: { ...(isObject(node.config) ? node.config : {}), ...moved } }
@@ -91,7 +116,10 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
     // The parts of a trigger depend on each other: the whole of it is corrected.
-    const whole = first === 'trigger' ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] }) : undefined
+    const whole =
+      first === 'trigger'
+        ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] })
+        : undefined
     return [
       {
         code: missing ? 'missing_key' : 'schema',

@@ -54,7 +54,7 @@ export const trigger = z.union([
 ])
 
 const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
-const input = z.union([
+export const input = z.union([
   z.enum(INPUT_TYPES).transform((type) => ({ type })),
   z.strictObject({
     type: z.enum(INPUT_TYPES).default('any'),
@@ -134,13 +134,13 @@ const concurrency = z
     'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (default; a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number. `limit` is 1 by default. Runs that wait count.',
   )
 
+export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
+
 const common = {
   name: name.default('Untitled'),
   description: description.optional(),
   trigger: trigger.default({ type: 'manual' }),
-  inputs: z
-    .record(z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores'), input)
-    .default({}),
+  inputs: z.record(inputName, input).default({}),
   outputs: z.record(z.string(), z.unknown()).default({}),
   settings: z
     .strictObject({

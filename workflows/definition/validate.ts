@@ -107,6 +107,22 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   ]
 }
 
+/** Without what only follows from another problem, which is reported. */
+function withoutSequels(found: Problem[]): Problem[] {
+  const codes = new Set(found.map(({ code }) => code))
+  const unread = codes.has('unknown_node') || codes.has('unknown_root') || codes.has('placeholder_syntax')
+  const lost = new Set(
+    found.flatMap(({ code, path }) =>
+      ['yaml_alias', 'yaml_tag', 'yaml_value'].includes(code) ? [path] : [],
+    ),
+  )
+  return found.filter(({ code, path }) => {
+    if (code === 'unused_output') return !unread
+    if (code === 'unreachable_node') return !codes.has('missing_target')
+    return code.startsWith('yaml_') || !lost.has(path)
+  })
+}
+
 function finding({ atKey: _, hint, ...problem }: Problem, position: Partial<Position>): Finding {
   const text = typeof hint === 'function' ? hint() : hint
   return { ...problem, ...(text === undefined ? {} : { hint: text }), ...position }
@@ -154,7 +170,7 @@ type Place = (at: Pick<Problem, 'path' | 'atKey'> & Partial<Position>) => Partia
 function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated {
   const errors: Finding[] = []
   const warnings: Finding[] = []
-  for (const problem of found) {
+  for (const problem of withoutSequels(found)) {
     const list = isWarning(problem.code) ? warnings : errors
     if (list.length < SPEC.findings) list.push(finding(problem, place(problem)))
   }

@@ -1,5 +1,5 @@
 import { type ConfigIssue, checkConfig } from '../definition/config.ts'
-import { meantBy, nearestName } from '../definition/errors.ts'
+import { meantBy, nearest, nearestName } from '../definition/errors.ts'
 import { repairHint } from '../definition/repair.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue, RecordKind } from './catalogue.ts'
@@ -13,7 +13,7 @@ import { isObject } from './fields.ts'
 export function checkValues(config: Authored, { entities }: Catalogue): ConfigProblem[] {
   const { operation, entity, fields, filters, sort, by } = config
   const problems = ['entity', 'target'].flatMap((member) => kindProblems(member, config[member], entities))
-  const kind = kindOf(entity, entities)
+  const kind = typeof entity === 'string' ? entities[meantKind(entity, entities) ?? ''] : undefined
   if (!kind) return problems
   const written = isObject(fields) ? fields : undefined
   return [
@@ -30,15 +30,22 @@ export const kindOf = (entity: unknown, entities: Catalogue['entities']): Record
 
 function kindProblems(member: string, name: unknown, entities: Catalogue['entities']): ConfigProblem[] {
   if (typeof name !== 'string' || hasPlaceholder(name) || Object.hasOwn(entities, name)) return []
-  const plural = Object.keys(entities).find((one) => entities[one]!.object === name.toLowerCase())
+  const meant = meantKind(name, entities)
   return [
     {
       code: 'unknown_entity',
       message: `there is no record kind ${name.slice(0, 100)}`,
       path: [member],
-      ...(plural ? { hint: `did you mean ${plural}?` } : nearestName(name, Object.keys(entities))),
+      hint: meant ? `did you mean ${meant}?` : `one of ${Object.keys(entities).join(', ')}`,
     },
   ]
+}
+
+/** The kind of that name, or else the one that was meant: the rest of the config is checked in the same round. */
+function meantKind(name: string, entities: Catalogue['entities']): string | undefined {
+  if (Object.hasOwn(entities, name)) return name
+  const singular = Object.keys(entities).find((one) => entities[one]!.object === name.toLowerCase())
+  return singular ?? nearest(name, Object.keys(entities))
 }
 
 function fieldProblems(
@@ -58,7 +65,7 @@ function fieldProblems(
           : `${entity} have no writable field ${name.slice(0, 100)}`,
         path: ['fields', name],
         atKey: true,
-        ...nearestName(name, kind.writable),
+        ...choice(name, kind.writable),
       }),
     )
   const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create
