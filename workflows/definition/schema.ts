@@ -66,9 +66,9 @@ export const input = z.union([
 
 /** The members of a node in both forms. */
 const node = {
-  type: z.string().min(1),
-  title: z.string().max(200).optional(),
-  config: z.record(z.string(), z.unknown()).default({}),
+  type: z.string().min(1).describe('A node type of the catalogue.'),
+  title: z.string().max(200).optional().describe('Its name on screens; default: the id.'),
+  config: z.record(z.string(), z.unknown()).default({}).describe('The settings of its type.'),
   retry: retry
     .optional()
     .describe(
@@ -139,13 +139,21 @@ export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letter
 const common = {
   name: name.default('Untitled'),
   description: description.optional(),
-  trigger: trigger.default({ type: 'manual' }),
-  inputs: z.record(inputName, input).default({}),
-  outputs: z.record(z.string(), z.unknown()).default({}),
+  trigger: trigger
+    .default({ type: 'manual' })
+    .describe('What starts runs; by default only people and other workflows do.'),
+  inputs: z
+    .record(inputName, input)
+    .default({})
+    .describe('What a run is given, by name: a type, or `{type, description, required, default}`.'),
+  outputs: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('The result of a run, by name: placeholders or plain values.'),
   settings: z
     .strictObject({
       concurrency: concurrency.optional(),
-      timeout: upTo('365d').optional(),
+      timeout: upTo('365d').optional().describe('The time limit of a run, such as `1h`.'),
       error_workflow: name
         .optional()
         .describe(
@@ -157,11 +165,14 @@ const common = {
 
 export const specSchema = z.strictObject({
   ...common,
-  name,
+  name: name.describe('The name of the workflow; runs by name need it to be unique.'),
   nodes: z
     .record(nodeId, specNode)
     .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
-    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`),
+    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`)
+    .describe(
+      'The steps, by id (lower case letters, digits and underscores), in order; a run starts at the first.',
+    ),
 })
 
 export const definitionSchema = z.strictObject({

@@ -12,6 +12,7 @@ export interface Shape {
   required?: string[]
   additionalProperties?: Shape | boolean
   items?: Shape
+  format?: string
   anyOf?: Shape[]
   oneOf?: Shape[]
   allOf?: Shape[]
@@ -24,7 +25,15 @@ const known = new WeakMap<z.ZodType, Shape>()
 export function shapeOf(schema: z.ZodType): Shape {
   const found = known.get(schema)
   if (found) return found
-  const shape = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Shape
+  const { $ref, $defs, ...root } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+  }) as Shape & {
+    $ref?: string
+    $defs?: Record<string, Shape>
+  }
+  // A schema with a name is written as a reference to itself.
+  const shape: Shape = $defs?.[$ref?.replace('#/$defs/', '') ?? ''] ?? root
   known.set(schema, shape)
   return shape
 }
