@@ -5,23 +5,29 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
+import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
+import { listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
-import { lockRun, recordFailure } from '../db/runs/state.ts'
+import { listItems, listResults } from '../db/runs/loops.ts'
+import { cancelWaits, endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
+import { listCreated, lockRun, recordFailure } from '../db/runs/state.ts'
+import { expireWaits, listAnswered } from '../db/runs/waits.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { ENGINE } from '../workflows/definition/types.ts'
+import { loopKey, nodeKey } from '../workflows/interpret/frames.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
+import { openWaits } from './open-waits.ts'
 import type { Programs } from './programs.ts'
 
 export interface AdvanceDeps {
@@ -31,6 +37,8 @@ export interface AdvanceDeps {
   effects: EffectFactories
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
+  /** Signs the links of approvals. 32 bytes. */
+  secretsKey: Buffer
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
 }
@@ -109,7 +117,7 @@ async function requestCancellation(log: Logger): Promise<void> {
 
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl, recordDelay }: AdvanceDeps,
+  { programs, effects, log, publicUrl, secretsKey, recordDelay }: AdvanceDeps,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -128,9 +136,22 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  // Only runs with such a node pay for the query.
-  const awaits = state.nodes.some(({ status, wait_until }) => status === 'waiting' && wait_until === null)
-  const children = awaits ? await listAnswers(tx, run.id) : undefined
+  // Only runs with such nodes pay for the queries.
+  const isLoop = ({ path, node_id }: RunNode) =>
+    state.loops.some(({ loop }) => loop === loopKey(path, node_id))
+  const waiting = state.nodes.filter((row) => row.status === 'waiting' && !isLoop(row))
+  const awaiting = waiting.filter(isAnswerable)
+  const fired = new Set(
+    happened.map((one) => (one.type === 'timer' ? nodeKey(one.path ?? '', one.node) : undefined)),
+  )
+  await expireWaits(
+    tx,
+    run.id,
+    awaiting.filter(({ path, node_id }) => fired.has(nodeKey(path, node_id))),
+  )
+  const answers = awaiting.length > 0 ? await listAnswered(tx, run.id, awaiting) : []
+  const parents = waiting.filter((row) => row.wait_until === null && !isAnswerable(row))
+  const children = parents.length > 0 ? await listAnswers(tx, run.id, parents) : undefined
   const {
     answer,
     nodes,
@@ -138,6 +159,7 @@ async function oneSegment(
     end: ended,
     paused,
     sleepsUntil,
+    ...changed
   } = await runSegment(
     program,
     state,
@@ -146,30 +168,41 @@ async function oneSegment(
       clock: Date.now,
       reissue,
       hold: run.pause_requested_at !== null,
+      answers,
       ...(children ? { children } : {}),
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
-      async runNode(node, scope) {
+      loops: {
+        items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
+        results: (loop) => listResults(tx, run.id, loop),
+      },
+      async runNode(node, scope, path) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()
-        const attempt = { node, state, scope, now, signal: NEVER, created: state.created }
-        const { outcome, raised, created } = await runLightNode({ effects, log }, tx, attempt)
-        events.push(...raised)
-        objects.push(...created)
-        return outcome
+        const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
+        const attempt = { node, path, state, scope, now, signal: NEVER, created }
+        const done = await runLightNode({ effects, log }, tx, attempt)
+        events.push(...done.raised)
+        objects.push(...done.created)
+        return done.outcome
       },
     },
   )
   const end = await withErrorWorkflow(tx, run, withReason(run, ended))
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
-  await insertChildWaits(tx, run.id, waits)
-  const hasFamily = run.parent_run_id !== null || awaits || waits.length > 0
-  if (!end || !hasFamily) tx.last()
+  const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, publicUrl, approval)
+  events.push(...(await openWaits(tx, run, waits, linkOf)))
+  const hasFamily =
+    run.parent_run_id !== null || children !== undefined || awaiting.length > 0 || waits.length > 0
+  const cancelled = end ? [] : nodes.filter(({ status }) => status === 'cancelled')
+  if (end ? !hasFamily : cancelled.length === 0) tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes,
+    loops: changed.loops,
+    iterations: changed.iterations,
     events: [...started, ...events, ...lastEvents],
     created: objects,
     sleeps_until: sleepsUntil,
@@ -177,6 +210,7 @@ async function oneSegment(
     ...(end ? { end } : {}),
   })
   if (end && hasFamily) await endFamily(tx, run)
+  if (cancelled.length > 0) await cancelWaits(tx, run.id, cancelled)
   return answer
 }
 
@@ -186,13 +220,16 @@ function withReason<E extends SegmentResult['end']>({ cancel_reason }: RunState[
   return { ...end, error: { ...end.error, message: cancel_reason } }
 }
 
+/** Whether a waiting node gets its end from an answer. */
+const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
+
 /** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
 function delayOf({ run, nodes }: RunState, happened: Happened[], now: Date): number | undefined {
   // A delay that ended during a pause was not late.
   if (run.resumes > 0) return undefined
   const times = happened.flatMap((one) => {
     if (one.type !== 'timer' && one.type !== 'settled') return []
-    const row = nodes.find(({ node_id }) => node_id === one.node)
+    const row = nodes.find(({ path, node_id }) => path === (one.path ?? '') && node_id === one.node)
     const since = one.type === 'timer' ? row?.wait_until : row?.ended_at
     return since ? [Date.parse(since)] : []
   })
@@ -303,7 +340,8 @@ async function endReduced(
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,
-    nodes: state.nodes.filter(isOpen).map((node) => cancelledNode(node, input.segment)),
+    nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),
+    iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(input.segment) })),
     events: [runEvent(state.run, 'failed', end)],
     end,
   })
@@ -311,9 +349,8 @@ async function endReduced(
   return answer
 }
 
-const cancelledNode = (node: RunNode, segment: number): RunNode => ({
-  ...node,
-  status: 'cancelled',
+const cancelled = (segment: number) => ({
+  status: 'cancelled' as const,
   settled_segment: segment,
   ended_at: new Date().toISOString(),
 })

@@ -16,6 +16,8 @@ import { explainError } from './explain.ts'
 
 export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
+  /** The iteration that it is in, '' outside of any loop. */
+  path: string
   /** From 1. */
   attempt: number
   state: RunFacts
@@ -41,7 +43,7 @@ export interface Performed {
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
   { effects, log }: { effects: EffectFactories; log: Logger },
-  { node, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
+  { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
@@ -51,7 +53,7 @@ export async function performNode(
     const effect = effects[name]({
       ...host,
       raise: (event) => raised.push(event),
-      once: onceIn(node.id, created, earlier ?? []),
+      once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
     const safe = secrets ? redacted(ports[name], effect, secrets.redactor) : effect
     const tell = report && ((line: string) => report(secrets?.redactor.text(line) ?? line))
@@ -59,7 +61,7 @@ export async function performNode(
   })
   const context = contextOf({
     ...{ run: state.run, organization: state.organization, now },
-    node: { id: node.id, attempt },
+    node: { id: node.id, attempt, path },
     signal: host.signal,
     effects: made,
   })
@@ -74,10 +76,14 @@ export async function performNode(
 
 /** Counts what a node creates in `created`, and looks for each in what it created before. */
 const onceIn =
-  (node_id: string, created: CreatedObject[], earlier: CreatedObject[]): Once =>
+  (
+    { path, node_id }: Pick<CreatedObject, 'path' | 'node_id'>,
+    created: CreatedObject[],
+    earlier: CreatedObject[],
+  ): Once =>
   async (object, find, create, idOf) => {
-    const key = { path: '', node_id, n: created.length }
-    const before = earlier.find((one) => one.path === '' && one.node_id === node_id && one.n === key.n)
+    const key = { path, node_id, n: created.length }
+    const before = earlier.find((one) => one.path === path && one.node_id === node_id && one.n === key.n)
     const found = before?.object === object ? await find(before.object_id) : undefined
     const result = found ?? (await create())
     created.push({ ...key, object, object_id: idOf(result) })

@@ -10,6 +10,7 @@ import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
+import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
 import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
@@ -86,6 +87,7 @@ const NOT_RECORDABLE: Failure = {
 
 interface Begun {
   state: RunState
+  frame: Frame
   node: ProgramNode
   attempt: number
   secrets: OpenedSecrets
@@ -104,21 +106,25 @@ async function begin(
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
-  const row = state.nodes.find(({ node_id }) => node_id === input.node)
+  const frame = framesOf(state).frames.get(input.path ?? '')
+  const row = frame?.rows.get(input.node)
   const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = program.nodes[input.node]
-  if (!row || !node) throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
+  // Another item has failed, or this one.
+  if (!frame && input.path !== undefined) return 'settled'
+  if (!frame || !row || !node)
+    throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   if (state.run.pause_requested_at !== null) {
-    await releaseAttempt(tx, input.run_id, input.node)
+    await releaseAttempt(tx, input)
     return 'held'
   }
   // The values of this moment: one that is replaced is used by the next attempt.
   const secrets = await openSecrets(tx, secretsKey)
   tx.last()
-  await beginAttempt(tx, input.run_id, input.node, token)
-  return { state, node, attempt: row.attempt, secrets }
+  await beginAttempt(tx, input, token)
+  return { state, frame, node, attempt: row.attempt, secrets }
 }
 
 const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
@@ -136,8 +142,8 @@ async function record(
   }: { input: NodeInput; token: string; node: ProgramNode; attempt: number; performed: Performed },
 ): Promise<void> {
   const ended_at = new Date().toISOString()
-  const update = (change: Parameters<typeof updateNode>[4]) =>
-    updateNode(tx, input.run_id, input.node, token, { input: outcome.input, ...change })
+  const update = (change: Parameters<typeof updateNode>[3]) =>
+    updateNode(tx, input, token, { input: outcome.input, ...change })
   if (outcome.status === 'failed') {
     const last = isLast(outcome, node, attempt)
     const change = last ? ({ status: 'failed', ended_at } as const) : { next: attempt + 1 }
@@ -172,14 +178,15 @@ async function whenAvailable<T>(
 
 async function attemptNode(
   deps: RunNodeDeps,
-  { state, node, attempt, secrets }: Begun,
+  { state, frame, node, attempt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
   const timeout = AbortSignal.timeout(node.timeout_ms)
   const signal = AbortSignal.any([timeout, cancelled])
   const work = performNode(deps, {
     ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
-    scope: scopeOf(state, state.nodes),
+    scope: scopeOf(state, frame),
+    path: frame.path,
     secrets,
   })
   const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {

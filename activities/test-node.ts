@@ -81,7 +81,7 @@ async function performTest(
   })
   // A new one for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
-  const attempt = { node, state, scope, now, signal, report: (line: string) => log.add(line) }
+  const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
   const perform = (tx: Tenant): Promise<Performed> => {
     log = new NodeLog()
     return runLightNode(deps, tx, attempt)

@@ -1,6 +1,8 @@
 import type Koa from 'koa'
 import { AppError } from '../db/errors.ts'
 import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
+import { handleApproval } from './approvals/decide.ts'
+import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
 import { createGateway } from './http/gateway.ts'
@@ -42,6 +44,7 @@ export function createApp(deps: AppDeps): Koa {
   const dispatch: Dispatch = (ctx, path, search) => {
     if (path.startsWith('/v1/')) return v1(ctx, path, search)
     if (path.startsWith('/app/')) return settings(ctx, path, search)
+    if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
@@ -52,5 +55,5 @@ export function createApp(deps: AppDeps): Koa {
     ctx.state.route = path
     return page(ctx)
   }
-  return serve(deps.log, dispatch, deps.metrics)
+  return serve(deps.log, dispatch, deps.metrics, { https: isHttps(deps.config) })
 }

@@ -1,10 +1,11 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ConfigError, secretsKey } from '../db/config.ts'
+import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
 import { createMetrics } from '../db/metrics.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
+import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { redactText } from '../workflows/redact.ts'
@@ -12,8 +13,8 @@ import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
-import { answerExpectation, answerMalformed } from './http/malformed.ts'
 import { RunEnds } from './http/run-ends.ts'
+import { createHttpServer } from './http/server.ts'
 import { StreamSlots } from './http/stream-slots.ts'
 
 /** A request that cannot get PostgreSQL for so long is answered with 503. */
@@ -26,13 +27,15 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const output = new LogOutput(1)
   const log = createLogger('api', config.LOG_LEVEL, output)
+  const urls = databaseUrls(config)
   const db = connect({
-    url: config.DATABASE_URL,
+    ...urls,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
   })
   await requireDatabase(db)
+  if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
@@ -49,12 +52,9 @@ async function main(): Promise<void> {
     metrics,
     stopping: stopping.signal,
   })
-  const server = createServer()
+  const server = createHttpServer(config)
   const drain = new Drain(server)
-  server
-    .on('request', app.callback())
-    .on('clientError', answerMalformed)
-    .on('checkExpectation', answerExpectation)
+  server.on('request', app.callback())
   await listen(server, config)
 
   const stop = async (signal: string) => {

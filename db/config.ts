@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isKey } from './access/keys.ts'
 import { isCidr } from './egress.ts'
+import type { DatabaseUrls } from './postgres/roles.ts'
 import { temporalProfile } from './temporal-profile.ts'
 
 const HIGHEST_PORT = 65_535
@@ -12,6 +13,13 @@ export const port = (lowest: 0 | 1 = 0) => whole(lowest, HIGHEST_PORT, 'must be 
 
 const flag = z.stringbool({ error: 'must be true or false' })
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as https://agx.example.com' })
+
+const databaseUrl = z
+  .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
+  .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database')
+
+/** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
+export const migrationSettings = z.object({ DATABASE_OWNER_URL: databaseUrl.optional() })
 
 /**
  * The settings shared by both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
@@ -24,9 +32,11 @@ export const sharedSettings = z.object({
     .min(1)
     .default('.data')
     .transform((path) => resolve(path)),
-  DATABASE_URL: z
-    .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
-    .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database'),
+  DATABASE_URL: databaseUrl,
+  /** The login of the system role. Without it, that of DATABASE_URL switches to both roles. */
+  DATABASE_SYSTEM_URL: databaseUrl.optional(),
+  /** Lets production run with one login, which may be a superuser. */
+  ALLOW_SINGLE_DATABASE_LOGIN: flag.default(false),
   DATABASE_POOL: whole(2, 200).default(10),
   SECRETS_KEY: z
     .string()
@@ -61,6 +71,10 @@ export const apiSettings = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
+  /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
+  REQUEST_TIMEOUT: whole(1, 3_600).default(120),
+  /** Open connections of one process. */
+  MAX_CONNECTIONS: whole(1, 100_000).default(2_000),
   /** Seconds after SIGTERM in which /readyz answers 503 while new requests are still accepted. */
   SHUTDOWN_DELAY: whole(0, 300).default(0),
 })
@@ -134,6 +148,16 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
   }
 }
 
+/** The database logins of api and worker. Throws ConfigError for a single one in production, unless it is allowed. */
+export function databaseUrls(settings: z.output<typeof sharedSettings>): DatabaseUrls {
+  const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
+  if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
+    throw new ConfigError(
+      'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (README, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
+    )
+  return { url, systemUrl }
+}
+
 /**
  * The key that encrypts secrets at rest, 32 bytes: `SECRETS_KEY`; outside production the default is a key that is
  * generated on first use and kept in the data folder.
@@ -141,7 +165,7 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
 export function secretsKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
   if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
   const file = join(settings.DATA_DIR, 'secrets.key')
-  mkdirSync(settings.DATA_DIR, { recursive: true })
+  mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 })
   try {
     const generated = crypto.getRandomValues(Buffer.alloc(32)).toString('base64')
     writeFileSync(file, generated, { mode: 0o600, flag: 'wx' })

@@ -4,8 +4,16 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = [Address, number]
 
-/** Addresses that are not public: private, local, documentation, multicast, and tunnels to these. */
-const REFUSED: Range[] = [
+const ranges = (list: string[]): Range[] => list.map((range) => ipaddr.parseCIDR(range))
+
+/** Global unicast: the only IPv6 addresses that the registries assign. All others are refused. */
+const GLOBAL_UNICAST = ranges(['2000::/3'])
+
+/**
+ * The special-purpose ranges of IANA's registries (IPv4; IPv6 within 2000::/3): private, local, documentation,
+ * benchmarks, multicast, and tunnels to these.
+ */
+const SPECIAL = ranges([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -14,37 +22,51 @@ const REFUSED: Range[] = [
   '172.16.0.0/12',
   '192.0.0.0/24',
   '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
   '192.88.99.0/24',
   '192.168.0.0/16',
+  '192.175.48.0/24',
   '198.18.0.0/15',
   '198.51.100.0/24',
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  '::/96',
-  '::ffff:0:0:0/96',
-  '64:ff9b::/96',
-  '64:ff9b:1::/48',
-  '100::/64',
-  '2001::/32',
+  // Protocol assignments: Teredo, benchmarks, AMT, ORCHID, DRIP.
+  '2001::/23',
   '2001:db8::/32',
   '2002::/16',
+  '2620:4f:8000::/48',
+  '3ffe::/16',
   '3fff::/20',
-  '5f00::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8',
-].map((range) => ipaddr.parseCIDR(range))
+])
+
+/**
+ * Metadata services, which give the credentials of the machine to anyone who can reach them: AWS, Azure, Google,
+ * Oracle, Alibaba. Azure's is a public address; some are in private networks that operators allow.
+ */
+const METADATA = ranges([
+  '168.63.129.16/32',
+  '169.254.169.254/32',
+  '169.254.170.2/32',
+  '169.254.170.23/32',
+  '192.0.0.192/32',
+  '100.100.100.200/32',
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
+])
 
 export const isCidr = (range: string): boolean => ipaddr.isValidCIDR(range)
 
-/** Decides which addresses may be called. `allow`: additional CIDR ranges; throws for an invalid range. */
+/**
+ * Decides which addresses may be called: public ones. `allow`: additional CIDR ranges; throws for an invalid range. A
+ * metadata service is allowed only by a range that is its single address.
+ */
 export class EgressPolicy {
   private readonly allowed: Range[]
 
   constructor(allow: readonly string[]) {
-    this.allowed = allow.map((range) => ipaddr.parseCIDR(range))
+    this.allowed = ranges([...allow])
   }
 
   /** @param address an IPv4 or IPv6 address in standard notation; any other text is refused. */
@@ -55,9 +77,17 @@ export class EgressPolicy {
     // ::ffff:a.b.c.d connects to a.b.c.d.
     const real =
       parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed
-    return within(real, this.allowed) || !within(real, REFUSED)
+    const allowed = this.allowed.filter((range) => within(real, [range]))
+    if (within(real, METADATA)) return allowed.some(([range, bits]) => bits === lengthOf(range))
+    return allowed.length > 0 || isPublic(real)
   }
 }
 
 const within = (address: Address, ranges: Range[]) =>
   ranges.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+
+const isPublic = (address: Address) =>
+  (address.kind() === 'ipv4' || within(address, GLOBAL_UNICAST)) && !within(address, SPECIAL)
+
+/** In bits. */
+const lengthOf = (address: Address) => address.toByteArray().length * 8

@@ -16,6 +16,7 @@ export type ErrorType =
   | 'idempotency_in_progress'
   | 'version_conflict'
   | 'conflict'
+  | 'gone'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'validation_error'

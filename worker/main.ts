@@ -6,13 +6,15 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
-import { ConfigError, secretsKey } from '../db/config.ts'
+import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
 import { createMetrics } from '../db/metrics.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { freePort } from '../db/postgres/embedded/server.ts'
+import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
+import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { temporalProfile } from '../db/temporal-profile.ts'
 import { redactText } from '../workflows/redact.ts'
@@ -47,8 +49,9 @@ async function main(): Promise<void> {
     shutdownSignals: [],
     telemetryOptions: { metrics: { prometheus: { bindAddress: sdkMetrics } } },
   })
+  const urls = databaseUrls(config)
   const db = connect({
-    url: config.DATABASE_URL,
+    ...urls,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
@@ -83,6 +86,7 @@ async function main(): Promise<void> {
     publicUrl: config.PUBLIC_URL,
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
+  const linkOf = (approval: ApprovalKey) => approvalLink(key, config.PUBLIC_URL, approval)
   const deliveries = createDeliver({ db, http, secretsKey: key })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
@@ -93,6 +97,7 @@ async function main(): Promise<void> {
   for (let delay = 250; !stopping.signal.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       await requireKnownSchema(db.system)
+      if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
       const connection = await NativeConnection.connect(connectionOptions)
       const server = await describeTemporalServer(connection, namespace)
       await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
@@ -111,7 +116,8 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const relay = new Relay({ db, client, log, queues: allQueues({ db, taskQueue, log, capacity }) })
+      const queues = allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf })
+      const relay = new Relay({ db, client, log, queues })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))
       health.watch({ connection, workers })

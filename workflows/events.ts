@@ -5,8 +5,8 @@ import { capitalized, type ObjectName, objectNames, withArticle } from './record
 export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` holds: a record of this kind, a run, or any object that the raising node sets. */
-  subject: ObjectName | 'run' | 'any'
+  /** What `data` holds: a record of this kind, a run, an approval, or any object that the raising node sets. */
+  subject: ObjectName | 'run' | 'approval' | 'any'
 }
 
 /** The actions of every record kind, with their words in titles. */
@@ -35,6 +35,10 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },
+  { name: 'approval.requested', title: 'A run asks for a decision', subject: 'approval' },
+  { name: 'approval.reminder', title: 'A run still waits for a decision', subject: 'approval' },
+  { name: 'approval.escalated', title: 'A run has waited too long for a decision', subject: 'approval' },
+  { name: 'approval.answered', title: 'A decision was made', subject: 'approval' },
 ]
 
 /** The catalogue. A node can raise any other `<entity>.<action>`; the two invoice events are examples. */
@@ -45,9 +49,9 @@ export const EVENTS: readonly CatalogueEvent[] = [
 ]
 
 /** The events whose data is a record. */
-export const RECORD_EVENTS: readonly string[] = SERVICE_EVENTS.filter(({ subject }) => subject !== 'run').map(
-  ({ name }) => name,
-)
+export const RECORD_EVENTS: readonly string[] = SERVICE_EVENTS.filter(({ subject }) =>
+  objectNames.some((kind) => kind === subject),
+).map(({ name }) => name)
 
 /** `<entity>.<action>`, such as `invoice.paid`. */
 export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/

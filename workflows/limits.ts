@@ -74,6 +74,31 @@ export const TRIGGER_WHEN = { work: 200_000 } as const
 /** Of runs that start each other, also through events: a run that would be deeper in its chain is not started. */
 export const CHAIN_DEPTH = 10
 
+/** Of the signals to one run. */
+export const SIGNAL = {
+  /** Characters of its name. */
+  name: 100,
+  /** Of the payload as JSON. */
+  bytes: 65_536,
+  /** That no node has taken yet. */
+  pending: 100,
+}
+
+/** Of loops. */
+export const LOOP = {
+  items: 10_000,
+  /** Items in progress at the same time. */
+  concurrency: 50,
+  /**
+   * Items in progress of all loops of a run together: each segment loads their nodes. A loop in a loop always gets one.
+   */
+  open: 200,
+  /** Of one workflow: the analysis of bodies takes time in proportion to loops × edges. */
+  perWorkflow: 50,
+  /** Loops in loops. */
+  depth: 5,
+} as const
+
 /** Of regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters as written. */

@@ -8,20 +8,27 @@ import type { EndStatus } from './interpret/statuses.ts'
 
 /**
  * The version of the run workflow that new runs start with. Version 1 completes a failed run in Temporal, and fails a run
- * that was cancelled before its first segment; both are kept for the histories that have it.
+ * that was cancelled before its first segment; version 2 never continues as new. Both are kept for the histories that
+ * have them.
  */
-export const RUN_WORKFLOW_VERSION = 2
+export const RUN_WORKFLOW_VERSION = 3
 
 /** The input of a run, from the relay. `engine` is the version of the run workflow. */
 export interface RunInput {
-  engine: 1 | typeof RUN_WORKFLOW_VERSION
+  engine: 1 | 2 | typeof RUN_WORKFLOW_VERSION
   organization_id: string
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
-  /** Of a run that was paused, or whose workflow Temporal had lost: where the new workflow starts. */
+  /** Of a run that was paused, whose workflow Temporal had lost, or that continued as new: where the new workflow starts. */
   resume?: Resume
 }
+
+/** Search attributes that the run workflow reads and writes: a namespace that lacks one lacks the other. */
+export const ORGANIZATION_ATTRIBUTE = 'AgxOrganization'
+export const STATE_ATTRIBUTE = 'AgxState'
+/** The value of AgxState of a run that waits for a person. */
+export const WAITS_FOR_PERSON = 'waiting_for_person'
 
 /** The signal that adds `refresh`. */
 export const REFRESH = 'refresh'
@@ -33,14 +40,20 @@ export interface Resume {
   count: number
 }
 
+/** A node of a run. `path` names the iteration that it is in; absent outside of any loop. */
+export interface NodeAt {
+  node: string
+  path?: string
+}
+
 /** Something that the run waited for. */
 export type Happened =
-  /** The timer of a waiting node has fired. */
-  | { type: 'timer'; node: string }
+  /** The timer of a waiting node has fired: it is over, or its wait for an answer has expired. */
+  | ({ type: 'timer' } & NodeAt)
   /** The activity of an external node has written its row. */
-  | { type: 'settled'; node: string }
+  | ({ type: 'settled' } & NodeAt)
   /** The activity failed for good; `code` and `message` count if it could not write its row. */
-  | { type: 'failed'; node: string; code: string; message: string }
+  | ({ type: 'failed'; code: string; message: string } & NodeAt)
   | { type: 'cancelled' }
   /** The sweep found that the rows wait for something that the workflow does not: see `reissue`. */
   | { type: 'refresh' }
@@ -55,18 +68,21 @@ export interface SegmentInput {
   happened: Happened[]
   /** In the first segment of a workflow that resumes a run. */
   resume?: Resume
+  /** The workflow will continue as new, as soon as it waits for no activity: no node is started. */
+  drain?: true
 }
 
 export type Command =
-  | { type: 'timer'; node: string; title: string; ms: number }
-  | {
+  | ({ type: 'timer'; title: string; ms: number } & NodeAt)
+  | ({
       type: 'external'
-      node: string
       node_type: string
       title: string
       timeout_ms: number
       retry: RetryPolicy
-    }
+    } & NodeAt)
+  /** The node no longer waits for its timer, or the item that it belongs to has ended without it. */
+  | ({ type: 'cancel' } & NodeAt)
   /** The segment reached a limit; more nodes are ready. */
   | { type: 'continue' }
   /** `error` is the one of the run, for Temporal. */
@@ -79,15 +95,16 @@ export interface SegmentAnswer {
   nodes: string[]
   /** For setCurrentDetails. */
   details: string
+  /** The value of the search attribute AgxState, where it changes; null: none. */
+  state?: typeof WAITS_FOR_PERSON | null
   /** The time that the run has left; in the first answer, and where commands are issued again, if there is a timeout. */
   timeout_ms?: number
 }
 
 /** The input of an external node's activity. */
-export interface NodeInput {
+export interface NodeInput extends NodeAt {
   organization_id: string
   run_id: string
-  node: string
 }
 
 export interface NodeTestInput {

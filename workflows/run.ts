@@ -4,22 +4,28 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  continueAsNew,
   defineSignal,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   sleep,
+  upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow'
 import {
   type Command,
   type Happened,
+  type NodeAt,
   type NodeInput,
+  ORGANIZATION_ATTRIBUTE,
   REFRESH,
   RUN_WORKFLOW_VERSION,
   type RunInput,
   type SegmentAnswer,
   type SegmentInput,
+  STATE_ATTRIBUTE,
 } from './protocol.ts'
 import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
@@ -49,8 +55,12 @@ async function loop(
   // Created on first use: a scope has promises, which WORKFLOW_STACK_TRACES makes expensive.
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
-  const open = new Map<string, string>()
+  const open = new Map<string, Branch>()
   let timeLimit = false
+  // Set when the history is long.
+  let drain = false
+  let late = false
+  let pages = 0
   let ready = input.starts_with
 
   const { resume } = input
@@ -60,9 +70,11 @@ async function loop(
     const answer = await advance(ready, {
       ...{ organization_id, run_id, segment, happened },
       ...(resume && segment === first && { resume }),
+      ...(drain && { drain }),
     })
     setCurrentDetails(answer.details)
-    for (const one of happened) if ('node' in one) open.delete(one.node)
+    if (answer.state !== undefined) showState(answer.state)
+    for (const one of happened) if ('node' in one) open.delete(keyOf(one))
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
       timeLimit = true
@@ -76,26 +88,89 @@ async function loop(
         return end(input, command, root)
       }
       if (command.type === 'continue') more = true
-      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
-      else if (!open.has(command.node)) {
-        open.set(command.node, command.title)
-        if (command.type === 'timer')
-          launch(branches(), inbox, { type: 'timer', node: command.node }, () =>
-            sleep(command.ms, { summary: summaryOf(command.title) }),
-          )
-        else
-          launch(branches(), inbox, { type: 'settled', node: command.node }, () =>
-            external(command, { organization_id, run_id, node: command.node }),
-          )
+      else if (command.type === 'cancel') {
+        open.get(keyOf(command))?.scope?.cancel()
+        open.delete(keyOf(command))
       }
+      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
+      else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
     }
-    if (!more) await condition(() => inbox.length > 0)
-    const settled = inbox.map((one) => ('node' in one ? `after ${open.get(one.node) ?? one.node}` : one.type))
+    const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
+    if (isLong && inbox.length === 0) {
+      const calls = [...open.values()].some((branch) => branch.calls)
+      if (!calls || late) return renew(input, segment + 1)
+    }
+    drain ||= isLong
+    pages = more ? pages + 1 : 0
+    if (pages === PAGES && input.engine >= 3) {
+      pages = 0
+      await sleep(1)
+    }
+    if (drain) late = !(await condition(() => inbox.length > 0, DRAIN))
+    else if (!more) await condition(() => inbox.length > 0)
+    const settled = inbox.map((one) =>
+      'node' in one ? `after ${open.get(keyOf(one))?.title ?? one.node}` : one.type,
+    )
     ready = settled.join(', ') || 'the next nodes'
   }
 }
 
 type RunResult = (Command & { type: 'end' })['status']
+
+/** Sets AgxState. Where the namespace lacks our search attributes, the run was started without them. */
+function showState(state: string | null): void {
+  if (
+    workflowInfo().typedSearchAttributes.get({ name: ORGANIZATION_ATTRIBUTE, type: 'KEYWORD' }) === undefined
+  )
+    return
+  upsertSearchAttributes([{ key: { name: STATE_ATTRIBUTE, type: 'KEYWORD' }, value: state }])
+}
+
+/** What the workflow waits for, for one node. */
+interface Branch {
+  title: string
+  /** Whether it waits for an activity. */
+  calls: boolean
+  /** Of what can end before the run does: a wait that gets its answer, a node in an item of a loop. */
+  scope: CancellationScope | undefined
+}
+
+const nodeOf = ({ node, path }: NodeAt): NodeAt => (path === undefined ? { node } : { node, path })
+const keyOf = ({ node, path }: NodeAt) => (path === undefined ? node : `${path}/${node}`)
+
+function begin(
+  command: Command & { type: 'timer' | 'external' },
+  branches: CancellationScope,
+  inbox: Happened[],
+  { organization_id, run_id }: RunInput,
+): Branch {
+  const { type, title } = command
+  const node = nodeOf(command)
+  const alone = type === 'timer' || command.path !== undefined
+  const own = alone ? new CancellationScope({ parent: branches, cancellable: true }) : undefined
+  const scope = own ?? branches
+  if (type === 'timer')
+    launch(scope, inbox, { type, ...node }, () => sleep(command.ms, { summary: summaryOf(title) }))
+  else
+    launch(scope, inbox, { type: 'settled', ...node }, () =>
+      external(command, { organization_id, run_id, ...node }),
+    )
+  return { title, calls: type === 'external', scope: own }
+}
+
+/**
+ * Segments in a row that reach their limit, after which the workflow task ends: a signal or a cancellation arrives in the
+ * next one, and a long one is repeated from its start if its worker dies.
+ */
+const PAGES = 4
+
+/** How long the activities of a workflow that continues as new may take: one that is still open is repeated. */
+const DRAIN = '5 minutes'
+
+/** Continues the run in a new workflow, whose first segment issues the commands of what is open. */
+function renew(input: RunInput, segment: number): Promise<never> {
+  return continueAsNew<typeof run>({ ...input, resume: { segment, count: input.resume?.count ?? 0 } })
+}
 
 /** From the end that `advance` has recorded to the status of the workflow in Temporal. */
 async function end(
@@ -137,7 +212,7 @@ function failure(then: Happened, error: unknown): Happened {
   const cause = error instanceof ActivityFailure ? error.cause : error
   const code = cause instanceof ApplicationFailure && cause.type ? cause.type : 'activity_failed'
   const message = cause instanceof Error ? cause.message : 'The activity failed.'
-  return { type: 'failed', node: then.node, code, message: message.slice(0, 1_000) }
+  return { type: 'failed', ...nodeOf(then), code, message: message.slice(0, 1_000) }
 }
 
 /**

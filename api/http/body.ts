@@ -7,13 +7,24 @@ import { isStorable } from '../../workflows/storable-text.ts'
 export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64
 
-/** The bytes of a request body. Throws payload_too_large above `limit` bytes and stops reading. */
-export async function readBody(request: IncomingMessage, limit = MAX_BODY): Promise<Buffer> {
+/** For receiving a body: far more than a slow line needs for a megabyte. */
+const BODY_MS = 30_000
+
+/**
+ * The bytes of a request body. Throws payload_too_large above `limit` bytes, and invalid_request if the body does not
+ * arrive in time; then it stops reading.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limit = MAX_BODY,
+  milliseconds = BODY_MS,
+): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []
   let size = 0
   return new Promise((resolve, reject) => {
     const stop = (error: Error) => {
+      clearTimeout(timer)
       request.off('data', onData)
       request.pause()
       reject(error)
@@ -23,10 +34,17 @@ export async function readBody(request: IncomingMessage, limit = MAX_BODY): Prom
       if (size > limit) return stop(tooLarge(limit))
       chunks.push(chunk)
     }
+    const timer = setTimeout(
+      () => stop(new AppError('invalid_request', 'the body was not complete within the time limit')),
+      milliseconds,
+    )
     request.on('data', onData)
-    request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    request.once('error', reject)
-    request.once('aborted', () => reject(new AppError('invalid_request', 'the request ended early')))
+    request.once('end', () => {
+      clearTimeout(timer)
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    })
+    request.once('error', stop)
+    request.once('aborted', () => stop(new AppError('invalid_request', 'the request ended early')))
   })
 }
 

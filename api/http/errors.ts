@@ -16,6 +16,7 @@ export const STATUS: Record<ErrorType, number> = {
   idempotency_in_progress: 409,
   version_conflict: 412,
   conflict: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   validation_error: 422,
@@ -45,8 +46,6 @@ export function answerError(ctx: Koa.Context, error: unknown, requestId: string,
   if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')
   if (known.details.retry_after !== undefined) ctx.set('Retry-After', String(known.details.retry_after))
   if (known.type === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
-  // Closing the connection saves reading the remainder of a refused body.
-  if (known.type === 'payload_too_large') ctx.set('Connection', 'close')
   ctx.status = STATUS[known.type]
   ctx.body = errorBody(known, requestId)
 }

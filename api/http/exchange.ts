@@ -4,7 +4,7 @@ import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'
-import type { Caller } from './scopes.ts'
+import { type Caller, requireScopes, type Scope } from './scopes.ts'
 import type { Upload } from './upload.ts'
 
 /** One request in the gateway: the request that the handler gets, and the state that the handler sets. */
@@ -77,12 +77,20 @@ export class Exchange implements RouteRequest {
     return this.abortController.signal
   }
 
+  /** The scopes that the handler required, besides those of the route. */
+  readonly requiredScopes = new Set<Scope>()
+
   // Arrow functions, because handlers destructure the request: `({ body, tenant }) => …`.
 
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
       ? work(this.transaction)
       : this.deps.db.tenant(this.caller.organization.id, this.actor, work)
+
+  requireScopes = (needed: readonly Scope[]): void => {
+    requireScopes(this.caller, needed)
+    for (const scope of needed) this.requiredScopes.add(scope)
+  }
 
   commit = async (answer: unknown): Promise<void> => this.commitEarly?.(answer)
 

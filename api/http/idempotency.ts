@@ -11,6 +11,7 @@ import { AppError, type ErrorType, invalid } from '../../db/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { requireScopes, scopeNamed } from './scopes.ts'
 
 const MAX_LENGTH = 255
 /** Three renewals in a lease. */
@@ -40,7 +41,8 @@ interface Keyed {
 }
 
 /**
- * Executes a request with an Idempotency-Key, or returns the stored response.
+ * Executes a request with an Idempotency-Key, or returns the stored response. Throws insufficient_scope if the caller
+ * has since lost a scope that the handler required.
  *
  * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash leaves all
  * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
@@ -54,9 +56,10 @@ export async function runOnce(
   execute: () => Promise<unknown>,
 ): Promise<StoredAnswer> {
   const { db } = request.deps
-  const { organization } = request.caller
+  const { organization, id: callerId } = request.caller
   const identity = {
     ...keyed,
+    callerId,
     hash: createHash('sha256')
       .update(keyed.bytes ?? '')
       .digest(),
@@ -71,6 +74,12 @@ export async function runOnce(
     return committed.promise
   }
 
+  const stored = (status: number, body: string): StoredAnswer => ({
+    ...{ status, body },
+    headers: request.handlerHeaders,
+    scopes: [...request.requiredScopes],
+  })
+
   let replayed: StoredAnswer | undefined
   let handling: Promise<unknown> | undefined
   try {
@@ -83,12 +92,7 @@ export async function runOnce(
       handling = execute()
       const { answer, provisional } = await Promise.race([early.promise, handling.then(asFinal)])
       if (request.stored)
-        await storeAnswer(
-          tx,
-          identity,
-          { status, body: JSON.stringify(answer), headers: request.handlerHeaders },
-          { provisional },
-        )
+        await storeAnswer(tx, identity, stored(status, JSON.stringify(answer)), { provisional })
     })
   } catch (error) {
     committed.reject(error)
@@ -96,7 +100,7 @@ export async function runOnce(
       const body = JSON.stringify(errorBody(error, request.requestId))
       await db.tenant(organization.id, request.actor, async (tx) => {
         if (await reclaim(tx, identity))
-          await storeAnswer(tx, identity, { status: STATUS[error.type], body, headers: {} })
+          await storeAnswer(tx, identity, { ...stored(STATUS[error.type], body), headers: {} })
       })
     }
     throw error
@@ -105,6 +109,7 @@ export async function runOnce(
     request.commitEarly = undefined
   }
   if (replayed) {
+    requireScopes(request.caller, replayed.scopes.map(scopeNamed))
     for (const [name, value] of Object.entries(replayed.headers)) request.setHeader(name, value)
     request.setHeader('Idempotency-Replayed', 'true')
     return replayed
@@ -118,7 +123,7 @@ export async function runOnce(
     if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})
   }, RENEW_MS)
   try {
-    const answer = { status, body: JSON.stringify(await handling), headers: request.handlerHeaders }
+    const answer = stored(status, JSON.stringify(await handling))
     if (early.settled && request.stored) await inTransaction((tx) => storeAnswer(tx, identity, answer))
     return answer
   } finally {

@@ -56,6 +56,7 @@ const RESPONSES: Record<number, [name: string, description: string]> = {
     'Conflict',
     'The request conflicts with stored data, or with another request with the same Idempotency-Key.',
   ],
+  410: ['Gone', 'The resource is closed for good.'],
   412: ['PreconditionFailed', 'If-Match does not name the current version.'],
   413: ['ContentTooLarge', 'The body is too large.'],
   415: ['UnsupportedMediaType', 'The content type of the body is not supported.'],
@@ -82,6 +83,7 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   idempotency_in_progress: ['a request with this key is in progress'],
   version_conflict: ['the contact is not at the expected version'],
   conflict: ['external_id is taken', { param: 'external_id' }],
+  gone: ['the approval is closed: it has expired, or its run has ended'],
   payload_too_large: ['the body is larger than 1,048,576 bytes'],
   unsupported_media_type: ['the body must be JSON'],
   validation_error: ['emial: unknown field', { hint: 'did you mean email?' }],
@@ -112,12 +114,15 @@ export const errorResponses = Object.fromEntries(
   ]),
 )
 
+/** The response of a status itself, for an operation that adds to it. */
+export const errorResponseOf = (status: number) => errorResponses[RESPONSES[status]![0]]!
+
 function headersOf(status: string): object {
   const names = ['X-Request-Id', ...(['409', '429', '503'].includes(status) ? ['Retry-After'] : [])]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-function examplesOf(status: string): object {
+function examplesOf(status: string): Record<string, { value: object }> {
   const types = (Object.keys(STATUS) as ErrorType[]).filter((type) => STATUS[type] === Number(status))
   return Object.fromEntries(types.map((type) => [type, { value: exampleOf(type, EXAMPLES[type]) }]))
 }

@@ -24,11 +24,11 @@ Records and definitions have a \`version\`, returned as \`ETag\`. A write with \
 
 ## Idempotency
 
-Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key and body returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, gives 409. Previews, refusals and 5xx responses are not stored.
+Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key, body and API key returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, gives 409. Previews, refusals and 5xx responses are not stored.
 
 ## Rate limits
 
-Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`.
+Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`. So is one to an address that sends too many wrong keys.
 
 ## Versioning
 
@@ -73,6 +73,7 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'cookie',
     name: 'agx_session',
-    description: 'The session cookie, set by `POST /app/session`.',
+    description:
+      'The session cookie, set by `POST /app/session`. If the service is reached by https, its name is `__Host-agx_session`.',
   },
 }

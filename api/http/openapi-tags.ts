@@ -22,7 +22,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 
 const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
-  { name: 'Automation', tags: ['Workflows', 'Runs', 'Node types', 'Events'] },
+  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session'] },
 ]
@@ -36,6 +36,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Exports: 'Exports to CSV files, run in the background.',
   Workflows: 'Definitions of workflows: validate, create, activate, run.',
   Runs: 'Runs of workflows, with the state of each node.',
+  Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
   Session: 'Sign-in to the settings.',
   Organization: 'Settings of the organization.',

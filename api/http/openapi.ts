@@ -1,3 +1,4 @@
+import { APPROVAL_PATH, approvalOperations, approvalResponses } from '../approvals/openapi.ts'
 import { MAX_BODY } from './body.ts'
 import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
 import { Examples } from './openapi-examples.ts'
@@ -64,6 +65,8 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
   add(RECEIVER_PATH, 'POST', receiverOperation)
+  for (const [method, operation] of Object.entries(approvalOperations(shapes, examples)))
+    add(APPROVAL_PATH, method, operation)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const parameters = shareParameters(operations)
   const names = [...new Set(operations.flatMap(({ tags }) => tags))]
@@ -84,7 +87,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       securitySchemes,
       schemas: { ...schemas, ...errorShapes, ...receiverShapes },
       parameters: document.parameters,
-      responses: errorResponses,
+      responses: { ...errorResponses, ...approvalResponses },
       headers: responseHeaders,
       examples: examples.components,
     },
@@ -137,6 +140,7 @@ function errorsOf(route: Route | AppRoute): number[] {
   if (writes) statuses.push(409, 413, 415)
   // 409 while the file is not complete.
   else if ('file' in route.response) statuses.push(409)
+  if (route.gone) statuses.push(410)
   if (route.ifMatch) statuses.push(412)
   return statuses.sort()
 }

@@ -4,7 +4,7 @@ import { limitOf } from '../../db/access/plans.ts'
 import { AppError } from '../../db/errors.ts'
 import type { KeyCaller } from './auth.ts'
 
-const WINDOW_SECONDS = 60
+export const WINDOW_SECONDS = 60
 
 /** Counts a request in the windows of the key and the organization, and sets the headers. Throws rate_limited. */
 export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> {
@@ -25,19 +25,22 @@ export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: Li
   // The headers describe the window with fewer requests left.
   const lowest = shared && (!shared.allowed || shared.remaining < key.remaining) ? shared : key
   const policy = lowest === key ? 'key' : 'organization'
-  const seconds = Math.max(1, Math.ceil(lowest.resetsAt - Date.now() / 1000))
-  setLimitHeaders(ctx, lowest, seconds, policy)
+  setLimitHeaders(ctx, lowest, policy)
   if (!lowest.allowed)
     throw new AppError('rate_limited', `the ${policy} exceeds ${lowest.limit} requests per minute`, {
-      retry_after: seconds,
+      retry_after: secondsLeft(lowest),
     })
 }
 
-function setLimitHeaders(ctx: Koa.Context, taken: Taken, seconds: number, policy: string): void {
+/** Seconds until the window ends, for Retry-After. */
+export const secondsLeft = ({ resetsAt }: Taken): number =>
+  Math.max(1, Math.ceil(resetsAt - Date.now() / 1000))
+
+export function setLimitHeaders(ctx: Koa.Context, taken: Taken, policy: string): void {
   const { res } = ctx
   res.setHeader('X-RateLimit-Limit', taken.limit)
   res.setHeader('X-RateLimit-Remaining', taken.remaining)
   res.setHeader('X-RateLimit-Reset', taken.resetsAt)
   res.setHeader('RateLimit-Policy', `"${policy}";q=${taken.limit};w=${WINDOW_SECONDS}`)
-  res.setHeader('RateLimit', `"${policy}";r=${taken.remaining};t=${seconds}`)
+  res.setHeader('RateLimit', `"${policy}";r=${taken.remaining};t=${secondsLeft(taken)}`)
 }

@@ -18,7 +18,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   path: string
   /**
    * `any`: every valid key. An array: all scopes are required. A function: the scopes depend on the path. `ofRecords`:
-   * the scope depends on the kind of record in the body or in the row of the path; the handler calls `requireScopes`.
+   * the scope depends on the kind of record in the body or in the row of the path; the handler calls `request.requireScopes`.
    */
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
   /** The OpenAPI `operationId`. */
@@ -52,6 +52,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
   ifMatch?: true
+  /** The handler may answer 410. */
+  gone?: true
   /** The handler honours `Prefer: wait=N`. */
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
@@ -108,6 +110,10 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   deps: AppDeps
   /** Aborted if the client disconnects, except for a keyed request: its retry needs the response. */
   signal: AbortSignal
+  /**
+   * Throws insufficient_scope. Handlers check through this: the replay of a stored response requires the same scopes.
+   */
+  requireScopes(needed: readonly Scope[]): void
   /** Runs `work` in a transaction of the caller's organization, with the caller as actor. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**

@@ -26,7 +26,10 @@ export function scopeNamed(name: string): Scope {
   return scope
 }
 
-/** Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. */
+/**
+ * Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. Handlers call the method of their
+ * request instead.
+ */
 export function requireScopes(caller: Pick<Caller, 'scopes'> | undefined, needed: readonly Scope[]): void {
   for (const scope of needed)
     if (!caller || !allows(caller.scopes, scope))

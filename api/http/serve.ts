@@ -1,14 +1,26 @@
+import type { IncomingMessage } from 'node:http'
 import Koa from 'koa'
+import { AppError } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Metrics } from '../../db/metrics.ts'
 import { answerError } from './errors.ts'
 import { requestId } from './request-id.ts'
+import { closeIfUnread } from './unread-body.ts'
 
 /** Answers one request, given its raw path and query string; throws AppError. */
 export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
 
-/** Gives every request an id, the error envelope and one log line. */
-export function serve(log: Logger, dispatch: Dispatch, metrics?: Pick<Metrics, 'httpRequests'>): Koa {
+/**
+ * Gives every request an id, the error envelope, the security headers and one log line. `https`: whether clients reach
+ * the service by https only.
+ */
+export function serve(
+  log: Logger,
+  dispatch: Dispatch,
+  metrics?: Pick<Metrics, 'httpRequests'>,
+  { https = false } = {},
+): Koa {
+  const headers = Object.entries({ ...SECURITY_HEADERS, ...(https && HSTS) })
   const app = new Koa()
   app.on('error', (error) => log.debug({ reason: String(error) }, 'connection error'))
   app.use(async (ctx) => {
@@ -16,19 +28,37 @@ export function serve(log: Logger, dispatch: Dispatch, metrics?: Pick<Metrics, '
     const id = requestId(ctx.req.headers['x-request-id'])
     ctx.state.requestId = id
     ctx.res.setHeader('X-Request-Id', id)
+    for (const [name, value] of headers) ctx.res.setHeader(name, value)
     const url = ctx.req.url ?? '/'
     const mark = url.indexOf('?')
     try {
+      refuseRepeated(ctx.req)
       await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
     } catch (error) {
       answerError(ctx, error, id, log)
     }
+    closeIfUnread(ctx.req, ctx.res)
     const milliseconds = performance.now() - started
     logRequest(log, ctx, milliseconds)
     const { method, status } = ctx
     metrics?.httpRequests.observe({ method, route: ctx.state.route ?? 'none', status }, milliseconds / 1_000)
   })
   return app
+}
+
+/** Responses contain data of one tenant, and some a secret: no cache may keep them. Static pages replace no-store. */
+const SECURITY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
+/** A year, as browsers' preload lists require. */
+const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' }
+
+/** Node keeps the first of several Authorization headers; a proxy may have checked another. Throws invalid_request. */
+function refuseRepeated({ headers, rawHeaders }: IncomingMessage): void {
+  if (headers.authorization === undefined) return
+  const given = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (given.length > 1)
+    throw new AppError('invalid_request', 'the request has more than one Authorization header', {
+      hint: 'send one',
+    })
 }
 
 /** Logs the route, not the path and query: those contain ids and search terms. */

@@ -26,7 +26,6 @@ export async function staticAnswer(
       const encoding = PREFERENCE.find((one) => ctx.acceptsEncodings(one)) ?? 'identity'
       ctx.set('Vary', 'Accept-Encoding')
       ctx.set('Cache-Control', immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
-      ctx.set('X-Content-Type-Options', 'nosniff')
       // Each encoding is a separate representation.
       ctx.set('ETag', `"${hash}-${encoding}"`)
       ctx.status = 200

@@ -54,8 +54,6 @@ export async function handleIncoming(ctx: Koa.Context, deps: AppDeps): Promise<v
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
     if (call) await logRefusal(call, refusal)
     if (refusal.retryAfter !== undefined) ctx.set('Retry-After', String(refusal.retryAfter))
-    // Closing the connection saves reading the remainder of a refused body.
-    if (!ctx.req.complete) ctx.set('Connection', 'close')
     ctx.status = refusal.status
     ctx.body = refusal.body
   }

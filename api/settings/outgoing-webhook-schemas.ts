@@ -128,7 +128,10 @@ export const webhookSchema = z
     object: z.literal('outgoing_webhook'),
     id: z.uuid(),
     name: z.string(),
-    url: z.string(),
+    url: z.string().meta({
+      description:
+        'The URL, which can contain a token: for callers that cannot change webhooks only its origin, followed by `/…`.',
+    }),
     events: z.array(z.string()),
     status: z.enum(WEBHOOK_STATUSES),
     status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),

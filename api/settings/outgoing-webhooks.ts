@@ -14,6 +14,7 @@ import {
 import { seal } from '../../db/seal.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
+import { allows, type Caller } from '../http/scopes.ts'
 import { assertAllowedUrl } from './endpoint-url.ts'
 import {
   createBody,
@@ -37,10 +38,10 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     summary: 'List outgoing webhooks',
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(webhookSchema) },
-    handler: ({ query, tenant }) =>
+    handler: ({ query, caller, tenant }) =>
       tenant(async (tx) => {
         const page = await listOutgoingWebhooks(tx, { ...query, offset: offsetOf(query) })
-        return presentList({ ...page, data: page.data.map(present) })
+        return presentList({ ...page, data: page.data.map((webhook) => presentTo(caller, webhook)) })
       }),
   }),
   appRoute({
@@ -75,8 +76,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     summary: 'Retrieve an outgoing webhook',
     params,
     response: { status: 200, schema: webhookSchema },
-    handler: ({ params, tenant }) =>
-      tenant(async (tx) => present(await getOutgoingWebhook(tx, params.webhook_id))),
+    handler: ({ params, caller, tenant }) =>
+      tenant(async (tx) => presentTo(caller, await getOutgoingWebhook(tx, params.webhook_id))),
   }),
   appRoute({
     method: 'PATCH',
@@ -167,6 +168,12 @@ const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 function sealHeaders(key: Buffer, headers: Record<string, string>) {
   const header_names = Object.keys(headers)
   return { header_names, headers_sealed: header_names.length ? seal(key, JSON.stringify(headers)) : null }
+}
+
+/** URLs can contain a token, in the path (Slack) or the query: who cannot change the webhook sees only the origin. */
+function presentTo({ scopes }: Caller, webhook: OutgoingWebhook) {
+  const shown = present(webhook)
+  return allows(scopes, 'webhooks:write') ? shown : { ...shown, url: `${new URL(webhook.url).origin}/…` }
 }
 
 const present = (webhook: OutgoingWebhook) => ({ object: 'outgoing_webhook' as const, ...webhook })

@@ -1,17 +1,23 @@
 import { timingSafeEqual } from 'node:crypto'
 import type Koa from 'koa'
+import { LimitWindows } from '../../db/access/limits.ts'
 import { includesRole, MEMBER_ROLES } from '../../db/access/roles.ts'
 import { findSession, type Session } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
+import { isHttps } from '../config.ts'
 import type { AppDeps } from '../deps.ts'
+import { FailedCredentials } from '../http/failed-credentials.ts'
 import type { Realm } from '../http/gateway.ts'
 import type { AppRoute } from '../http/route.ts'
 import { sessionToken } from './cookie.ts'
+import { limitAddress, limitUser } from './limit-requests.ts'
 import { appRoutes } from './route-table.ts'
 import { isSession, toCaller } from './session-caller.ts'
 
 /** /app: the routes of the settings, with sessions, roles and CSRF tokens. */
 export function appRealm(deps: AppDeps): Realm<AppRoute> {
+  const windows = new LimitWindows(deps.db.system)
+  const failures = new FailedCredentials(deps, windows)
   return {
     prefix: '/app',
     routes: appRoutes,
@@ -20,13 +26,20 @@ export function appRealm(deps: AppDeps): Realm<AppRoute> {
         throw new Error(`${route.method} /app${route.path} declares no role`)
     },
     async authenticate(ctx, route) {
-      if (route?.role === 'public') return undefined
-      const token = sessionToken(ctx.req.headers.cookie)
-      const session = token ? await findSession(deps.db.system, token) : undefined
-      // A request with a key is refused, also with a valid session.
-      if (!session || ctx.req.headers.authorization) throw new AppError('unauthorized', 'sign in first')
-      return toCaller(session)
+      if (route?.role === 'public') {
+        await limitAddress(ctx, deps, windows)
+        return undefined
+      }
+      const { authorization, cookie } = ctx.req.headers
+      const token = sessionToken(cookie, isHttps(deps.config))
+      return failures.guard(ctx, token, async () => {
+        // A request with a key is refused, also with a valid session.
+        const session = token && !authorization ? await findSession(deps.db.system, token) : undefined
+        if (!session) throw new AppError('unauthorized', 'sign in first')
+        return toCaller(session)
+      })
     },
+    limit: (ctx, caller) => limitUser(ctx, caller, windows),
     authorize(ctx, route, _params, caller) {
       if (!isSession(caller) || route.role === 'public') return
       if (!includesRole(caller.session.role, route.role))

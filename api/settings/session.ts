@@ -3,6 +3,7 @@ import { takeFromWindow, windowAt } from '../../db/access/limits.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
 import { findSession, type Session, signIn, signOut } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
+import { isHttps } from '../config.ts'
 import type { AppDeps } from '../deps.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -49,7 +50,7 @@ export const sessionRoutes: AppRoute[] = [
       const signedIn = await signIn(deps.db.system, body.email, body.password)
       const session = signedIn && (await findSession(deps.db.system, signedIn.token))
       if (!session) throw new AppError('unauthorized', 'wrong email or password')
-      request.setHeader('Set-Cookie', sessionCookie(signedIn.token, session.expires_at, isSecure(deps)))
+      request.setHeader('Set-Cookie', sessionCookie(signedIn.token, session.expires_at, isHttps(deps.config)))
       return present(session)
     },
   }),
@@ -81,7 +82,7 @@ export const sessionRoutes: AppRoute[] = [
       const { deps, caller } = request
       const { id } = sessionOf(caller)
       await signOut(deps.db.system, caller.organization.id, id)
-      request.setHeader('Set-Cookie', sessionCookie('', new Date(0), isSecure(deps)))
+      request.setHeader('Set-Cookie', sessionCookie('', new Date(0), isHttps(deps.config)))
       return { object: 'session', id, deleted: true }
     },
   }),
@@ -96,8 +97,6 @@ const present = (session: Session) => ({
   user: { id: session.user_id, name: session.user_name, email: session.email },
   organization: { id: session.organization_id, name: session.organization_name, plan: session.plan },
 })
-
-const isSecure = (deps: AppDeps) => deps.config.PUBLIC_URL?.startsWith('https:') ?? false
 
 /** Before sign-in the organization is unknown. */
 const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'

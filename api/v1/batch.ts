@@ -7,7 +7,7 @@ import { createSchema, recordSchema, updateSchema, upsertSchema } from '../../db
 import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { requireScopes, type Scope } from '../http/scopes.ts'
+import type { Scope } from '../http/scopes.ts'
 import { toIssues } from '../http/validate.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { title } from './record-shapes.ts'
@@ -52,11 +52,8 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
         .meta({ id: `${title(object)}BatchResult` }),
     },
     example: { operations: [{ op: 'create', data: example }] },
-    handler: async ({ body: { operations, atomic }, caller, requestId, tenant }) => {
-      requireScopes(
-        caller,
-        operations.flatMap((operation) => scopesOf(entity, operation)),
-      )
+    handler: async ({ body: { operations, atomic }, requireScopes, requestId, tenant }) => {
+      requireScopes(operations.flatMap((operation) => scopesOf(entity, operation)))
       const results = await tenant((tx) => batch(tx, entity, operations, atomic))
       const failed = results.filter((result) => 'error' in result).length
       return {

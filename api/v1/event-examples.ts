@@ -4,6 +4,7 @@ import type { KindEvent } from '../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import { recordSchema } from '../../db/records/model/schemas.ts'
 import type { CatalogueEvent } from '../../workflows/events.ts'
+import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const TIME = '2026-01-31T09:30:00.000Z'
@@ -19,6 +20,25 @@ const run = z.object({
   outputs: z.record(z.string(), z.unknown()).nullable(),
   error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
   created_at: z.iso.datetime(),
+})
+
+const approval = z.object({
+  id: z.uuid().describe('The approval.'),
+  object: z.literal('approval'),
+  run_id: z.uuid(),
+  node_id: z.string(),
+  workflow_id: z.uuid(),
+  workflow_name: z.string(),
+  title: z.string(),
+  message: z.string().nullable(),
+  assignees: z.array(z.string()).describe('Ids or email addresses of those who are asked.'),
+  status: z.enum(['waiting', ...DECISIONS]),
+  comment: z.string().nullable(),
+  answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),
+  answered_at: z.iso.datetime().nullable(),
+  requested_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable(),
+  link: z.string().nullable().describe('Where to decide; whoever has it can. Null in `approval.answered`.'),
 })
 
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
@@ -37,14 +57,14 @@ export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
   // A new object of the shape: the schema of the kind would be a reference into the OpenAPI document.
   const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
-  const schema = shape ? z.object(shape) : event.subject === 'run' ? run : custom
+  const schema = shape ? z.object(shape) : (OTHERS[event.subject]?.schema ?? custom)
   return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
 }
 
 /** An example of `data`. */
 export function eventExample(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
-  if (!kind) return event.subject === 'run' ? runExample(event) : customExample
+  if (!kind) return OTHERS[event.subject]?.example(event) ?? customExample
   return {
     ...recordExample(entities[kind], kindEventOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
@@ -61,6 +81,28 @@ export function previousExample(event: CatalogueEvent): Record<string, unknown> 
   const { example, fields } = entities[kind]
   const old = (name: string) => example[name] ?? fields[name]?.default ?? null
   return Object.fromEntries(Object.keys(kindEvent.example).map((name) => [name, old(name)]))
+}
+
+function approvalExample({ name }: CatalogueEvent) {
+  const answered = name === 'approval.answered'
+  return {
+    id: ID,
+    object: 'approval',
+    run_id: '01890a5d-ac96-774b-bcce-b302099a8061',
+    node_id: 'ask',
+    workflow_id: '01890a5d-ac96-774b-bcce-b302099a8059',
+    workflow_name: 'Discount',
+    title: 'Discount of 30 %',
+    message: 'For Acme.',
+    assignees: ['ann@example.com'],
+    status: answered ? 'approved' : 'waiting',
+    comment: answered ? 'For this year only.' : null,
+    answered_by: answered ? { type: 'link', id: null } : null,
+    answered_at: answered ? '2026-01-31T09:30:00.000Z' : null,
+    requested_at: '2026-01-30T09:30:00.000Z',
+    expires_at: '2026-02-06T09:30:00.000Z',
+    link: answered ? null : 'https://agx.example.com/approvals/AYkK…',
+  }
 }
 
 /** The definition of an event that only one kind has, such as `deal.won`. */
@@ -83,4 +125,13 @@ function runExample(event: CatalogueEvent) {
     error: status === 'failed' ? { code: 'timeout', message: 'no complete response within 30000 ms' } : null,
     created_at: TIME,
   }
+}
+
+/** The data of events that are not about a record, by subject. */
+const OTHERS: Record<
+  string,
+  { schema: z.ZodType; example: (event: CatalogueEvent) => Record<string, unknown> } | undefined
+> = {
+  run: { schema: run, example: runExample },
+  approval: { schema: approval, example: approvalExample },
 }

@@ -15,7 +15,7 @@ import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { actor } from '../../db/records/model/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { allows, requireScopes, type Scope } from '../http/scopes.ts'
+import { allows, type Scope } from '../http/scopes.ts'
 import { jobError } from './import-shapes.ts'
 import { recordQuery } from './record-query.ts'
 
@@ -142,8 +142,8 @@ export const exportRoutes: Route[] = [
       query: { 'email[contains]': 'example.com', sort: 'email', order: 'asc' },
       fields: ['email', 'first_name'],
     },
-    handler: async ({ body, caller, tenant }) => {
-      requireScopes(caller, [`${body.entity}:read`])
+    handler: async ({ body, requireScopes, tenant }) => {
+      requireScopes([`${body.entity}:read`])
       return present(await tenant((tx) => createExport(tx, body)))
     },
   }),
@@ -182,9 +182,9 @@ export const exportRoutes: Route[] = [
 ]
 
 /** The export, if the caller may read records of its kind. Throws not_found, insufficient_scope. */
-async function find({ params, caller, tenant }: Request): Promise<ExportRow> {
+async function find({ params, requireScopes, tenant }: Request): Promise<ExportRow> {
   const row = await tenant((tx) => getExport(tx, params.export_id))
-  requireScopes(caller, [`${row.entity}:read` as Scope])
+  requireScopes([`${row.entity}:read` as Scope])
   return row
 }
 

@@ -17,7 +17,7 @@ import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { isUpsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { allows, requireScopes, type Scope } from '../http/scopes.ts'
+import { allows, type Scope } from '../http/scopes.ts'
 import { importSchema, newImport, presentImport, startBody } from './import-shapes.ts'
 import { linkScopes } from './link-scopes.ts'
 
@@ -58,8 +58,8 @@ export const importRoutes: Route[] = [
     body: newImport,
     response: { status: 201, schema: importSchema },
     example: { entity: 'contacts', mode: 'upsert', by: 'email' },
-    handler: async ({ body, caller, tenant }) => {
-      requireScopes(caller, [`${body.entity}:write`])
+    handler: async ({ body, requireScopes, tenant }) => {
+      requireScopes([`${body.entity}:write`])
       const created = await tenant(async (tx) => {
         await checkKey(tx, body)
         return createImport(tx, body)
@@ -112,10 +112,10 @@ export const importRoutes: Route[] = [
     example: { mapping: { first_name: 'first_name' }, dry_run: false },
     handler: async (request) => {
       const row = await find(request, 'write')
-      const { params, body = {}, caller, tenant } = request
+      const { params, body = {}, requireScopes, tenant } = request
       const started = await tenant((tx) =>
         startImport(tx, params.import_id, body, (targets) => {
-          requireScopes(caller, scopesOf(row.entity, targets))
+          requireScopes(scopesOf(row.entity, targets))
         }),
       )
       return presentImport(started)
@@ -170,7 +170,7 @@ function changing(
     params,
     response,
     handler: async (request) => {
-      requireScopes(request.caller, scopes(await find(request, 'write')))
+      request.requireScopes(scopes(await find(request, 'write')))
       return presentImport(await request.tenant((tx) => change(tx, request.params.import_id)))
     },
   })
@@ -178,11 +178,11 @@ function changing(
 
 /** The import, if the caller has `level` on its kind. Throws not_found, insufficient_scope. */
 async function find(
-  { params, caller, tenant }: Pick<Request, 'params' | 'caller' | 'tenant'>,
+  { params, requireScopes, tenant }: Pick<Request, 'params' | 'requireScopes' | 'tenant'>,
   level: 'read' | 'write',
 ): Promise<ImportRow> {
   const row = await tenant((tx) => getImport(tx, params.import_id))
-  requireScopes(caller, [`${row.entity}:${level}` as Scope])
+  requireScopes([`${row.entity}:${level}` as Scope])
   return row
 }
 

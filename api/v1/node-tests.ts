@@ -12,7 +12,7 @@ import { NodeError } from '../../workflows/nodes/define.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, route } from '../http/route.ts'
-import { type Caller, requireScopes, scopeNamed } from '../http/scopes.ts'
+import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
 
@@ -87,14 +87,14 @@ export const nodeTestRoutes: Route[] = [
       inputs: exampleType.example.inputs,
       confirm: true,
     },
-    handler: async ({ body, caller, deps, signal, tenant, commit, doNotStore }) => {
+    handler: async ({ body, caller, requireScopes, deps, signal, tenant, commit, doNotStore }) => {
       const { node_type, config, confirm } = body
       const type = requireNodeType(node_type)
       const effect = type.effectClass(config)
       const read = secretsOf(config)
       // A key that may only run workflows must not send a secret wherever it likes.
       const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
-      requireScopes(caller, scopes.map(scopeNamed))
+      requireScopes(scopes.map(scopeNamed))
       const inputs = rootsOf(body.inputs)
       if (!confirm) {
         doNotStore()

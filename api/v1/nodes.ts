@@ -85,7 +85,7 @@ export const nodeRoutes: Route[] = [
         ...present(type),
         config_schema: z.toJSONSchema(type.config, { io: 'input', unrepresentable: 'any' }),
         output_schema: z.toJSONSchema(type.output, { unrepresentable: 'any' }),
-        example: type.example,
+        example: exampleOf(type),
       }
     },
   }),
@@ -108,4 +108,10 @@ function present(type: NodeType) {
     effect: type.effectClass(example.config),
     output_handles: type.handles(example.config),
   }
+}
+
+/** Without the answer that a waiting node has got: its output shows it. */
+function exampleOf({ example }: NodeType) {
+  const { answer: _, ...shown } = example
+  return shown
 }

@@ -11,7 +11,7 @@ import { updateRecord } from '../../db/records/update.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { allows, requireScopes } from '../http/scopes.ts'
+import { allows } from '../http/scopes.ts'
 import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
@@ -81,8 +81,8 @@ function routesOf(entity: EntityName): Route[] {
       response: { status: 201, schema: record },
       example,
       etag: true,
-      handler: async ({ body, caller, tenant, setHeader }) => {
-        requireScopes(caller, linkScopes(entity, body, true))
+      handler: async ({ body, requireScopes, tenant, setHeader }) => {
+        requireScopes(linkScopes(entity, body, true))
         return withETag(setHeader, await tenant((tx) => createRecord(tx, entity, body, { isLast: true })))
       },
       otherIssues: (request, { body }) => bodyIssues(request, entity, body),
@@ -118,8 +118,8 @@ function routesOf(entity: EntityName): Route[] {
       example: changeOf(example),
       etag: true,
       ifMatch: true,
-      handler: async ({ params, body, headers, caller, tenant, setHeader }) => {
-        requireScopes(caller, linkScopes(entity, body))
+      handler: async ({ params, body, headers, requireScopes, tenant, setHeader }) => {
+        requireScopes(linkScopes(entity, body))
         const ifVersion = ifMatch(headers)
         return withETag(
           setHeader,

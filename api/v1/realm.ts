@@ -2,6 +2,7 @@ import { LimitWindows } from '../../db/access/limits.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import type { AppDeps } from '../deps.ts'
 import { authenticateKey, type KeyCaller, keyLookup } from '../http/auth.ts'
+import { FailedCredentials } from '../http/failed-credentials.ts'
 import type { Realm } from '../http/gateway.ts'
 import { limitRate } from '../http/rate-limit.ts'
 import type { Route } from '../http/route.ts'
@@ -11,6 +12,7 @@ import { routes } from './route-table.ts'
 /** /v1: keys, their scopes (default deny) and their limits. */
 export function v1Realm(deps: AppDeps): Realm<Route> {
   const windows = new LimitWindows(deps.db.system)
+  const failures = new FailedCredentials(deps, windows)
   const findHolder = keyLookup(deps.db.system)
   return {
     prefix: '/v1',
@@ -24,7 +26,8 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
       if (!known || (named.length === 0 && !depends))
         throw new Error(`${route.method} /v1${route.path} declares no known scope`)
     },
-    authenticate: (ctx) => authenticateKey(ctx.req, deps, findHolder),
+    authenticate: (ctx) =>
+      failures.guard(ctx, ctx.req.headers.authorization, () => authenticateKey(ctx.req, deps, findHolder)),
     limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),
     authorize: (_ctx, route, params, caller) => requireScopes(caller, neededScopes(route, params)),
   }

@@ -1,21 +1,23 @@
 import { z } from 'zod'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import { listOpenWaits } from '../../db/runs/open-waits.ts'
 import {
   durationOf,
   getRun,
   getRunNodes,
+  listIterations,
   listRuns,
-  type RunDetails,
-  type RunNodeView,
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
-import { NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
+import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
 const time = z.iso.datetime()
 
@@ -53,6 +55,32 @@ const error = z
   .meta({ id: 'RunError' })
   .nullable()
 
+const loop = z
+  .object({
+    loop: z
+      .string()
+      .meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
+    count: z.int(),
+    started: z.int(),
+    succeeded: z.int(),
+    failed: z.int(),
+  })
+  .meta({ id: 'RunLoop', description: 'Of a loop with items: how far it is.' })
+
+const iteration = z
+  .object({
+    path: z.string().meta({ description: 'Its name: `each:3`. `getRun` with it shows its nodes.' }),
+    index: z.int(),
+    status: z.enum(ITERATION_STATUSES),
+    item: z.unknown(),
+    output: z.unknown(),
+    error,
+    started_at: time,
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+  })
+  .meta({ id: 'RunIteration' })
+
 const details = summary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
@@ -75,27 +103,39 @@ const details = summary
       description:
         'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
     }),
-    nodes: z.array(
-      z
-        .object({
-          node_id: z.string(),
-          node_type: z.string(),
-          title: z.string(),
-          status: z.enum(NODE_STATUSES),
-          attempt: z.int(),
-          input: z.unknown().meta({ description: 'The rendered config.' }),
-          output: z.unknown(),
-          handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
-          error,
-          wait_until: time.nullable(),
-          started_at: time,
-          ended_at: time.nullable(),
-          duration_ms: z.int().nullable().meta({
-            description: 'From `started_at` to `ended_at`, with all attempts and waits.',
-          }),
-        })
-        .meta({ id: 'RunNode' }),
-    ),
+    waits: z.array(runWait).meta({
+      description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
+    }),
+    nodes: z
+      .array(
+        z
+          .object({
+            path: z.string().meta({
+              description:
+                'The iteration of a loop that it is in, such as `each:3`; empty outside of any loop.',
+            }),
+            node_id: z.string(),
+            node_type: z.string(),
+            title: z.string(),
+            status: z.enum(NODE_STATUSES),
+            attempt: z.int(),
+            input: z.unknown().meta({ description: 'The rendered config.' }),
+            output: z.unknown(),
+            handle: z.string().nullable().meta({ description: 'The selected output handle.' }),
+            error,
+            wait_until: time.nullable(),
+            started_at: time,
+            ended_at: time.nullable(),
+            duration_ms: z.int().nullable().meta({
+              description: 'From `started_at` to `ended_at`, with all attempts and waits.',
+            }),
+            loop: loop.nullable(),
+          })
+          .meta({ id: 'RunNode' }),
+      )
+      .meta({
+        description: 'In the order of execution: those outside of any loop, or of the iteration `path`.',
+      }),
   })
   .meta({ id: 'Run' })
 
@@ -124,8 +164,7 @@ const change = (verb: string, description: string, move: (tx: Tenant, id: string
     handler: async ({ params, tenant, deps }) =>
       tenant(async (tx) => {
         await move(tx, params.run_id)
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
+        return showRun(tx, params.run_id, deps)
       }),
   })
 
@@ -155,12 +194,43 @@ export const runRoutes: Route[] = [
     tag: 'Runs',
     summary: 'Retrieve a run',
     params: byId,
+    query: z.strictObject({
+      path: z
+        .string()
+        .max(500)
+        .default('')
+        .describe('An iteration of a loop, such as `each:3`: its nodes are shown.'),
+    }),
     response: { status: 200, schema: details },
-    handler: async ({ params, tenant, deps }) =>
-      tenant(async (tx) => {
-        const run = await getRun(tx, params.run_id)
-        return presentDetails(run, await getRunNodes(tx, run.id), deps.config)
-      }),
+    handler: async ({ params, query, tenant, deps }) =>
+      tenant((tx) => showRun(tx, params.run_id, deps, query.path)),
+  }),
+  route({
+    method: 'GET',
+    path: '/runs/{run_id}/iterations',
+    scope: 'workflows:run',
+    id: 'listIterations',
+    tag: 'Runs',
+    summary: 'List the items of a loop',
+    description: 'Those that the run has started, in the order of the list.',
+    params: byId,
+    query: z.strictObject({
+      ...pageControls,
+      count,
+      loop: z.string().min(1).max(500).describe('The `loop` of a node of the run.'),
+      status: z.enum(ITERATION_STATUSES).optional().describe('Items with this status.'),
+    }),
+    response: { status: 200, schema: listEnvelope(iteration) },
+    handler: async ({ params, query, tenant }) => {
+      const { limit, cursor, count, loop, status } = query
+      const page = await tenant(async (tx) => {
+        const { id } = await getRun(tx, params.run_id)
+        const wanted = { limit, cursor, offset: offsetOf(query) }
+        return listIterations(tx, { run_id: id, loop, status }, wanted, count)
+      })
+      const data = page.data.map((one) => ({ ...one, duration_ms: durationOf(one) }))
+      return presentList({ ...page, data })
+    },
   }),
   change(
     'cancel',
@@ -182,7 +252,21 @@ export const runRoutes: Route[] = [
     'The paused run is queued, and continues where it stopped. A run that is not paused is returned unchanged. 409 for a run that has ended.',
     unpauseRun,
   ),
+  ...runWaitRoutes,
 ]
+
+/** Throws `not_found`. */
+async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: string) {
+  const run = await getRun(tx, id)
+  const nodes = await getRunNodes(tx, id, path)
+  const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
+  return {
+    ...present(run, deps.config),
+    trigger: run.trigger,
+    nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
+    waits: waits.map((wait) => presentWait(wait, id, tx.organizationId, deps)),
+  }
+}
 
 function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
@@ -195,9 +279,3 @@ function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
     links: linksOf(id, config),
   }
 }
-
-const presentDetails = (run: RunDetails, nodes: RunNodeView[], config: Parameters<typeof linksOf>[1]) => ({
-  ...present(run, config),
-  trigger: run.trigger,
-  nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
-})

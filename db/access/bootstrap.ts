@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { z } from 'zod'
 import type { bootstrapSettings } from '../config.ts'
 import { connect } from '../postgres/connect.ts'
+import type { DatabaseUrls } from '../postgres/roles.ts'
 import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
 import { createKey } from './keys.ts'
 import { SCOPES } from './scopes.ts'
@@ -22,8 +23,11 @@ export interface Bootstrapped {
  * options do not set are generated.
  * @returns undefined if an organization exists.
  */
-export async function bootstrap(url: string, options: BootstrapOptions): Promise<Bootstrapped | undefined> {
-  const db = connect({ url, poolSize: 2, applicationName: 'agx bootstrap' })
+export async function bootstrap(
+  urls: DatabaseUrls,
+  options: BootstrapOptions,
+): Promise<Bootstrapped | undefined> {
+  const db = connect({ ...urls, poolSize: 2, applicationName: 'agx bootstrap' })
   try {
     return await db.system.transaction(async (trx) => {
       await trx.raw("select pg_advisory_xact_lock(hashtext('agx bootstrap'))")

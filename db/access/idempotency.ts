@@ -3,6 +3,8 @@ import type { Tenant } from '../postgres/tenancy.ts'
 
 /** The scope of an Idempotency-Key within its organization. */
 export interface IdempotentRequest {
+  /** The API key or user that sends the request. Others may use the same Idempotency-Key, and get their own answer. */
+  callerId: string
   method: string
   path: string
   key: string
@@ -16,6 +18,8 @@ export interface StoredAnswer {
   body: string
   /** Headers specific to this answer, such as its ETag. */
   headers: Record<string, string>
+  /** The scopes that the handler required, which a replay requires again. */
+  scopes: string[]
 }
 
 /**
@@ -29,8 +33,8 @@ export async function claimIdempotencyKey(
   request: IdempotentRequest,
 ): Promise<StoredAnswer | undefined> {
   const { rows: locks } = await tx.trx.raw<{ rows: { locked: boolean }[] }>(
-    "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text), 0)) as locked",
-    [tx.organizationId, request.method, request.path, request.key],
+    "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text, ?::text), 0)) as locked",
+    [tx.organizationId, request.callerId, request.method, request.path, request.key],
   )
   if (!locks[0]!.locked) throw inProgress()
   const row: Row | undefined = await tx
@@ -38,12 +42,19 @@ export async function claimIdempotencyKey(
     .where(identity(tx, request))
     .whereNotNull('status')
     .whereRaw("created_at > now() - interval '24 hours'")
-    .first('request_hash', 'status', 'body', 'headers', tx.trx.raw('locked_until > now() as locked'))
+    .first(
+      'request_hash',
+      'status',
+      'body',
+      'headers',
+      'scopes',
+      tx.trx.raw('locked_until > now() as locked'),
+    )
   if (!row) return undefined
   if (!request.hash.equals(row.request_hash))
     throw new AppError('idempotency_conflict', 'this key was used with another body')
   if (row.locked) throw inProgress()
-  return { status: row.status, body: row.body, headers: row.headers }
+  return { status: row.status, body: row.body, headers: row.headers, scopes: row.scopes }
 }
 
 /**
@@ -65,7 +76,7 @@ export async function storeAnswer(
       created_at: tx.trx.fn.now(),
       locked_until: provisional ? leaseEnd(tx) : null,
     })
-    .onConflict(['organization_id', 'method', 'path', 'key'])
+    .onConflict(['organization_id', 'caller_id', 'method', 'path', 'key'])
     .merge()
 }
 
@@ -93,6 +104,7 @@ const inProgress = () =>
 
 const identity = (tx: Tenant, request: IdempotentRequest) => ({
   organization_id: tx.organizationId,
+  caller_id: request.callerId,
   method: request.method,
   path: request.path,
   key: request.key,

@@ -106,6 +106,12 @@ export class LimitWindows {
     return this.renew(rule, lease).then(() => this.take(rule))
   }
 
+  /** The state of a window that this process knows to be used up, without a query; else undefined. */
+  exhausted(rule: WindowRule): Taken | undefined {
+    const lease = this.lease(rule)
+    return lease.held === 0 && lease.used >= rule.limit ? taken(rule, lease, false) : undefined
+  }
+
   private lease(rule: WindowRule): Lease {
     const now = Date.now()
     if (now - this.sweptAt > 60_000) this.sweep(now)

@@ -1,6 +1,7 @@
-import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import { BoundedWork } from './bounded-work.ts'
 import type { Plan } from './plans.ts'
 import type { MemberRole } from './roles.ts'
 
@@ -62,7 +63,6 @@ export async function openSession(system: Knex, userId: string, organizationId: 
     id: uuidv7(),
     organization_id: organizationId,
     user_id: userId,
-    csrf_token: randomBytes(32).toString('base64url'),
     expires_at,
   })
   return { token, expires_at }
@@ -84,8 +84,8 @@ export interface Session {
 
 /** The session of a cookie, with its user, role and organization; undefined if there is none or it has expired. */
 export async function findSession(system: Knex, token: string): Promise<Session | undefined> {
-  const { rows } = await system.raw<{ rows: Session[] }>(
-    `select s.id, s.csrf_token, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
+  const { rows } = await system.raw<{ rows: Omit<Session, 'csrf_token'>[] }>(
+    `select s.id, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
        s.organization_id, o.name as organization_name, o.plan, o.settings
      from sessions s
        join users u on u.id = s.user_id
@@ -94,7 +94,7 @@ export async function findSession(system: Knex, token: string): Promise<Session 
      where s.token_hash = ? and s.expires_at > now()`,
     [hashToken(token)],
   )
-  return rows[0]
+  return rows[0] && { ...rows[0], csrf_token: csrfToken(token) }
 }
 
 export async function signOut(system: Knex, organizationId: string, sessionId: string): Promise<void> {
@@ -119,16 +119,29 @@ export async function verifyPassword(password: string, stored: string): Promise<
   return timingSafeEqual(given, expected)
 }
 
+/**
+ * Of this process, as are the memory and the four threads of libuv that the work occupies: half of the threads remain
+ * for files and DNS. A full queue is done within about a second.
+ */
+const hashing = new BoundedWork({ concurrent: 2, waiting: 10 })
+
+/** Throws unavailable while too many passwords are being hashed. */
 function derive(password: string, salt: Buffer, length: number, cost: ScryptOptions): Promise<Buffer> {
-  return new Promise((resolve, reject) =>
-    scrypt(
-      password.normalize('NFKC'),
-      salt,
-      length,
-      { ...cost, maxmem: 256 * 1024 * 1024 },
-      (error, derived) => (error ? reject(error) : resolve(derived)),
-    ),
+  const options = { ...cost, maxmem: 256 * 1024 * 1024 }
+  return hashing.run(
+    () =>
+      new Promise((resolve, reject) =>
+        scrypt(password.normalize('NFKC'), salt, length, options, (error, derived) =>
+          error ? reject(error) : resolve(derived),
+        ),
+      ),
   )
 }
+
+/**
+ * Derived from the cookie's value instead of stored: the database, which has only the hash of that value, does not
+ * reveal it, and it does not reveal the cookie.
+ */
+const csrfToken = (token: string) => createHmac('sha256', token).update('csrf').digest('base64url')
 
 const hashToken = (token: string) => createHash('sha256').update(token).digest()

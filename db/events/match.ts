@@ -4,6 +4,7 @@ import { notify } from '../postgres/notify.ts'
 import { takesLock } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
+import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
 import { type FoundProblem, recordProblems } from '../workflows/triggers.ts'
 
@@ -23,11 +24,11 @@ export interface Matched {
 
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
- * event, and a run of each workflow that the event triggers. One process at a time, so that the runs of a record's events
+ * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. One process at a time, so that the runs of a record's events
  * are created in the order of the events. `limit`: the most events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
-  const { deliveries, runs, ...matched } = await transaction(system, undefined, async ({ trx }) => {
+  const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
     const rows = await takeEvents(trx, limit)
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
     const { since, runs, problems } = await createTriggeredRuns(
@@ -40,7 +41,9 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
     const subscriptions = rows.filter(
       (row): row is Row & Subscription => row.webhook_id !== null && !isLeft(row),
     )
+    const awaited = events.filter((row) => row.awaited && !isLeft(row))
     return {
+      waits: await answerEventWaits(trx, awaited),
       events: events.length - left.length,
       more: left.length > 0 || events.length === limit,
       cut: left.length > 0,
@@ -50,6 +53,8 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
   // After the commit: NOTIFY locks the whole database until its transaction ends.
   await Promise.all([
     runs > 0 && notify(system, 'agx_runs'),
+    waits.answered > 0 && notify(system, 'agx_waits'),
+    waits.due && notify(system, 'agx_due_waits'),
     deliveries > 0 && notify(system, 'agx_deliveries'),
     matched.problems.length > 0 && recordProblems(system, matched.problems),
   ])
@@ -62,6 +67,8 @@ interface Row {
   event_id: string
   /** Whether any workflow has a trigger for it. */
   triggers: boolean
+  /** Whether any node waits for such an event. */
+  awaited: boolean
   webhook_id: string | null
   active: boolean | null
 }
@@ -76,10 +83,11 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
        update events e set matched_at = now() from (
          select organization_id, id from events where matched_at is null and ${takesLock('events')}
          order by id limit ? for update skip locked) o
-       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name)
+       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name, e.subject_id)
      select m.organization_id, m.id as event_id, w.id as webhook_id, w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
-         and t.events @> array[m.name]) as triggers
+         and t.events @> array[m.name]) as triggers,
+       ${isAwaited('m')} as awaited
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
        and w.events && array[m.name, split_part(m.name, '.', 1) || '.*', '*']
      order by m.id`,

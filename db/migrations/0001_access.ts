@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import { DATABASE_ROLES } from '../postgres/roles.ts'
 import { protect } from './protect.ts'
 
 /** Database roles, organizations, users, sessions, API keys, secrets, limits and idempotency keys. */
 export async function up(knex: Knex): Promise<void> {
-  for (const role of ['agx_app', 'agx_system']) {
+  for (const role of DATABASE_ROLES) {
     // Roles belong to the whole server: another database, or a concurrent migration, may have created this one.
     await knex.raw(`
       do $$ begin
@@ -61,7 +62,6 @@ export async function up(knex: Knex): Promise<void> {
       id uuid not null unique,
       organization_id uuid not null references organizations on delete cascade,
       user_id uuid not null references users on delete cascade,
-      csrf_token text not null,
       created_at timestamptz(3) not null default now(),
       expires_at timestamptz(3) not null
     );
@@ -116,6 +116,8 @@ export async function up(knex: Knex): Promise<void> {
 
     create table idempotency_keys (
       organization_id uuid not null references organizations on delete cascade,
+      -- the API key or the user of the request: an answer is for nobody else
+      caller_id uuid not null,
       method text not null,
       path text not null,
       key text not null,
@@ -124,17 +126,27 @@ export async function up(knex: Knex): Promise<void> {
       status integer,
       body text,
       headers jsonb not null default '{}',
+      -- that the handler required, and that a replay requires again
+      scopes text[] not null default '{}',
       locked_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
-      primary key (organization_id, method, path, key)
+      primary key (organization_id, caller_id, method, path, key)
     );
     create index idempotency_keys_age on idempotency_keys (created_at);
   `)
   await protect(knex, 'organizations', 'id')
   for (const table of ['memberships', 'sessions', 'api_keys', 'secrets', 'limit_windows', 'idempotency_keys'])
     await protect(knex, table)
-  // A user may belong to several organizations; only the system role, which signs users in, reads all columns.
-  await knex.raw(
-    'grant select, insert, update, delete on users to agx_system; grant select (id, name) on users to agx_app',
-  )
+  // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
+  // reads all columns and writes. The policy of memberships limits the sub-select to the organization.
+  await knex.raw(`
+    alter table users enable row level security;
+    alter table users force row level security;
+    create policy member on users for select to agx_app
+      using (exists (select from memberships m where m.user_id = users.id
+        and m.organization_id = (select nullif(current_setting('app.organization_id', true), '')::uuid)));
+    create policy system on users to agx_system using (true);
+    grant select, insert, update, delete on users to agx_system;
+    grant select (id, name) on users to agx_app;
+  `)
 }

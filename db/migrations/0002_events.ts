@@ -25,6 +25,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, id)
     );
     create index events_outbox on events (id) where matched_at is null;
+    -- for waits: the events of a name since a moment, of one record or of any
+    create index events_named on events (organization_id, name, id) include (subject_id);
   `)
   await protect(knex, 'events')
 }

@@ -168,7 +168,7 @@ export async function up(knex: Knex): Promise<void> {
     create table run_nodes (
       organization_id uuid not null,
       run_id uuid not null,
-      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the for_each node 'each',
+      -- The iteration: '' outside of any loop, 'each:3' in the fourth iteration of the loop 'each',
       -- 'each:3/inner:0' in a loop within it.
       path text not null default '',
       node_id text not null,
@@ -196,6 +196,56 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+
+    -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
+    create table run_loops (
+      organization_id uuid not null,
+      run_id uuid not null,
+      -- of its node in run_nodes
+      path text not null generated always as (
+        case when loop like '%/%' then regexp_replace(loop, '/[^/]*$', '') else '' end) stored,
+      node_id text not null generated always as (regexp_replace(loop, '^.*/', '')) stored,
+      -- both together: 'each', 'each:3/inner'
+      loop text not null,
+      items jsonb not null,
+      count integer not null,
+      next integer not null,
+      succeeded integer not null,
+      failed integer not null,
+      -- of the results as JSON
+      bytes integer not null,
+      concurrency integer not null,
+      on_item_error text not null check (on_item_error in ('stop', 'continue')),
+      open boolean not null,
+      -- the segment that started it
+      segment integer not null,
+      primary key (organization_id, run_id, loop),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_loops_open on run_loops (organization_id, run_id) where open;
+
+    -- The items of loops that were opened.
+    create table run_iterations (
+      organization_id uuid not null,
+      run_id uuid not null,
+      loop text not null,
+      -- from 0
+      index integer not null,
+      -- of its nodes in run_nodes
+      path text not null generated always as (loop || ':' || cast(index as text)) stored,
+      status text not null check (status in ('running', 'completed', 'failed', 'cancelled')),
+      item jsonb,
+      output jsonb,
+      error jsonb,
+      -- the segments that opened and ended it
+      segment integer not null,
+      settled_segment integer,
+      started_at timestamptz(3) not null,
+      ended_at timestamptz(3),
+      primary key (organization_id, run_id, loop, index),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index run_iterations_open on run_iterations (organization_id, run_id) where settled_segment is null;
 
     -- The answer of each segment: done again (redone workflow task, killed worker), it returns this one. Without a path:
     -- there is one loop of segments per run, and a segment may advance several iterations.
@@ -233,41 +283,52 @@ export async function up(knex: Knex): Promise<void> {
       node_id text not null,
       -- names an approval in its link and in the API
       id uuid not null,
-      type text not null check (type in ('timer', 'event', 'approval', 'signal', 'child_run')),
-      -- of an event or a signal
+      type text not null check (type in ('timer', 'event', 'decision', 'signal', 'child_run')),
+      -- of a signal
       name text,
+      -- of an event: what it waits for, one of 'name' and 'name:id of the record'
+      topics text[],
       -- of an event: the record that it must be about, if the wait is for one; of child_run: the child
       subject_id uuid,
       -- of an event: a placeholder that must render true
       filter text,
-      -- of an event: earlier ones do not count; before created_at where events since the run's start count
+      -- of an event: those of transactions that began earlier do not count; before created_at where events since the
+      -- run's start count
       since timestamptz(3),
-      -- of an approval: title, message, who may answer, reminders and escalations with their times
+      -- of an event: the one up to which it has compared earlier events
+      checked_id uuid,
+      -- of an event: the values of the run that the filter reads; of an approval: title, message, assignees, and the
+      -- reminders and escalations to come with their times
       settings jsonb,
+      -- of an event: why its filter last failed, {message, event_id, at}
+      problem jsonb,
       -- when the wait ends without an answer: a timer's time, a timeout; null: never
       expires_at timestamptz(3),
-      -- when the relay must act next: a reminder, an escalation, the end; null: not before an answer
+      -- when the relay must act next: a reminder, an escalation, a comparison with earlier events; null: not before an
+      -- answer
       due_at timestamptz(3),
-      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: it expired
+      -- the event, the payload of the signal, the decision, the child's outputs; null with answered_at: the wait has
+      -- expired, or the run has ended
       answer jsonb,
       answered_by jsonb,
       answered_at timestamptz(3),
-      -- a relay is signalling the workflow until then
+      -- a relay is signalling the workflow, or does what is due, until then
       lease_until timestamptz(3),
       -- when the workflow was signalled
       notified_at timestamptz(3),
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade,
-      check ((type in ('event', 'signal')) = (name is not null)),
-      check (due_at is null or expires_at is null or due_at <= expires_at)
+      check ((type = 'signal') = (name is not null)),
+      check ((type = 'event') = (topics is not null and since is not null))
     );
-    -- an event finds the waits for its name that are for its record or for any; a signal finds its run's by the key
-    create index run_waits_events on run_waits (organization_id, name, subject_id)
+    -- An event finds the waits for its name that are for its record or for any; a signal finds its run's by the key.
+    -- Without the list of pending entries, which every look-up would read from end to end.
+    create index run_waits_events on run_waits using gin (organization_id, topics) with (fastupdate = off)
       where type = 'event' and answered_at is null;
     create index run_waits_children on run_waits (organization_id, subject_id)
       where type = 'child_run' and answered_at is null;
-    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'approval';
+    create unique index run_waits_approvals on run_waits (organization_id, id) where type = 'decision';
     create index run_waits_due on run_waits (due_at) where answered_at is null and due_at is not null;
     create index run_waits_unnotified on run_waits (answered_at)
       where answered_at is not null and notified_at is null;
@@ -303,6 +364,8 @@ export async function up(knex: Knex): Promise<void> {
   for (const table of [
     'runs',
     'run_nodes',
+    'run_loops',
+    'run_iterations',
     'run_segments',
     'run_effects',
     'run_waits',

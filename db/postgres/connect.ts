@@ -3,6 +3,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
+import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
 import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
 import { transaction } from './transaction.ts'
@@ -28,8 +29,8 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface ConnectOptions {
-  url: string
+/** With one URL, its login switches to the roles; with two, each role logs in by itself. */
+export interface ConnectOptions extends DatabaseUrls {
   /** Connections of the tenant pool; the system pool takes half as many. Default 10. */
   poolSize?: number
   applicationName?: string
@@ -113,16 +114,19 @@ function useOf(pool: Knex): PoolUse {
 
 function pool(
   options: ConnectOptions,
-  role: 'agx_app' | 'agx_system',
+  role: DatabaseRole,
   size: number,
   { connections, hangs }: { connections: Set<pg.Client>; hangs: () => boolean },
 ): Knex {
-  const { maxWaitMs } = options
+  const { maxWaitMs, systemUrl } = options
+  const settings = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
+    '; ',
+  )
   const prepare = preparedStatements()
   const pool = knex({
     client: 'pg',
     connection: {
-      connectionString: options.url,
+      connectionString: role === 'agx_system' ? (systemUrl ?? options.url) : options.url,
       application_name: options.applicationName ?? 'agx',
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 60_000,
@@ -139,7 +143,7 @@ function pool(
         connections.add(connection)
         connection.once('end', () => connections.delete(connection))
         prepare(connection)
-        connection.query(`SET ROLE ${role}; SET TIME ZONE 'UTC'`, (error) => done(error, connection))
+        connection.query(settings, (error) => done(error, connection))
       },
     },
     acquireConnectionTimeout: maxWaitMs ?? 10_000,

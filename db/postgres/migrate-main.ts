@@ -1,18 +1,29 @@
 import { redactText } from '../../workflows/redact.ts'
 import { bootstrap } from '../access/bootstrap.ts'
-import { bootstrapSettings, ConfigError, readSettings, sharedSettings } from '../config.ts'
+import {
+  bootstrapSettings,
+  ConfigError,
+  databaseUrls,
+  migrationSettings,
+  readSettings,
+  sharedSettings,
+} from '../config.ts'
 import { migrate } from './migrate.ts'
 
 /**
- * `npm run migrate`: migrates the database of DATABASE_URL to the newest schema and, if a BOOTSTRAP_ setting is set,
+ * `npm run migrate`: as the owner, migrates the database to the newest schema, creates the logins of api and worker and, if a BOOTSTRAP_ setting is set,
  * creates the first organization. For installations on several machines; `npm start` does the same itself.
  */
 try {
-  const config = readSettings(sharedSettings.extend(bootstrapSettings.shape), process.env)
-  const applied = await migrate(config.DATABASE_URL)
+  const config = readSettings(
+    sharedSettings.extend({ ...bootstrapSettings.shape, ...migrationSettings.shape }),
+    process.env,
+  )
+  const urls = databaseUrls(config)
+  const applied = await migrate(config.DATABASE_OWNER_URL ?? urls.url, urls)
   say(applied.length ? `applied ${applied.join(', ')}` : 'nothing to apply')
   if (config.BOOTSTRAP_EMAIL || config.BOOTSTRAP_PASSWORD || config.BOOTSTRAP_API_KEY) {
-    const created = await bootstrap(config.DATABASE_URL, config)
+    const created = await bootstrap(urls, config)
     if (created) say(`created the first organization; its owner is ${created.email}`)
     if (created && !config.BOOTSTRAP_PASSWORD) say(`password (shown once): ${created.password}`)
     if (created && !config.BOOTSTRAP_API_KEY) say(`API key (shown once): ${created.apiKey}`)
@@ -29,5 +40,5 @@ function say(line: string): void {
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   const reason = error instanceof AggregateError ? error.errors[0] : error
-  return `DATABASE_URL cannot be migrated: ${redactText(reason instanceof Error ? reason.message : String(reason))}`
+  return `the database (DATABASE_OWNER_URL, DATABASE_URL) cannot be migrated: ${redactText(reason instanceof Error ? reason.message : String(reason))}`
 }

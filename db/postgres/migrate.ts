@@ -1,6 +1,8 @@
 import knex from 'knex'
 import { ConfigError } from '../config.ts'
 import { migrations } from '../migrations/index.ts'
+import { ensureLogins } from './logins.ts'
+import type { DatabaseUrls } from './roles.ts'
 import type { System } from './tenancy.ts'
 
 const NAMES = migrations.map(([name]) => name)
@@ -21,20 +23,22 @@ const migrationSource = {
 const QUIET = { warn() {}, error() {} }
 
 /**
- * Migrates the database at `url` to the newest schema. Needs a role that owns the database and, the first time, may
+ * Migrates the database at `url` to the newest schema, and creates the logins of the processes. Needs a role that owns the database and, the first time, may
  * create roles. Safe to run concurrently: an advisory lock serializes the runs.
  * @returns the names of the applied migrations. Throws ConfigError as `requireKnownSchema` does.
  */
-export async function migrate(url: string): Promise<string[]> {
+export async function migrate(url: string, logins: DatabaseUrls = { url }): Promise<string[]> {
   const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 2 }, log: QUIET })
   try {
-    return await db.transaction(async (lock) => {
+    const applied = await db.transaction(async (lock) => {
       await lock.raw("select pg_advisory_xact_lock(hashtext('agx migrate'))")
       await requireKnownSchema(db)
       const [, applied] = await db.migrate.latest({ migrationSource, tableName: 'agx_migrations' })
       await db.raw('grant select on agx_migrations to agx_app, agx_system')
       return applied as string[]
     })
+    await ensureLogins(url, logins)
+    return applied
   } finally {
     await db.destroy()
   }

@@ -17,6 +17,7 @@ export type Channel =
   | 'agx_run_batches'
   | 'agx_run_changed'
   | 'agx_waits'
+  | 'agx_due_waits'
   | 'agx_events'
   | 'agx_deliveries'
   | 'agx_delivery_changes'

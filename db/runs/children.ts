@@ -1,5 +1,6 @@
+import { nodeKey } from '../../workflows/interpret/frames.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
-import type { ChildEnd } from '../../workflows/interpret/run-state.ts'
+import type { ChildEnd, RunNode } from '../../workflows/interpret/run-state.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -85,14 +86,14 @@ const CHILD_END = `jsonb_build_object('run_id', r.id, 'workflow_id', r.workflow_
 export async function insertChildWaits(
   tx: Tenant,
   runId: string,
-  waits: { node_id: string; child_run_id: string }[],
+  waits: { path: string; node_id: string; child_run_id: string }[],
 ): Promise<void> {
   if (waits.length === 0) return
   const { rows } = await tx.trx.raw<{ rows: { answered: boolean }[] }>(
-    `insert into run_waits (organization_id, run_id, node_id, id, type, subject_id, answer, answered_at)
-     select r.organization_id, :runId, w.node_id, gen_random_uuid(), 'child_run', r.id,
+    `insert into run_waits (organization_id, run_id, path, node_id, id, type, subject_id, answer, answered_at)
+     select r.organization_id, :runId, w.path, w.node_id, gen_random_uuid(), 'child_run', r.id,
        case when r.ended_at is not null then ${CHILD_END} end, r.ended_at
-     from jsonb_to_recordset(cast(:waits as jsonb)) as w(node_id text, child_run_id uuid)
+     from jsonb_to_recordset(cast(:waits as jsonb)) as w(path text, node_id text, child_run_id uuid)
      join runs r on r.organization_id = :organizationId and r.id = w.child_run_id
      on conflict (organization_id, run_id, path, node_id) do update set id = excluded.id, subject_id = excluded.subject_id,
        answer = excluded.answer, answered_at = excluded.answered_at, notified_at = null, lease_until = null
@@ -115,21 +116,35 @@ export async function answerParent(tx: Tenant, childId: string): Promise<void> {
   if (rowCount > 0) tx.wake('agx_waits')
 }
 
-/** The children of a run that have ended, by the node that waits. */
-export async function listAnswers(tx: Tenant, runId: string): Promise<Map<string, ChildEnd>> {
+/** The children that have ended, of these nodes of a run that wait for them; by the keys of the nodes. */
+export async function listAnswers(
+  tx: Tenant,
+  runId: string,
+  waiting: Pick<RunNode, 'path' | 'node_id'>[],
+): Promise<Map<string, ChildEnd>> {
   const rows = await tx
     .trx('run_waits')
     .where({ organization_id: tx.organizationId, run_id: runId, type: 'child_run' })
+    .whereIn(
+      ['path', 'node_id'],
+      waiting.map(({ path, node_id }) => [path, node_id]),
+    )
     .whereNotNull('answered_at')
-    .select<{ node_id: string; answer: ChildEnd }[]>('node_id', 'answer')
-  return new Map(rows.map(({ node_id, answer }) => [node_id, answer]))
+    .select<{ path: string; node_id: string; answer: ChildEnd }[]>('path', 'node_id', 'answer')
+  return new Map(rows.map(({ path, node_id, answer }) => [nodeKey(path, node_id), answer]))
 }
 
-/** The children that nodes of a run still wait for. */
-export async function listAwaited(tx: Tenant, runId: string): Promise<string[]> {
-  const rows = await tx
+/** The children that nodes of a run still wait for; only these nodes, if they are given. */
+export async function listAwaited(
+  tx: Tenant,
+  runId: string,
+  nodes?: Pick<RunNode, 'path' | 'node_id'>[],
+): Promise<string[]> {
+  const query = tx
     .trx('run_waits')
     .where({ organization_id: tx.organizationId, run_id: runId, type: 'child_run', answered_at: null })
-    .select<{ subject_id: string }[]>('subject_id')
+  const keys = nodes?.map(({ path, node_id }) => [path, node_id])
+  if (keys) query.whereIn(['path', 'node_id'], keys)
+  const rows = await query.select<{ subject_id: string }[]>('subject_id')
   return rows.map(({ subject_id }) => subject_id)
 }

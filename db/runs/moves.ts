@@ -1,4 +1,11 @@
-import type { CreatedObject, RunError, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { LoopChange } from '../../workflows/interpret/rows.ts'
+import type {
+  CreatedObject,
+  RunError,
+  RunIteration,
+  RunNode,
+  RunState,
+} from '../../workflows/interpret/run-state.ts'
 import { type EndStatus, isOpenRun, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import type { Resume, SegmentAnswer } from '../../workflows/protocol.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -7,7 +14,9 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { answerParent, listAwaited } from './children.ts'
 import { startErrorWorkflow } from './error-workflow.ts'
 import { runEvent } from './events.ts'
+import { ITERATIONS, LOOPS } from './loops.ts'
 import { rewind } from './state.ts'
+import { closeWaits, expireWaits } from './waits.ts'
 
 /**
  * Every statement that changes `runs.status`. A run is inserted as `queued` (`runs.ts`), which is the outbox: the relay
@@ -80,6 +89,9 @@ export interface SegmentRecord {
   events: NewEvent[]
   /** What its nodes created. */
   created?: CreatedObject[]
+  /** Loops and iterations that are new or changed. */
+  loops?: LoopChange[]
+  iterations?: RunIteration[]
 }
 
 const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
@@ -97,7 +109,7 @@ const CREATED = `, created as (
 
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
-  const { created = [] } = record
+  const { created = [], loops = [], iterations = [] } = record
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean; watched: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
@@ -127,7 +139,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
-     )${created.length > 0 ? CREATED : ''}
+     )${created.length > 0 ? CREATED : ''}${loops.length > 0 ? LOOPS : ''}${iterations.length > 0 ? ITERATIONS : ''}
      select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and not exists (
@@ -142,6 +154,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       segment: record.segment,
       answer: JSON.stringify(record.answer),
       ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
+      ...(loops.length > 0 ? { loops: JSON.stringify(loops) } : {}),
+      ...(iterations.length > 0 ? { iterations: JSON.stringify(iterations) } : {}),
       status: record.end?.status ?? (record.paused ? 'paused' : 'running'),
       ends: record.end !== undefined,
       sleepsUntil: record.sleeps_until ?? null,
@@ -209,6 +223,10 @@ async function afterEnd(tx: Tenant, run: Pick<RunState['run'], 'id' | 'parent_ru
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: run.id })
     .whereIn('status', ['running', 'waiting'])
+    .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  await tx
+    .trx('run_iterations')
+    .where({ organization_id: tx.organizationId, run_id: run.id, settled_segment: null })
     .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
   await endFamily(tx, run)
   tx.wake('agx_run_ended', run.id)
@@ -367,7 +385,7 @@ async function endRun(
 }
 
 /**
- * After the end of a run: cancels the children that its nodes waited for, and answers its parent. Locks go from parent to
+ * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its parent. Locks go from parent to
  * child; a child writes no row of its parent but the wait.
  */
 export async function endFamily(
@@ -375,7 +393,18 @@ export async function endFamily(
   run: Pick<RunState['run'], 'id' | 'parent_run_id'>,
 ): Promise<void> {
   for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
+  await closeWaits(tx, run.id)
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
+}
+
+/** After nodes of a run were cancelled that goes on: cancels the children that they waited for, closes their other waits. */
+export async function cancelWaits(
+  tx: Tenant,
+  runId: string,
+  nodes: Pick<RunNode, 'path' | 'node_id'>[],
+): Promise<void> {
+  for (const child of await listAwaited(tx, runId, nodes)) await cancelRun(tx, child)
+  await expireWaits(tx, runId, nodes)
 }
 
 /**

@@ -1,7 +1,15 @@
 import { retentionOf } from '../access/organization.ts'
 import { byAge, byRange, firstIdAt } from '../retention/purge.ts'
 
-const PARTS = ['run_nodes', 'run_segments', 'run_effects', 'run_waits', 'run_signals']
+const PARTS = [
+  'run_nodes',
+  'run_loops',
+  'run_iterations',
+  'run_segments',
+  'run_effects',
+  'run_waits',
+  'run_signals',
+]
 const TEST_RETENTION = "interval '7 days'"
 
 export const runPurges = [

@@ -72,6 +72,8 @@ export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions)
   const rows = await tx
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: id })
+    // Of the nodes in loops only the one that the retry must refuse.
+    .where((row) => row.where({ path: '' }).orWhere({ node_id: options.from_node ?? '' }))
     .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle')
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
   const all = Object.keys(workflow.plan.nodes)

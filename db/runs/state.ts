@@ -1,14 +1,37 @@
-import type { RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import type { NodeAt } from '../../workflows/protocol.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { refreshPausing } from './commands.ts'
+import { rewindLoops } from './loops.ts'
+import { ANSWERABLE, rewindWaits } from './waits.ts'
 
 /** SQL: what placeholders read as `org`, of the organization `o`. */
 export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name,
          'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
          'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}'))`
 
-/** Loads a run in one round trip and locks its row until the transaction ends. Undefined if it does not exist. */
+/** SQL: the open iterations of the run `r`. */
+const OPEN_ITERATIONS = `(select coalesce(jsonb_agg(to_jsonb(i) - 'organization_id' - 'run_id' - 'path'), '[]')
+        from run_iterations i
+        where i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null)`
+
+/** SQL: the open loops of the run `r`, without their items. */
+const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop, 'count', l.count, 'next', l.next,
+          'succeeded', l.succeeded, 'failed', l.failed, 'bytes', l.bytes, 'concurrency', l.concurrency,
+          'on_item_error', l.on_item_error, 'segment', l.segment)), '[]')
+        from run_loops l where l.organization_id = r.organization_id and l.run_id = r.id and l.open)`
+
+/** SQL: the nodes of the run `r` outside of any loop and in its open iterations; \`offset 0\` makes each path a look-up. */
+const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
+        from (select '' as path union all
+          select i.path from run_iterations i
+          where i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null) p
+        cross join lateral (
+          select * from run_nodes n
+          where n.organization_id = r.organization_id and n.run_id = r.id and n.path = p.path offset 0) n)`
+
+/** Loads a run with all that is open in one round trip and locks its row until the transaction ends. Undefined if it does not exist. */
 export async function lockRun(
   tx: Tenant,
   id: string,
@@ -17,14 +40,12 @@ export async function lockRun(
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
        ${ORGANIZATION_FACTS} as organization, o.env,
-       (select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
-        from run_nodes n where n.organization_id = r.organization_id and n.run_id = r.id) as nodes,
+       ${OPEN_ITERATIONS} as iterations,
+       ${OPEN_LOOPS} as loops,
+       ${NODES} as nodes,
        (select s.answer from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
-       case when r.reopened then (
-        select jsonb_agg(to_jsonb(e) - 'organization_id' - 'run_id') from run_effects e
-        where e.organization_id = r.organization_id and e.run_id = r.id) end as created,
        exists (select from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
           and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows
@@ -42,40 +63,40 @@ export async function lockRun(
 }
 
 /**
- * Makes an attempt the owner of the row of an external node outside of any loop: an earlier attempt, whose worker died
- * or lost its connection to Temporal, can write it no more.
+ * Makes an attempt the owner of the row of an external node: an earlier attempt, whose worker died or lost its
+ * connection to Temporal, can write it no more.
  */
-export async function beginAttempt(tx: Tenant, runId: string, nodeId: string, token: string): Promise<void> {
-  await runningNode(tx, runId, nodeId).update({ attempt_token: token })
+export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
+  await runningNode(tx, node).update({ attempt_token: token })
 }
 
 /**
  * Ends the ownership of an attempt that did not end, because its worker died: the run, whose pause was requested, must
  * not wait for it.
  */
-export async function releaseAttempt(tx: Tenant, runId: string, nodeId: string): Promise<void> {
-  await refreshPausing(tx, runId)
-  await runningNode(tx, runId, nodeId).update({ attempt_token: null })
+export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
+  await refreshPausing(tx, node.run_id)
+  await runningNode(tx, node).update({ attempt_token: null })
 }
 
-/** The row of an external node outside of any loop, as long as the node is running. */
-const runningNode = (tx: Tenant, runId: string, nodeId: string) =>
+/** A node of a run. */
+type NodeOf = NodeAt & { run_id: string }
+
+/** The row of an external node, as long as the node is running. */
+const runningNode = (tx: Tenant, { run_id, path = '', node }: NodeOf) =>
   tx.trx('run_nodes').where({
-    organization_id: tx.organizationId,
-    run_id: runId,
-    path: '',
-    node_id: nodeId,
+    ...{ organization_id: tx.organizationId, run_id, path },
+    node_id: node,
     status: 'running',
   })
 
 /**
- * Updates the row of an external node outside of any loop, by the attempt that owns it. `next` is the number of the next
- * attempt, if there is one. @returns false if the run has ended the node, or another attempt owns it.
+ * Updates the row of an external node, by the attempt that owns it. `next` is the number of the next attempt, if there
+ * is one. @returns false if the run has ended the node, or another attempt owns it.
  */
 export async function updateNode(
   tx: Tenant,
-  runId: string,
-  nodeId: string,
+  node: NodeOf,
   token: string,
   change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
     next?: number
@@ -90,7 +111,7 @@ export async function updateNode(
     output: json(change.output),
     error: change.error === null ? null : json(change.error),
   }
-  const count = await runningNode(tx, runId, nodeId)
+  const count = await runningNode(tx, node)
     .andWhere({ attempt_token: token })
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0
@@ -112,26 +133,51 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }
+  await rewindWaits(tx, runId, segment)
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
-  const reopened = () => tx.trx('run_nodes').where(key).andWhere('settled_segment', '>=', segment)
+  await rewindLoops(tx, runId, segment)
+  // The sweep cancels nodes without a segment.
+  const reopened = () =>
+    tx
+      .trx('run_nodes')
+      .where(key)
+      .andWhere((row) =>
+        row.where('settled_segment', '>=', segment).orWhere({ settled_segment: null, status: 'cancelled' }),
+      )
   const open = { settled_segment: null, handle: null, ended_at: null }
   await reopened()
     .whereNotNull('wait_until')
     .update({ ...open, status: 'waiting' })
+  const waits = () =>
+    tx
+      .trx('run_waits as w')
+      .whereRaw(
+        'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
+      )
+  // Their answers are read again.
+  await reopened()
+    .whereExists(waits().whereIn('w.type', ANSWERABLE))
+    .update({ ...open, status: 'waiting', output: null, error: null })
   await reopened()
     .where({ status: 'cancelled' })
-    .whereExists(
-      tx
-        .trx('run_waits as w')
-        .whereRaw(
-          'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
-        ),
-    )
+    .whereExists(waits())
     .update({ ...open, status: 'waiting' })
   await reopened()
     .where({ status: 'cancelled' })
     .update({ ...open, status: 'running' })
   await reopened().update({ settled_segment: null })
+}
+
+/** What a node of a run created before a reset. */
+export function listCreated(
+  tx: Tenant,
+  runId: string,
+  node: Pick<CreatedObject, 'path' | 'node_id'>,
+): Promise<CreatedObject[]> {
+  return tx
+    .trx('run_effects')
+    .where({ organization_id: tx.organizationId, run_id: runId, ...node })
+    .select<CreatedObject[]>('path', 'node_id', 'n', 'object', 'object_id')
 }
 
 /**

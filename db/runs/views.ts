@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
-import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { RunError, RunIteration, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { isOpenRun, type NodeStatus, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { notFound } from '../errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
-import type { Count } from '../lists/total.ts'
+import { type Count, totalOfRows } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
@@ -50,6 +51,8 @@ const WAITS_FOR = `case when runs.status = 'queued' then
   end as waiting_for`
 
 export interface RunNodeView {
+  /** The iteration that it is in: '' outside of any loop. */
+  path: string
   node_id: string
   node_type: string
   title: string
@@ -60,6 +63,28 @@ export interface RunNodeView {
   handle: string | null
   error: RunError | null
   wait_until: Date | null
+  started_at: Date
+  ended_at: Date | null
+  /** Of a loop: how far it is. */
+  loop: LoopView | null
+}
+
+export interface LoopView {
+  loop: string
+  count: number
+  started: number
+  succeeded: number
+  failed: number
+}
+
+/** One item of a loop that was opened. */
+export interface IterationView {
+  path: string
+  index: number
+  status: RunIteration['status']
+  item: unknown
+  output: unknown
+  error: RunError | null
   started_at: Date
   ended_at: Date | null
 }
@@ -103,16 +128,55 @@ export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<stri
   return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 
-/** Nodes in the order of execution. */
-export function getRunNodes(tx: Tenant, runId: string): Promise<RunNodeView[]> {
+const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'started', l.next,
+    'succeeded', l.succeeded, 'failed', l.failed)
+  from run_loops l
+  where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id
+    and l.loop = ltrim(run_nodes.path || '/' || run_nodes.node_id, '/')) as loop`
+
+/** Nodes in the order of execution, of the iteration that `path` names; default: those outside of any loop. */
+export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {
   return tx
     .trx('run_nodes')
-    .where({ organization_id: tx.organizationId, run_id: runId })
+    .where({ organization_id: tx.organizationId, run_id: runId, path })
     .orderBy('position')
     .select<RunNodeView[]>(
-      ...['node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
+      ...['path', 'node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
       ...['wait_until', 'started_at', 'ended_at'],
+      tx.trx.raw(LOOP),
     )
+}
+
+/** The items of a loop that were opened, in the order of its list. Throws `invalid_request` for a cursor of another list. */
+export async function listIterations(
+  tx: Tenant,
+  filter: { run_id: string; loop: string; status?: RunIteration['status'] | undefined },
+  { limit, offset, cursor }: IdPage,
+  count: Count,
+): Promise<Page<IterationView>> {
+  const { run_id, loop, status } = filter
+  const hash = queryHash(['iterations', run_id, loop, status])
+  const rows = tx
+    .trx('run_iterations')
+    .where({ organization_id: tx.organizationId, run_id, loop, ...(status && { status }) })
+  const page = rows
+    .clone()
+    .orderBy('index')
+    .limit(limit + 1)
+    .offset(offset)
+  if (cursor !== undefined)
+    page.andWhere('index', '>', Number(decodeCursor(hash, cursor, (text) => /^\d{1,9}$/.test(text)).value))
+  const found = await page.select<IterationView[]>(
+    ...['path', 'index', 'status', 'item', 'output', 'error', 'started_at', 'ended_at'],
+  )
+  const data = found.slice(0, limit)
+  const has_more = found.length > limit
+  const last = has_more && data.at(-1)
+  return {
+    ...{ data, limit, offset, has_more },
+    next_cursor: last ? encodeCursor(hash, { value: String(last.index), id: run_id }) : null,
+    ...(await totalOfRows(tx.trx, rows, count)),
+  }
 }
 
 /** Duration of a run or a node in milliseconds; null until it has ended. */

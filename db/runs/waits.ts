@@ -1,35 +1,184 @@
-import type { System } from '../postgres/tenancy.ts'
+import type { AnsweredNode } from '../../workflows/interpret/run-state.ts'
+import type { NewWait } from '../../workflows/interpret/segment.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import { takeSignal } from './signals.ts'
 
-/** An answered wait whose run was not signalled yet. */
-export interface AnsweredWait {
+/** A wait, by its key. A node that waits again, after a reset, has a wait of another id. */
+export interface WaitKey {
   organization_id: string
   run_id: string
   path: string
   node_id: string
-  /** A node that waits again, after a reset, has a wait of another id. */
   id: string
 }
 
+/** The types of waits that somebody else answers. `child_run` is in children.ts; a timer has no row. */
+export const ANSWERABLE = ['event', 'decision', 'signal'] as const
+export type AnswerableType = (typeof ANSWERABLE)[number]
+
+/** SQL: the columns of `WaitKey`, which RETURNING and joins name. */
+export const WAIT_KEY = 'organization_id, run_id, path, node_id, id'
+
+/** A wait for an answer that is not in the database yet. */
+export type WaitToInsert = Pick<NewWait, 'path' | 'node_id'> &
+  Extract<NewWait, { values: unknown }> & { id: string }
+
+/**
+ * Records that nodes of a run wait for answers. A signal that has come before answers at once; earlier events are looked
+ * for by the relay, after the commit: then no event can come between the look-up and the wait.
+ */
+export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert[]): Promise<void> {
+  if (waits.length === 0) return
+  await tx.trx.raw(
+    `insert into run_waits (organization_id, run_id, path, node_id, id, type, name, topics, subject_id, filter, since,
+       settings, expires_at, due_at)
+     select r.organization_id, r.id, w.path, w.node_id, w.id, w.type, w.name, w.topics, w.subject_id, w.filter,
+       -- the clock, not the start of the transaction: events of the nodes before it come before the wait
+       case w.since when 'run_start' then r.created_at when 'now' then clock_timestamp() end,
+       w.settings, w.expires_at, case w.type when 'event' then now() else w.due_at end
+     from jsonb_to_recordset(cast(:waits as jsonb)) as w(path text, node_id text, id uuid, type text, name text,
+       topics text[], subject_id uuid, filter text, since text, settings jsonb, expires_at timestamptz, due_at timestamptz)
+     join runs r on r.organization_id = :organizationId and r.id = :runId
+     on conflict (organization_id, run_id, path, node_id) do update set id = excluded.id, type = excluded.type,
+       name = excluded.name, topics = excluded.topics, subject_id = excluded.subject_id, filter = excluded.filter,
+       since = excluded.since, checked_id = null, settings = excluded.settings, problem = null,
+       expires_at = excluded.expires_at, due_at = excluded.due_at, answer = null, answered_by = null, answered_at = null,
+       lease_until = null, notified_at = null, created_at = now()`,
+    { organizationId: tx.organizationId, runId, waits: JSON.stringify(waits.map(rowOf)) },
+  )
+  if (waits.some((wait) => wait.for.type === 'event')) tx.wake('agx_due_waits')
+  for (const wait of waits)
+    if (wait.for.type === 'signal') await takeSignal(tx, runId, { ...wait, name: wait.for.name })
+}
+
+function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
+  const common = { path, node_id, id, type: wait.type, expires_at: wait.expires_at }
+  if (wait.type === 'signal') return { ...common, name: wait.name }
+  if (wait.type === 'event') {
+    const { events, record_id, filter, since } = wait
+    const topics = [...new Set(events)].map((name) => (record_id ? `${name}:${record_id}` : name))
+    return { ...common, topics, subject_id: record_id, filter, since, settings: filter ? { values } : null }
+  }
+  const { title, message, assignees, notices } = wait
+  return { ...common, settings: { title, message, assignees, notices }, due_at: notices[0]?.at }
+}
+
+type NodeOfRun = { path: string; node_id: string }
+
+const keysOf = (nodes: NodeOfRun[]) => nodes.map(({ path, node_id }) => [path, node_id])
+
+/** Expires the waits of nodes whose timers have fired, unless they were answered before. */
+export async function expireWaits(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<void> {
+  if (nodes.length === 0) return
+  await tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId, answered_at: null })
+    .whereIn('type', ANSWERABLE)
+    .whereIn(['path', 'node_id'], keysOf(nodes))
+    .update(CLOSED(tx))
+}
+
+/** Closes the open waits of a run that has ended: what comes later is refused. */
+export async function closeWaits(tx: Tenant, runId: string): Promise<void> {
+  await tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId, answered_at: null })
+    .whereIn('type', ANSWERABLE)
+    .update(CLOSED(tx))
+}
+
+/** Without an answer. The workflow knows it: it need not be signalled. */
+const CLOSED = ({ trx }: Tenant) => ({ answered_at: trx.fn.now(), notified_at: trx.fn.now(), due_at: null })
+
+/** Of the waits of these nodes of a run: the answers, and those that have expired. */
+export async function listAnswered(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<AnsweredNode[]> {
+  const rows = await tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId })
+    .whereIn('type', ANSWERABLE)
+    .whereIn(['path', 'node_id'], keysOf(nodes))
+    .whereNotNull('answered_at')
+    .orderBy('answered_at')
+    .select<(Omit<AnsweredNode, 'answered_at'> & { answered_at: Date })[]>(
+      ...['path', 'node_id', 'answer', 'answered_by', 'answered_at'],
+    )
+  return rows.map((row) => ({ ...row, answered_at: row.answered_at.toISOString() }))
+}
+
+/**
+ * After a reset to a segment: waits of nodes that will start again are forgotten, with the signals that they took; those
+ * of nodes that wait again are open again, or are answered as they were. Before the node rows are changed.
+ */
+export async function rewindWaits(tx: Tenant, runId: string, segment: number): Promise<void> {
+  const bindings = { organizationId: tx.organizationId, runId, segment }
+  await tx.trx.raw(
+    `with forgotten as (
+       delete from run_waits w using run_nodes n
+       where w.organization_id = :organizationId and w.run_id = :runId and w.type <> 'child_run'
+         and n.organization_id = w.organization_id and n.run_id = w.run_id and n.path = w.path and n.node_id = w.node_id
+         and n.segment >= :segment
+       returning w.path, w.node_id)
+     update run_signals s set consumed_at = null, consumed_path = null, consumed_node_id = null
+     from forgotten f
+     where s.organization_id = :organizationId and s.run_id = :runId and s.consumed_path = f.path
+       and s.consumed_node_id = f.node_id`,
+    bindings,
+  )
+  await tx.trx.raw(
+    `update run_waits w set notified_at = null, lease_until = null,
+       answered_at = case when w.answer is null then null else w.answered_at end,
+       due_at = case when w.answer is not null then null when w.type = 'event' then now()
+         else cast(w.settings #>> '{notices,0,at}' as timestamptz) end
+     from run_nodes n
+     where w.organization_id = :organizationId and w.run_id = :runId and w.type <> 'child_run'
+       and n.organization_id = w.organization_id and n.run_id = w.run_id and n.path = w.path and n.node_id = w.node_id
+       and n.segment < :segment and (n.settled_segment >= :segment or n.settled_segment is null)`,
+    bindings,
+  )
+  tx.wake('agx_waits')
+  tx.wake('agx_due_waits')
+}
+
+/** A wait that needs something done before its answer. */
+export interface DueWait extends WaitKey {
+  type: AnswerableType
+}
+
+/** Leases up to `limit` open waits that are due, the longest due first. */
+export async function claimDue(system: System, limit: number): Promise<DueWait[]> {
+  const { rows } = await system.raw<{ rows: DueWait[] }>(
+    `update run_waits set lease_until = now() + interval '10 seconds'
+     where (organization_id, run_id, path, node_id) in (
+       select organization_id, run_id, path, node_id from run_waits
+       where answered_at is null and due_at <= now() and (lease_until is null or lease_until < now())
+       order by due_at limit ? for update skip locked)
+     returning ${WAIT_KEY}, type`,
+    [limit],
+  )
+  return rows
+}
+
 /** Leases up to `limit` answered waits whose runs must be signalled, the oldest answer first. */
-export async function claimAnswered(system: System, limit: number): Promise<AnsweredWait[]> {
-  const { rows } = await system.raw<{ rows: AnsweredWait[] }>(
+export async function claimAnswered(system: System, limit: number): Promise<WaitKey[]> {
+  const { rows } = await system.raw<{ rows: WaitKey[] }>(
     `update run_waits set lease_until = now() + interval '10 seconds'
      where (organization_id, run_id, path, node_id) in (
        select organization_id, run_id, path, node_id from run_waits
        where answered_at is not null and notified_at is null and (lease_until is null or lease_until < now())
        order by answered_at limit ? for update skip locked)
-     returning organization_id, run_id, path, node_id, id`,
+     returning ${WAIT_KEY}`,
     [limit],
   )
   return rows
 }
 
 /** Records that the runs of these waits were signalled. */
-export async function markNotified(system: System, waits: AnsweredWait[]): Promise<void> {
+export async function markNotified(system: System, waits: WaitKey[]): Promise<void> {
   await system('run_waits')
     .whereIn(
       ['organization_id', 'run_id', 'path', 'node_id', 'id'],
       waits.map((wait) => [wait.organization_id, wait.run_id, wait.path, wait.node_id, wait.id]),
     )
+    .whereNotNull('answered_at')
     .update({ notified_at: system.fn.now() })
 }

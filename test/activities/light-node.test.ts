@@ -39,6 +39,7 @@ describe('a light node', () => {
   ) =>
     runLightNode({ effects: { ...real, ...effects }, log }, tx, {
       node: { id: 'it', type, config, effect: 'write' },
+      path: '',
       state: {
         run: { id: ID, workflow_id: ID, workflow_name: 'Test' } as never,
         organization: { id: organization, name: 'Test', currency: 'EUR', timezone: 'UTC' },

@@ -41,6 +41,7 @@ describe('one attempt of a node', () => {
       {
         ...{ state, scope, tx: undefined, attempt: 1, timeoutMs: 1_000, now: new Date() },
         node: { id: 'it', type, config, effect: findNodeType(type)!.effectClass(config) },
+        path: '',
         signal: new AbortController().signal,
       },
     )

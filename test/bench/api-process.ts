@@ -27,7 +27,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const postgres = databaseUrl
     ? undefined
     : await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log') })
-  const url = databaseUrl ?? postgres!.url
+  const url = databaseUrl ?? postgres!.ownerUrl
   await migrate(url)
   const port = await freePort()
   const log = openSync(join(folder, 'api.log'), 'a')

@@ -21,10 +21,10 @@ export async function benchVolume(rows: number): Promise<void> {
     kill -INT $(head -n 1 '${folder}/postgres/postmaster.pid')
     sleep 3
     rm -rf '${folder}'`)
-  await migrate(postgres.url)
-  const client = new pg.Client({ connectionString: postgres.url })
+  await migrate(postgres.ownerUrl)
+  const client = new pg.Client({ connectionString: postgres.ownerUrl })
   await client.connect()
-  const db = connect({ url: postgres.url })
+  const db = connect({ url: postgres.ownerUrl })
   try {
     const started = performance.now()
     const organizations = await fillVolume(client, rows)

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
@@ -7,6 +6,7 @@ import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
+import { createHttpServer } from '../../api/http/server.ts'
 import { StreamSlots } from '../../api/http/stream-slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { createLogger } from '../../db/log.ts'
@@ -80,7 +80,7 @@ export async function startApi(
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })
-  const server = createServer(app.callback())
+  const server = createHttpServer(config).on('request', app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const organizationId = await createOrganization(db)

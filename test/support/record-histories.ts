@@ -6,8 +6,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { insertEvents } from '../../db/events/outbox.ts'
+import { answerApproval } from '../../db/runs/approvals.ts'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
 import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
@@ -23,6 +26,12 @@ const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { id } 
 const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
 const wait = (time: string) => ({ id: 'wait', type: 'delay', config: { for: time } })
+
+const each = (items: unknown[], concurrency = 1) => ({
+  id: 'each',
+  type: 'for_each',
+  config: { items, concurrency },
+})
 
 type Case = Partial<Definition> & Pick<Definition, 'nodes'>
 const cases: Record<string, Case> = {
@@ -76,6 +85,58 @@ const cases: Record<string, Case> = {
       { id: 'soon', type: 'wait_until', config: { until: new Date(Date.now() + 20_000).toISOString() } },
     ],
     edges: [edge('past', 'soon')],
+  },
+  'waits-for-an-event': {
+    nodes: [
+      { id: 'event', type: 'wait_for_event', config: { event: 'invoice.paid', timeout: '1h' } },
+      set('then'),
+    ],
+    edges: [edge('event', 'then', 'received')],
+  },
+  'waits-for-an-approval': {
+    nodes: [{ id: 'ask', type: 'approval', config: { title: 'May I?', timeout: '1h' } }, wait('20ms')],
+    edges: [edge('ask', 'wait', 'approved')],
+  },
+  'approval-that-expires': {
+    nodes: [{ id: 'ask', type: 'approval', config: { title: 'May I?', timeout: '1s' } }],
+  },
+  'waits-for-signals': {
+    nodes: [
+      { id: 'first', type: 'wait_for_signal', config: { name: 'a' } },
+      { id: 'second', type: 'wait_for_signal', config: { name: 'b', timeout: '1h' } },
+    ],
+    edges: [edge('first', 'second', 'received')],
+  },
+  'loop-of-calls-and-waits': {
+    nodes: [each([1, 2, 3], 2), wait('20ms'), call, set('end')],
+    edges: [edge('each', 'wait', 'item'), edge('wait', 'call'), edge('each', 'end', 'done')],
+    settings: { timeout: '1h' },
+  },
+  'loop-in-a-loop': {
+    nodes: [
+      each([['a', 'b'], [], ['c']], 2),
+      { id: 'inner', type: 'for_each', config: { items: '{{ item }}', concurrency: 2 } },
+      call,
+      set('last'),
+    ],
+    edges: [edge('each', 'inner', 'item'), edge('inner', 'call', 'item'), edge('inner', 'last', 'done')],
+  },
+  'loop-of-many-pages': {
+    nodes: [each(Array(350).fill(0)), set('body')],
+    edges: [edge('each', 'body', 'item')],
+  },
+  'loop-that-stops-with-items-in-progress': {
+    nodes: [
+      each(['1h', '20ms'], 2),
+      wait('{{ item }}'),
+      { id: 'bad', type: 'set_fields', config: { fields: { x: '{{ inputs.missing }}' } } },
+      { ...call, id: 'after' },
+    ],
+    edges: [edge('each', 'wait', 'item'), edge('wait', 'bad'), edge('each', 'after', 'error')],
+  },
+  'resumed-loop': {
+    nodes: [each([1, 2, 3], 2), wait('1500ms')],
+    edges: [edge('each', 'wait', 'item')],
   },
   'waits-for-a-child': {
     nodes: [{ id: 'child', type: 'run_workflow', config: { workflow: 'Child' } }, set('then')],
@@ -131,7 +192,23 @@ for (const [name, definition] of Object.entries(cases)) {
     await sleep(500)
   }
   if (name.startsWith('refreshed')) await handle.signal(REFRESH)
-  if (name === 'resumed-with-open-nodes') {
+  if (name.startsWith('waits-for-a') && name !== 'waits-for-a-child') {
+    const { id: waitId } = await until('the wait', () => db.system('run_waits').where({ run_id: id }).first())
+    await sleep(300)
+    await db.tenant(organizationId, testActor, async (tx) => {
+      if (name === 'waits-for-an-event') await insertEvents(tx, [{ name: 'invoice.paid', data: {} }])
+      const decision = { decision: 'approved' as const, comment: null }
+      if (name === 'waits-for-an-approval')
+        await answerApproval(tx, { run_id: id, id: waitId }, decision, { type: 'link', id: null })
+    })
+  }
+  if (name === 'waits-for-signals') {
+    await untilRun(db, id, ['running'])
+    await sleep(300)
+    for (const signal of ['b', 'a'])
+      await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: signal, payload: 1 }))
+  }
+  if (name.startsWith('resumed')) {
     // As if Temporal had lost the workflow.
     await handle.terminate()
     const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')

@@ -19,5 +19,7 @@ export async function sessionHeaders(db: Database, api: TestApi, role: MemberRol
   const member = await createMember(db, api.organizationId, role, role)
   const { token, expires_at } = await openSession(db.system, member, api.organizationId)
   const { csrf_token } = (await findSession(db.system, token))!
-  return { Cookie: sessionCookie(token, expires_at, false).split(';')[0]!, 'X-CSRF-Token': csrf_token }
+  // The name depends on PUBLIC_URL; the API reads the one that applies.
+  const pairs = [false, true].map((secure) => sessionCookie(token, expires_at, secure).split(';')[0]!)
+  return { Cookie: pairs.join('; '), 'X-CSRF-Token': csrf_token }
 }

@@ -12,5 +12,5 @@ export async function startTestPostgres(): Promise<{ url: string; stop(): Promis
   const stop = reaper(
     `kill -QUIT $(head -n 1 '${pidFile}'); sleep 0.2; rm -rf '${server.folder}' '${folder}'`,
   )
-  return { url: server.url, stop }
+  return { url: server.ownerUrl, stop }
 }

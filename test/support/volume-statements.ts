@@ -16,6 +16,7 @@ import { purgeBatch } from '../../db/retention/run.ts'
 import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
 import { claimCancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import { listRuns } from '../../db/runs/views.ts'
+import { claimAnswered, claimDue } from '../../db/runs/waits.ts'
 import { testActor } from './database.ts'
 
 const RELAY = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active: 10_000 }
@@ -40,6 +41,8 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: imports': ({ system }) => claimFiles(system, 'imports', 10),
     'claim: cancels': ({ system }) => claimCancels(system, 100),
     'claim: changes': ({ system }) => claimDeliveryChanges(system, 100),
+    'claim: answered waits': ({ system }) => claimAnswered(system, 100),
+    'claim: due waits': ({ system }) => claimDue(system, 100),
     'claim: events': ({ system }) => matchEvents(system),
     'sweep: runs': async ({ system }) => {
       const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)

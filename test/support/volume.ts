@@ -93,14 +93,14 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
   )
   await fill(
     'idempotency_keys',
-    'method, path, key, request_hash, created_at',
-    `'POST', '/', i::text, 'x', ${AGE}`,
+    'caller_id, method, path, key, request_hash, created_at',
+    `${ID}, 'POST', '/', i::text, 'x', ${AGE}`,
   )
   await fill('limit_windows', 'subject, window_start, used, ends_at', `i::text, ${AGE}, 1, ${AGE}`)
   await fill(
     'sessions',
-    'token_hash, id, user_id, csrf_token, expires_at',
-    `decode(md5(i::text), 'hex'), ${ID}, ${parent}, 'x', ${AGE}`,
+    'token_hash, id, user_id, expires_at',
+    `decode(md5(i::text), 'hex'), ${ID}, ${parent}, ${AGE}`,
   )
   await fill(
     'contacts',

@@ -9,6 +9,7 @@ import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { allQueues } from '../../worker/queues/index.ts'
@@ -20,6 +21,8 @@ import type { Definition } from '../../workflows/definition/types.ts'
 import { RUN_END_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
+
+const PUBLIC_URL = 'http://localhost:8080'
 
 export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
@@ -63,7 +66,7 @@ export async function startWorker(
     db,
     log,
     secretsKey,
-    publicUrl: 'http://localhost:8080',
+    publicUrl: PUBLIC_URL,
     effects: createEffects({ http: effects.http ?? unused }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
@@ -81,12 +84,13 @@ export async function startWorker(
     bundle: await testBundle(),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
+  const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, PUBLIC_URL, approval)
   const running = Promise.all(workers.map((worker: Worker) => worker.run()))
   const relay = new Relay({
     db,
     client,
     log,
-    queues: allQueues({ db, taskQueue, log, capacity }),
+    queues: allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf }),
   })
   await relay.start()
   return {

@@ -48,4 +48,5 @@ const SHAPES = [
   ...['markerRecorded', 'timerStarted', 'timerFired', 'timerCanceled', 'workflowTaskFailed'],
   ...['activityTaskScheduled', 'activityTaskCompleted', 'activityTaskFailed', 'activityTaskCancelRequested'],
   'activityTaskCanceled',
+  'upsertWorkflowSearchAttributes',
 ]

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
@@ -16,6 +16,8 @@ export function checkDataDir(folder: string): void {
   const probe = join(folder, `.probe-${process.pid}`)
   try {
     makeFolder(join(folder, 'logs'))
+    // Also a folder of an earlier version. Its files contain the data of all tenants, and passwords.
+    for (const mine of [folder, join(folder, 'logs')]) chmodSync(mine, 0o700)
     writeFileSync(probe, '')
     rmSync(probe)
   } catch (error) {

@@ -29,8 +29,10 @@ export interface Stack {
 
 export const logFile = (config: StartConfig, name: string) => join(config.DATA_DIR, 'logs', `${name}.log`)
 
-/** @returns the database's URL. */
-export async function startEmbeddedPostgres({ config, parts }: Stack): Promise<string> {
+export async function startEmbeddedPostgres({
+  config,
+  parts,
+}: Stack): Promise<Pick<EmbeddedPostgres, 'ownerUrl' | 'urls'>> {
   const options = {
     dataDir: config.DATA_DIR,
     logFile: logFile(config, 'postgres'),
@@ -64,7 +66,7 @@ export async function startEmbeddedPostgres({ config, parts }: Stack): Promise<s
       await server.stop()
     },
   })
-  return server.url
+  return server
 }
 
 /** @returns the server's address. */

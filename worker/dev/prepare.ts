@@ -9,6 +9,8 @@ import { findTemporalCli } from './temporal-cli.ts'
 export async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Stack> {
   const config = readConfig(env)
   checkDataDir(config.DATA_DIR)
+  // Files of this process and of those that it starts are for their owner only.
+  process.umask(0o077)
   const record = new ProcessRecord(config.DATA_DIR)
   const ended = await record.takeOver()
   if (ended.length) say(`ended processes of a killed start: ${ended.join(', ')}`)
@@ -19,7 +21,7 @@ export async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Prom
     await checkPort('TEMPORAL_PORT', config.TEMPORAL_PORT, '127.0.0.1')
     await checkPort('TEMPORAL_UI_PORT', config.TEMPORAL_UI_PORT, '127.0.0.1')
   }
-  if (config.DATABASE_URL) await checkDatabase(config.DATABASE_URL)
+  if (config.DATABASE_URL) await checkDatabase(config.DATABASE_OWNER_URL ?? config.DATABASE_URL)
   const temporalCli = config.TEMPORAL_ADDRESS
     ? undefined
     : await findTemporalCli({ path: config.TEMPORAL_CLI_PATH, env, progress: say, signal })

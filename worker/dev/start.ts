@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { bootstrap } from '../../db/access/bootstrap.ts'
-import { ConfigError } from '../../db/config.ts'
+import { ConfigError, databaseUrls } from '../../db/config.ts'
 import { migrate } from '../../db/postgres/migrate.ts'
 import { box } from './box.ts'
+import type { StartConfig } from './config.ts'
 import { type Stack, startEmbeddedPostgres, startEmbeddedTemporal, startProcess } from './parts.ts'
 import { prepare } from './prepare.ts'
 import { announced, say } from './say.ts'
@@ -42,15 +43,17 @@ process.exit()
 async function start(stack: Stack): Promise<string> {
   const { config, env, temporalCli, signal } = stack
   const postgres = (async () => {
-    const url = config.DATABASE_URL ?? (await startEmbeddedPostgres(stack))
-    await announced('migrating the database', migrate(url))
-    return url
+    const { ownerUrl, urls } = config.DATABASE_URL
+      ? external({ ...config, DATABASE_URL: config.DATABASE_URL })
+      : await startEmbeddedPostgres(stack)
+    await announced('migrating the database', migrate(ownerUrl, urls))
+    return urls
   })()
   const temporal = temporalCli ? startEmbeddedTemporal(stack, temporalCli) : config.TEMPORAL_ADDRESS!
   // Wait for both even if one fails: a part must be registered before it can be stopped.
   const settled = await Promise.allSettled([postgres, temporal])
   for (const result of settled) if (result.status === 'rejected') throw result.reason
-  const [url, address] = await Promise.all([postgres, temporal])
+  const [urls, address] = await Promise.all([postgres, temporal])
   signal.throwIfAborted()
 
   const apiUrl = config.PUBLIC_URL ?? `http://localhost:${config.PORT}`
@@ -58,9 +61,10 @@ async function start(stack: Stack): Promise<string> {
     config.TEMPORAL_UI_URL ??
     (config.TEMPORAL_ADDRESS ? undefined : `http://localhost:${config.TEMPORAL_UI_PORT}`)
   const childEnv = {
-    ...withoutBootstrap(env),
+    ...withoutInitialSecrets(env),
     DATA_DIR: config.DATA_DIR,
-    DATABASE_URL: url,
+    DATABASE_URL: urls.url,
+    ...(urls.systemUrl && { DATABASE_SYSTEM_URL: urls.systemUrl }),
     TEMPORAL_ADDRESS: address,
     // Both are embedded, hence of one DATA_DIR: if Temporal's database was deleted, its runs resume in the new one.
     ...(!config.DATABASE_URL && !config.TEMPORAL_ADDRESS && { TEMPORAL_ADOPT: 'true' }),
@@ -74,13 +78,20 @@ async function start(stack: Stack): Promise<string> {
   ])
   for (const result of started) if (result.status === 'rejected') throw result.reason
   // Last, so that secrets are never created without being shown.
-  const created = await bootstrap(url, config)
+  const created = await bootstrap(urls, config)
   return box({ apiUrl, temporalUiUrl, dataDir: config.DATA_DIR, created })
 }
 
-/** API and worker do not need the initial secrets. */
-function withoutBootstrap(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BOOTSTRAP_')))
+/** The logins of a database that the environment names. */
+function external(config: StartConfig & { DATABASE_URL: string }) {
+  const urls = databaseUrls(config)
+  return { ownerUrl: config.DATABASE_OWNER_URL ?? urls.url, urls }
+}
+
+/** API and worker need neither the initial secrets nor the owner's login. */
+function withoutInitialSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isInitial = (name: string) => name.startsWith('BOOTSTRAP_') || name === 'DATABASE_OWNER_URL'
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isInitial(name)))
 }
 
 function explain(error: unknown): string {

@@ -1,8 +1,10 @@
+import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
+import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { runBatchesQueue } from './run-batches.ts'
@@ -13,7 +15,13 @@ import { surplusRunsQueue } from './surplus-runs.ts'
 import { waitsQueue } from './waits.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
-export function allQueues({ db, taskQueue, log, capacity }: QueueDeps): Queue<unknown>[] {
+export function allQueues({
+  db,
+  taskQueue,
+  log,
+  capacity,
+  approvalLink,
+}: QueueDeps & { approvalLink: (approval: ApprovalKey) => string }): Queue<unknown>[] {
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),
@@ -21,6 +29,7 @@ export function allQueues({ db, taskQueue, log, capacity }: QueueDeps): Queue<un
     runCommandsQueue,
     runBatchesQueue(db),
     waitsQueue,
+    dueWaitsQueue({ db, approvalLink }),
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
-import { type AnsweredWait, claimAnswered, markNotified } from '../../db/runs/waits.ts'
+import { claimAnswered, markNotified, type WaitKey } from '../../db/runs/waits.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
@@ -8,7 +8,7 @@ import { workflowIdOf } from './runs.ts'
  * Waits that were answered. The signal has no payload: the next segment of the run reads the answer. Sending it twice is
  * harmless.
  */
-export const waitsQueue: Queue<AnsweredWait> = {
+export const waitsQueue: Queue<WaitKey> = {
   name: 'waits',
   channel: 'agx_waits',
   claim: claimAnswered,

@@ -50,7 +50,7 @@ const MEMBERS: Record<string, readonly string[]> = {
 }
 
 /** A reference in other braces, or without any. */
-const BRACED = /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
+const BRACED = /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
 
 /** Warns about references without `{{ }}`: they are plain text. */
@@ -115,9 +115,13 @@ function readsOf({ definition, nodePath }: Lowered): Problem[] {
     }
   }
   for (const node of nodes) {
-    const compared = findNodeType(node.type)?.compared
-    for (const [text, path] of texts(node.config))
-      check(text, `${nodePath(node.id)}/config${path}`, node, compared)
+    const type = findNodeType(node.type)
+    for (const [name, value] of Object.entries(node.config)) {
+      // A filter of what it waits for compares too.
+      const compared = type?.compared || Object.hasOwn(type?.late ?? {}, name)
+      for (const [text, path] of texts(value, pointer(name)))
+        check(text, `${nodePath(node.id)}/config${path}`, node, compared)
+    }
     if (node.when !== undefined) check(node.when, `${nodePath(node.id)}/when`, node, true)
   }
   for (const [text, path] of texts(outputs)) check(text, `/outputs${path}`)

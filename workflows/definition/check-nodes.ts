@@ -1,7 +1,7 @@
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
-import { findNodeType, meantType, nodeTypes } from '../nodes/index.ts'
+import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
 import { checkCredentials } from './check-credentials.ts'
 import { type ConfigIssue, checkConfig, describeIssue } from './config.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from './errors.ts'
@@ -118,6 +118,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
       message: `these nodes form a cycle: ${[...graph.cycle, graph.cycle[0]].join(' → ')}`,
       path: nodePath(graph.cycle[0]!),
       node_id: graph.cycle[0]!,
+      ...cycleHint(graph.cycle, nodes),
     })
   for (const { id } of definition.nodes)
     if (!graph.reachable.has(id))
@@ -129,6 +130,15 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
         hint: `runs start at ${definition.nodes[0]?.id}`,
       })
   return problems
+}
+
+/** A body needs no edge back. */
+function cycleHint(cycle: string[], nodes: ReadonlyMap<string, NodeSpec>): { hint?: string } {
+  const loop = cycle.find((id) => findNodeType(nodes.get(id)?.type ?? '')?.body !== undefined)
+  if (loop === undefined) return { hint: `to repeat nodes for each item of a list, use ${LOOP_TYPES}` }
+  return {
+    hint: `the body of ${loop} ends where no node follows: write \`next: end\` in its last node, and ${loop} takes the next item`,
+  }
 }
 
 const MAX_LISTED = 50

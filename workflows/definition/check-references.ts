@@ -4,19 +4,19 @@ import { NAME_IT, SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import { findNodeType } from '../nodes/index.ts'
+import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
 import { type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
+import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint, withFilter } from './reference-hints.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
-/** Roots of the language that are not available, and why. */
-const NOT_AVAILABLE: Record<string, string> = {
-  item: 'it exists only inside a loop',
-  index: 'it exists only inside a loop',
-}
+/** In the body of a loop. */
+const ITEM_ROOTS = ['item', 'index']
+/** Of the output of a loop, in its own body. */
+const ITEM_FIELDS = ['item', 'index', 'count']
 
 /** The nodes that a hint names. */
 const MAX_NAMED = 5
@@ -25,6 +25,7 @@ const MAX_NAMED = 5
 export function checkReferences(
   lowered: Lowered,
   graph: Graph,
+  bodies: Bodies,
   catalogue: Catalogue,
 ): { problems: Problem[]; read: Set<string> } {
   const { definition } = lowered
@@ -38,15 +39,33 @@ export function checkReferences(
     return names && { names, known: new Set(names) }
   })
 
-  /** `external`: it is the config of a node that calls other services. */
-  const check = (text: string, path: string, reader?: NodeSpec, given: { external?: boolean } = {}) => {
-    const { external = false } = given
+  /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+  const around = (reader: NodeSpec | undefined, perItem: boolean) => {
+    if (!reader) return []
+    return perItem ? [reader.id, ...bodies.around(reader.id)] : bodies.around(reader.id)
+  }
+
+  const fieldsAt = (node: NodeSpec, loops: readonly string[]) =>
+    loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
+
+  /**
+   * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
+   * `perItem`: a loop renders it for each item.
+   */
+  const check = (
+    text: string,
+    path: string,
+    reader?: NodeSpec,
+    given: { external?: boolean; late?: string | undefined; perItem?: boolean } = {},
+  ) => {
+    const { external = false, late, perItem = false } = given
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
         const [root, name] = reference.path
+        if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader) ?? secretProblem(reference, external)
+        const problem = problemOf(reference, reader, perItem) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
@@ -61,12 +80,19 @@ export function checkReferences(
   const problemOf = (
     reference: Reference,
     reader: NodeSpec | undefined,
+    perItem: boolean,
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
-    const unavailable = Object.hasOwn(NOT_AVAILABLE, root) ? NOT_AVAILABLE[root] : undefined
-    if (unavailable)
-      return { code: 'root_not_available', message: `${root} is not available: ${unavailable}` }
+    const loops = around(reader, perItem)
+    if (ITEM_ROOTS.includes(root))
+      return loops.length > 0
+        ? undefined
+        : {
+            code: 'root_not_available',
+            message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
+            hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+          }
     if (!ROOTS.includes(root))
       return {
         code: 'unknown_root',
@@ -95,14 +121,23 @@ export function checkReferences(
         message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
         hint: memberHint(reference),
       }
-    const fields = member === 'output' && field !== undefined ? fieldsOf(node) : undefined
+    const fields = member === 'output' && field !== undefined ? fieldsAt(node, loops) : undefined
     if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
         message: `the output of ${name} has no field ${field}`,
         hint: () => nameHint(reference, 3, fields.names),
       }
-    return reader ? orderProblem(name, reader, reference) : undefined
+    const outside = bodies.around(name).find((loop) => !loops.includes(loop))
+    if (outside !== undefined)
+      return {
+        code: 'not_upstream',
+        message: `${name} is in the body of ${outside}: it has a result for each item, which only the body can read`,
+        hint: `nodes.${outside}.output.items`,
+      }
+    if (!reader || (perItem && (name === reader.id || bodies.around(name).includes(reader.id))))
+      return undefined
+    return orderProblem(name, reader, reference)
   }
 
   const secretProblem = (reference: Reference, external: boolean) => {
@@ -170,9 +205,14 @@ export function checkReferences(
       )
     )
       continue
-    const external = findNodeType(node.type)?.effectClass(node.config) === 'external'
-    for (const [text, inner] of strings(node.config))
-      check(text, `${path}/config${inner}`, node, { external })
+    const type = findNodeType(node.type)
+    const external = type?.effectClass(node.config) === 'external'
+    for (const [name, value] of Object.entries(node.config)) {
+      const perItem = type?.perItem.includes(name) ?? false
+      const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
+      for (const [text, inner] of strings(value, pointer(name)))
+        check(text, `${path}/config${inner}`, node, { external, late, perItem })
+    }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
   const outputs = strings(definition.outputs)

@@ -1,6 +1,6 @@
-import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { checkEventNames } from './check-events.ts'
 import { nearestName, type Problem, pointer, write, writeInstead } from './errors.ts'
 import { flowText } from './repair.ts'
 import { cronProblems, isTimezone, neverFires } from './schedule.ts'
@@ -17,21 +17,10 @@ type EventTrigger = Trigger & { type: 'event' }
 type ScheduleTrigger = Trigger & { type: 'schedule' }
 
 const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
-  ...events.flatMap((name, index): Problem[] =>
-    EVENT_NAME.test(name) && misspelt(name) === undefined
-      ? []
-      : [
-          {
-            code: 'unknown_event',
-            message: `${name.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
-            path: `/trigger/events/${index}`,
-            ...nearestName(
-              name,
-              EVENTS.map((event) => event.name),
-            ),
-          },
-        ],
-  ),
+  ...checkEventNames(events).map((problem) => ({
+    ...problem,
+    path: `/trigger/events${pointer(...problem.path)}`,
+  })),
   ...(when === undefined ? [] : whenProblems(when)),
 ]
 

@@ -1,5 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { parseDuration } from './duration.ts'
+import { bodiesOf, readsResults } from './loops.ts'
 import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
@@ -20,6 +21,13 @@ export function compile(definition: Definition): Program {
     if (targets.includes(to)) continue
     source.next[handle] = [...targets, to]
     destination.incoming.push(`${from}:${handle}`)
+  }
+  const bodies = bodiesOf(definition)
+  const collects = readsResults(definition)
+  for (const node of Object.values(nodes)) {
+    const [loop] = bodies.around(node.id)
+    if (loop !== undefined) node.loop = loop
+    if (findNodeType(node.type)?.body !== undefined) node.collects = collects(node.id)
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')

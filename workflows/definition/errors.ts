@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'missing_target'
   | 'unreachable_node'
   | 'cycle'
+  | 'loop_body'
   | 'duplicate_node'
   | 'placeholder_syntax'
   | 'unknown_root'

@@ -33,8 +33,11 @@ export function flowOf({ nodes }: Pick<Spec, 'nodes'>): Flow {
     else places.set({ from: id, handle, to: following }, pointer('nodes', id))
   })
   const next = successors(places.keys())
+  // What a loop leads to is its body and what comes after it, not branches beside each other.
+  const isLoop = (id: string) => findNodeType(nodes[id]?.type ?? '')?.body !== undefined
   const warnings = ended.flatMap(({ id, following }) => {
-    const other = continuation(forks.get(following)!, following, next)
+    const beside = forks.get(following)!.filter(({ from }) => !isLoop(from))
+    const other = continuation(beside, following, next)
     if (!other || other.to === id) return []
     // A branch that flows on without a `next` would end too, once some `next` names its target.
     const writers = nodes[other.from]?.next === undefined ? [id, other.from] : [id]

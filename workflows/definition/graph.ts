@@ -209,7 +209,9 @@ function consequencesOf(
 function onlyHandle(node: NodeSpec, out: Arc[], type: NodeType | undefined): string | undefined {
   if (!type || node.on_error === 'end' || out.some(({ handle }) => handle === 'error')) return undefined
   const names = type.handles(node.config).map(({ name }) => name)
-  return names.filter((name) => name !== 'error').length === 1 ? names[0] : undefined
+  // A loop leaves by its body's handle and then by another.
+  const last = names.filter((name) => name !== 'error' && name !== type.body)
+  return last.length === 1 ? last[0] : undefined
 }
 
 /** Of each node and handle, all that runs in any case once the node has left by it. */

@@ -103,10 +103,14 @@ export interface ProgramNode {
   next: Record<string, string[]>
   /** The edges that lead here, as `from:handle`. */
   incoming: string[]
+  /** The loop whose body it is in, the innermost; absent outside of any. */
+  loop?: string
+  /** Of a loop: whether some placeholder reads the results of its items. */
+  collects?: boolean
 }
 
 /** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 2
+export const ENGINE = 3
 
 export interface Program {
   /** At most `ENGINE`. */

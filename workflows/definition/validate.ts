@@ -18,6 +18,7 @@ import { checkTypes } from './check-types.ts'
 import { isWarning, type Problem, pointer } from './errors.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
+import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { countValues } from './measure.ts'
 import { type Position, parseYaml } from './parse.ts'
@@ -93,17 +94,19 @@ function beyondLimits(raw: unknown): Problem | undefined {
 
 function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
-  const { problems, read } = checkReferences(lowered, graph, catalogue)
+  const bodies = bodiesOf(lowered.definition)
+  const { problems, read } = checkReferences(lowered, graph, bodies, catalogue)
   return [
     ...checkTrigger(lowered.definition),
     ...checkErrorWorkflow(lowered.definition),
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
+    ...checkBodies(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
     ...checkMeaning(lowered),
-    ...checkLikelyMistakes(lowered, read),
+    ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
 

@@ -1,6 +1,7 @@
 import type { EffectClass } from '../definition/types.ts'
 import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
 import { type NodeContext, NodeError } from '../nodes/define.ts'
+import { nodeKey } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 
 /** Creates the declared effects that the effect class of the node allows. */
@@ -18,18 +19,20 @@ export interface ContextOptions {
   organization: Pick<RunFacts['organization'], 'id' | 'currency' | 'timezone'>
   /** The time of the segment. */
   now: Date
-  node: { id: string; attempt: number }
+  /** `path` is the iteration that it is in: '' or absent outside of any loop. */
+  node: { id: string; attempt: number; path?: string }
   signal: AbortSignal
   effects: Partial<Effects>
 }
 
 /** The context of a node. Access to an effect that is not in `effects` throws NodeError `effect_not_allowed`. */
-export function contextOf({ run, organization, effects, ...facts }: ContextOptions): NodeContext {
+export function contextOf({ run, organization, effects, node, ...facts }: ContextOptions): NodeContext {
   const context = {
     ...facts,
+    node: { id: node.id, attempt: node.attempt },
     run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
-    idempotencyKey: `${run.retry_of ?? run.id}:${facts.node.id}`,
+    idempotencyKey: `${run.retry_of ?? run.id}:${nodeKey(node.path ?? '', node.id)}`,
     ...effects,
   }
   for (const name of effectNames)

@@ -26,7 +26,7 @@ export function runDetails({ nodes, total, end, url, limit }: RunFigures): strin
 
 export interface RunFigures {
   /** The nodes that were reached, in order. */
-  nodes: Pick<RunNode, 'title' | 'node_type' | 'status' | 'settled_segment'>[]
+  nodes: (Pick<RunNode, 'title' | 'node_type' | 'settled_segment'> & { status: string })[]
   /** The number of nodes of the workflow. */
   total: number
   end: { status: string; error: RunError | null } | undefined

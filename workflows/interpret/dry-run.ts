@@ -1,9 +1,11 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ports } from '../effects/index.ts'
 import { dry } from '../effects/narrate.ts'
-import { render, type Scope } from '../expressions/liquid.ts'
+import type { Scope } from '../expressions/liquid.ts'
 import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
 import { type ContextOptions, contextOf, effectsFor } from './context.ts'
+import { describeLoop } from './execute.ts'
+import { renderConfig as renderAuthored } from './late.ts'
 import { LIMITS } from './limits.ts'
 import { NodeLog } from './node-log.ts'
 import { capped } from './storable.ts'
@@ -26,6 +28,7 @@ export async function dryRun(
 ): Promise<string[] | undefined> {
   const rendered = renderConfig(type, config, scope)
   if (!rendered) return undefined
+  if (type.body !== undefined) return loopOf(type, rendered.config, facts)
   // A node without effects makes no calls.
   if (type.effects.length === 0) return []
 
@@ -61,9 +64,34 @@ export async function dryRun(
   return isKnown ? log.lines.map(({ message }) => message) : undefined
 }
 
+/** A loop makes no calls itself. */
+async function loopOf(
+  type: NodeType,
+  config: unknown,
+  facts: Pick<ContextOptions, 'run' | 'organization'>,
+): Promise<string[] | undefined> {
+  const { signal } = new AbortController()
+  const context = contextOf({
+    ...facts,
+    now: new Date(),
+    node: { id: 'test', attempt: 1 },
+    signal,
+    effects: {},
+  })
+  try {
+    const result = await type.run(config, context)
+    return 'loop' in result ? [describeLoop(result.loop)] : []
+  } catch (error) {
+    if (error instanceof NodeError) return undefined
+    throw error
+  }
+}
+
 function renderConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {
   try {
-    const parsed = type.config.safeParse(capped(render(config, scope, RENDER_LIMITS), LIMITS.valueBytes))
+    const parsed = type.config.safeParse(
+      capped(renderAuthored(type, config, scope, RENDER_LIMITS), LIMITS.valueBytes),
+    )
     return parsed.success ? { config: parsed.data } : undefined
   } catch (error) {
     if (error instanceof NodeError) return undefined

@@ -1,9 +1,11 @@
 import { checkShape, describeIssue } from '../definition/config.ts'
 import { render, renderTainted, type Scope } from '../expressions/liquid.ts'
 import { SECRETS_ROOT } from '../expressions/secrets.ts'
-import { type NodeContext, type NodeEnd, NodeError, type NodeType } from '../nodes/define.ts'
+import { type NodeContext, type NodeEnd, NodeError, type NodeLoop, type NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import type { WaitFor } from '../nodes/wait-for.ts'
 import type { Redactor } from '../redactor.ts'
+import { capture, splitLate } from './late.ts'
 import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
 import { type NodeSecrets, refuseSecrets } from './node-secrets.ts'
@@ -20,10 +22,11 @@ export type Outcome =
       output: unknown
       end: NodeEnd
     }
+  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, or the end of a child run. */
-export type Waits = { until: Date } | { child_run_id: string }
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
+export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
   error: RunError
@@ -62,18 +65,25 @@ async function attempt(
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
-    const { rendered, shown } = renderConfig(node.config, scope, limits, secrets)
-    input = masked(shown)
+    const { now, late } = splitLate(type, node.config)
+    const config = renderConfig(now, scope, limits, secrets)
+    const rendered = { ...(config.rendered as object), ...late }
+    input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
     const result = await type.run(parsed.data, context)
     const output = capped(result.output, limits.valueBytes)
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
+    if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
       return { status: 'waiting', input, output, handle, waits: { child_run_id: result.wait_for_run } }
+    if ('wait_for' in result) {
+      const waits = { for: result.wait_for, values: capture(type, node.config, scope) }
+      return { status: 'waiting', input, output, handle, waits }
+    }
     return { status: 'completed', input, output, handle }
   } catch (error) {
     const failure = error instanceof NodeError ? failureOf(error) : explain(error)
@@ -113,8 +123,13 @@ export function typeOf(name: string): NodeType {
   return type
 }
 
+/** The handle of a node that succeeds, unless it chooses another. */
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
-  type.handles(config)[0]?.name ?? 'success'
+  type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
+
+/** What a loop is about to do. */
+export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
+  `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))

@@ -1,3 +1,5 @@
+import { LOOP } from '../limits.ts'
+
 /** The limits of a run and of a segment. */
 export interface Limits {
   /** Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. */
@@ -8,6 +10,8 @@ export interface Limits {
   valueBytes: number
   /** Bytes of the outputs of all nodes of a run together, which every segment holds in memory. */
   runBytes: number
+  /** Items of all loops of a run that are in progress at the same time. */
+  openItems: number
   /** Characters of a run's details in the Temporal UI. */
   detailsCharacters: number
 }
@@ -17,5 +21,6 @@ export const LIMITS: Limits = {
   segmentMs: 500,
   valueBytes: 1024 * 1024,
   runBytes: 8 * 1024 * 1024,
+  openItems: LOOP.open,
   detailsCharacters: 2_000,
 }

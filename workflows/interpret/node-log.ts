@@ -1,5 +1,6 @@
+import type { WaitFor } from '../nodes/wait-for.ts'
 import { redactText } from '../redact.ts'
-import type { Outcome, Waits } from './execute.ts'
+import { describeLoop, type Outcome, type Waits } from './execute.ts'
 
 /** One line of what a tested node did. `time` is ISO 8601. */
 export interface LogLine {
@@ -29,9 +30,27 @@ export class NodeLog {
     else if (outcome.status === 'ended') this.add(`would end the run as ${outcome.end.status}`)
     else if (outcome.status === 'waiting')
       this.add(`would wait ${describeWait(outcome.waits)}, and leave by ${outcome.handle}`)
+    else if (outcome.status === 'looping') this.add(`would ${describeLoop(outcome.loop)}`)
     else this.add(`left by ${outcome.handle}`)
   }
 }
 
-const describeWait = (waits: Waits) =>
-  'until' in waits ? `until ${waits.until.toISOString()}` : `for the end of run ${waits.child_run_id}`
+function describeWait(waits: Waits): string {
+  if ('until' in waits) return `until ${waits.until.toISOString()}`
+  if ('child_run_id' in waits) return `for the end of run ${waits.child_run_id}`
+  const { expires_at } = waits.for
+  return `for ${describeAnswer(waits.for)}, ${expires_at ? `until ${expires_at.toISOString()} at most` : 'without limit'}`
+}
+
+function describeAnswer(wait: WaitFor): string {
+  if (wait.type === 'signal') return `the signal ${wait.name}`
+  if (wait.type === 'decision')
+    return `a decision${wait.assignees.length > 0 ? ` of ${wait.assignees.join(', ')}` : ''}`
+  const { events, record_id, filter, since } = wait
+  return [
+    `the event ${events.join(' or ')}`,
+    ...(record_id ? [`about record ${record_id}`] : []),
+    ...(filter ? [`for which ${filter} holds`] : []),
+    ...(since === 'run_start' ? ['since the start of the run'] : []),
+  ].join(' ')
+}

@@ -1,5 +1,5 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
-import type { Command, Happened } from '../protocol.ts'
+import type { Command, Happened, NodeAt } from '../protocol.ts'
 import type { RunError, RunFacts, RunNode } from './run-state.ts'
 import type { EndStatus } from './statuses.ts'
 
@@ -7,12 +7,16 @@ import type { EndStatus } from './statuses.ts'
 export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {
   if (row.status === 'waiting' && row.wait_until !== null) {
     const ms = Math.max(1, Date.parse(row.wait_until) - now)
-    return { type: 'timer', node: node.id, title: node.title, ms }
+    return { type: 'timer', ...at(row), title: node.title, ms }
   }
   if (row.status !== 'running' || node.effect !== 'external') return undefined
-  const { id, type, title, timeout_ms, retry } = node
-  return { type: 'external', node: id, node_type: type, title, timeout_ms, retry }
+  const { type, title, timeout_ms, retry } = node
+  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry }
 }
+
+/** A row as the workflow names it. */
+export const at = ({ node_id, path }: Pick<RunNode, 'node_id' | 'path'>): NodeAt =>
+  path === '' ? { node: node_id } : { node: node_id, path }
 
 /** Histories store it, so the message is cut; errors of runs hold no secrets. A cancelled run has no error in Temporal. */
 export function endCommand(status: EndStatus | 'paused', error: RunError | null): Command & { type: 'end' } {
@@ -46,10 +50,10 @@ export function reissue(
     if (!node || row.settled_segment !== null) continue
     const command = commandOf(node, row, now)
     if (command) commands.push(command)
-    // Of a child run: its end is read from the database.
+    // For a child run, whose end is read from the database, or for the items of a loop.
     else if (row.status === 'waiting') continue
     // An external node that ended, but whose end was never reported.
-    else happened.push({ type: 'settled', node: node.id })
+    else happened.push({ type: 'settled', ...at(row) })
   }
   const { timeout_ms } = program.settings
   if (timeout_ms === undefined) return { happened, commands, timeout_ms }

@@ -1,6 +1,6 @@
 import { render, type Scope } from '../expressions/liquid.ts'
 import { references } from '../expressions/references.ts'
-import type { NodeState } from './step.ts'
+import type { NodeStatus } from './statuses.ts'
 import { capped } from './storable.ts'
 
 /**
@@ -9,25 +9,28 @@ import { capped } from './storable.ts'
  */
 export function renderOutputs(
   outputs: Record<string, unknown>,
-  nodes: ReadonlyMap<string, NodeState>,
+  statusOf: StatusOf,
   scope: Scope,
   maxBytes: number,
 ): Record<string, unknown> {
   const rendered = Object.entries(outputs).map(([name, value]) => [
     name,
-    isAvailable(value, nodes) ? render(value, scope) : null,
+    isAvailable(value, statusOf) ? render(value, scope) : null,
   ])
   return capped(Object.fromEntries(rendered), maxBytes) as Record<string, unknown>
 }
 
-function isAvailable(value: unknown, nodes: ReadonlyMap<string, NodeState>): boolean {
+/** The status of a node by its id; undefined if it was not reached. */
+type StatusOf = (id: string) => NodeStatus | undefined
+
+function isAvailable(value: unknown, statusOf: StatusOf): boolean {
   if (typeof value === 'string')
     return references(value).every(({ path: [root, id, member], optional }) => {
       if (root !== 'nodes' || optional || typeof id !== 'string') return true
-      const status = nodes.get(id)?.status
+      const status = statusOf(id)
       if (member === 'status' || member === 'handle') return status !== undefined
       return status === (member === 'error' ? 'failed' : 'completed')
     })
   if (typeof value !== 'object' || value === null) return true
-  return Object.values(value).every((item) => isAvailable(item, nodes))
+  return Object.values(value).every((item) => isAvailable(item, statusOf))
 }

@@ -1,5 +1,6 @@
+import type { Answer } from '../nodes/wait-for.ts'
 import type { SegmentAnswer } from '../protocol.ts'
-import type { NodeStatus, RunStatus } from './statuses.ts'
+import type { ITERATION_STATUSES, NodeStatus, RunStatus } from './statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
 
@@ -15,10 +16,12 @@ export interface RunTrigger {
 /** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
   run: RunFacts['run'] & RunControl
+  /** Those outside of any loop, and those of the open iterations. */
   nodes: RunNode[]
+  /** The open loops, and their open iterations. */
+  loops: RunLoop[]
+  iterations: RunIteration[]
   answer: SegmentAnswer | null
-  /** What its nodes created before a reset; null if there was none. */
-  created: CreatedObject[] | null
   /** Whether the segment before this one is recorded, by the same Temporal run. */
   follows: boolean
 }
@@ -42,8 +45,16 @@ export interface ChildEnd {
   error: RunError | null
 }
 
+/** The answer that a waiting node has got, or that its wait has expired. */
+export interface AnsweredNode extends Answer {
+  path: string
+  node_id: string
+}
+
 /** The columns of a run that the engine itself reads. */
 export interface RunControl {
+  /** Whether a reset has taken it over: its nodes may find what they created before. */
+  reopened: boolean
   engine: number
   resumes: number
   /** How many runs led to it. */
@@ -98,7 +109,7 @@ export interface RunError {
 
 /** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
 export interface RunNode {
-  /** The iteration that it is in: '' outside of any loop. */
+  /** The iteration that it is in (see `Frame`): '' outside of any loop. */
   path: string
   node_id: string
   node_type: string
@@ -118,3 +129,42 @@ export interface RunNode {
   started_at: string
   ended_at: string | null
 }
+
+/** What one loop does after an item failed. */
+export const ON_ITEM_ERROR = ['stop', 'continue'] as const
+
+/** A row of `run_loops`: how far a loop of a run is. Its items stay in the database. */
+export interface RunLoop {
+  /** Its key in the run: `each`; in a body, `outer:1/inner`. */
+  loop: string
+  /** The number of its items. */
+  count: number
+  /** The index of the next item to open: all before it were opened. */
+  next: number
+  succeeded: number
+  failed: number
+  /** Of the results so far, as JSON. */
+  bytes: number
+  concurrency: number
+  on_item_error: (typeof ON_ITEM_ERROR)[number]
+  /** The segment that started it. */
+  segment: number
+}
+
+/** A row of `run_iterations`: one item of a loop, since it was opened. */
+export interface RunIteration {
+  loop: string
+  /** From 0. */
+  index: number
+  status: (typeof ITERATION_STATUSES)[number]
+  item: unknown
+  output: unknown
+  error: RunError | null
+  segment: number
+  settled_segment: number | null
+  started_at: string
+  ended_at: string | null
+}
+
+/** How an item ended, as the output of its loop shows it. */
+export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & { error?: RunError }

@@ -1,15 +1,26 @@
 import type { Scope } from '../expressions/liquid.ts'
-import type { RunFacts, RunNode } from './run-state.ts'
+import { chainOf, type Frame } from './frames.ts'
+import type { RunFacts } from './run-state.ts'
 
-/** The values that placeholders of a run can read. `nodes` holds the nodes that have ended. */
-export function scopeOf({ run, organization, env }: RunFacts, nodes: Iterable<RunNode>): Scope {
-  const ended = [...nodes].filter((node) => node.ended_at !== null)
+/**
+ * The values that placeholders in a frame of a run can read. `nodes` holds the nodes of the frame, and of those around
+ * it, that have ended. In the body of a loop the output of the loop is the item that is being processed.
+ */
+export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Scope {
+  const nodes: Record<string, unknown> = {}
+  for (const { rows, iteration, loop } of chainOf(frame).reverse()) {
+    if (iteration && loop) {
+      const output = { ...current(iteration), count: loop.state.count }
+      nodes[loop.id] = { output, status: 'running', handle: 'item', error: null }
+    }
+    for (const { node_id, ended_at, output, status, handle, error } of rows.values())
+      if (ended_at !== null) nodes[node_id] = { output, status, handle, error }
+  }
   return {
     trigger: run.trigger,
     inputs: run.inputs,
-    nodes: Object.fromEntries(
-      ended.map(({ node_id, output, status, handle, error }) => [node_id, { output, status, handle, error }]),
-    ),
+    nodes,
+    ...(frame.iteration && current(frame.iteration)),
     run: {
       id: run.id,
       workflow_id: run.workflow_id,
@@ -20,6 +31,8 @@ export function scopeOf({ run, organization, env }: RunFacts, nodes: Iterable<Ru
     env,
   }
 }
+
+const current = ({ item, index }: { item: unknown; index: number }) => ({ item, index })
 
 /** The values that placeholders of a tested node can read: sample values by root, and the known facts. */
 export const testScope = (

@@ -1,16 +1,35 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
 import type { Scope } from '../expressions/liquid.ts'
 import { type NodeEnd, NodeError } from '../nodes/define.ts'
-import type { Command, Happened, SegmentAnswer, SegmentInput } from '../protocol.ts'
+import { findNodeType } from '../nodes/index.ts'
+import {
+  type Command,
+  type Happened,
+  type SegmentAnswer,
+  type SegmentInput,
+  WAITS_FOR_PERSON,
+} from '../protocol.ts'
 import { runDetails } from './details.ts'
-import { firstHandle, type Outcome, typeOf } from './execute.ts'
+import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
+import { type Frame, splitKey } from './frames.ts'
 import type { Limits } from './limits.ts'
-import { commandOf, endCommand, reissue } from './open-nodes.ts'
+import { type LoopHost, Loops } from './loops.ts'
+import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
-import type { ChildEnd, RunError, RunFacts, RunNode, RunState } from './run-state.ts'
+import { type LoopChange, Rows } from './rows.ts'
+import type {
+  AnsweredNode,
+  ChildEnd,
+  RunError,
+  RunFacts,
+  RunIteration,
+  RunNode,
+  RunState,
+} from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
-import { errorHandle, isOpen, type NodeState, type NodeStates, step } from './step.ts'
+import { errorHandle, step } from './step.ts'
+import { capped } from './storable.ts'
 import { whenHolds } from './when.ts'
 
 /** The dependencies of a segment. */
@@ -19,10 +38,13 @@ export interface SegmentHost {
   reissue?: boolean
   /** A pause was requested: no node is started, and the run is paused once no attempt is in progress. */
   hold?: boolean
-  /** The child runs that have ended, by the node that waits for them. */
+  /** The child runs that have ended, by the key of the node that waits for them. */
   children?: ReadonlyMap<string, ChildEnd>
-  /** Runs one pure, read or write node. */
-  runNode(node: ProgramNode, scope: Scope): Promise<Outcome>
+  /** The answers that waiting nodes have got, and the waits that have expired. */
+  answers?: readonly AnsweredNode[]
+  /** Runs one pure, read or write node of an iteration, '' outside of any loop. */
+  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome>
+  loops: LoopHost
   /** The time, in milliseconds since the epoch. */
   clock(): number
   limits: Limits
@@ -34,8 +56,10 @@ export interface SegmentResult {
   answer: SegmentAnswer
   /** The rows that are new or changed. */
   nodes: RunNode[]
-  /** The child runs that nodes have started in this segment and wait for. */
-  waits: { node_id: string; child_run_id: string }[]
+  loops: LoopChange[]
+  iterations: RunIteration[]
+  /** What nodes have begun to wait for in this segment, but for times. */
+  waits: NewWait[]
   /** How the run ended, if it did. */
   end: End | undefined
   /** Whether it is paused: the workflow ends. */
@@ -44,10 +68,13 @@ export interface SegmentResult {
   sleepsUntil: string | null
 }
 
+/** A wait for a child run or an answer. */
+export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
+
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
-type RunSoFar = RunFacts & Pick<RunState, 'nodes'>
+type RunSoFar = RunFacts & Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
@@ -66,10 +93,11 @@ export async function runSegment(
 }
 
 class Segment {
-  private readonly rows: Map<string, RunNode>
-  private readonly changed = new Set<RunNode>()
+  private readonly rows: Rows
+  private readonly loops: Loops
+  /** The frames that may have a ready node. */
+  private readonly awake: Set<Frame>
   private readonly commands: Command[] = []
-  private readonly ran: string[] = []
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
   private paused = false
@@ -84,36 +112,64 @@ class Segment {
     this.state = state
     this.input = input
     this.host = host
-    this.rows = new Map(state.nodes.map((row) => [row.node_id, { ...row }]))
+    this.rows = new Rows(state, input.segment, host.clock)
+    this.awake = new Set(this.rows.frames.values())
+    this.loops = new Loops({
+      ...{ program, rows: this.rows, facts: state, limits: host.limits, host: host.loops },
+      commands: this.commands,
+      fail: (row, node, error) => this.fail(row, node, error),
+      wake: (frame) => this.awake.add(frame),
+    })
   }
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
-    for (const [id, child] of this.host.children ?? []) if (!this.end) this.endChild(id, child)
+    for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
+    for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
     if (this.host.hold && !this.end) {
-      this.paused = !this.open().some((row) => row.status === 'running' && row.attempt_token != null)
+      this.paused = !this.rows.open().some((row) => row.status === 'running' && row.attempt_token != null)
       return
     }
     const { clock, limits } = this.host
     if (this.host.reissue && !this.end) this.reissue()
     const until = clock() + limits.segmentMs
-    for (let count = 0; !this.end; count++) {
-      const { ready, skipped } = step(this.program, this.states())
-      for (const id of skipped) this.settle(this.add(this.program.nodes[id]!), 'skipped', null)
-      const next = ready[0]
-      if (next === undefined) break
-      if (count >= limits.segmentNodes || clock() > until) {
+    for (let count = 0; !this.end; ) {
+      await this.loops.advance()
+      const [frame] = this.awake
+      if (!frame || this.end) return
+      const next = this.next(frame)
+      if (!next) this.pause(frame)
+      else if (this.input.drain) return
+      else if (count >= limits.segmentNodes || clock() > until) {
         this.commands.push({ type: 'continue' })
         return
+      } else {
+        count += 1
+        await this.start(frame, next)
       }
-      await this.start(this.program.nodes[next]!)
     }
-    if (!this.end && this.open().length === 0) this.complete()
+  }
+
+  /** The next node of a frame that is ready. */
+  private next(frame: Frame): ProgramNode | undefined {
+    // It may have ended since.
+    if (!this.rows.frames.has(frame.path)) return undefined
+    const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
+    for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
+    return ready[0] === undefined ? undefined : this.program.nodes[ready[0]]
+  }
+
+  /** No node of the frame is ready: it waits for those that are open, or has ended. */
+  private pause(frame: Frame): void {
+    this.awake.delete(frame)
+    if (!this.rows.frames.has(frame.path) || this.rows.open([frame]).length > 0) return
+    if (frame.loop) this.loops.endItem(frame)
+    else this.complete()
   }
 
   result(): SegmentResult {
-    const { end, paused } = this
-    if (end) for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+    const { end, paused, rows, waits } = this
+    if (end) this.rows.cancel()
     const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
     const answer: SegmentAnswer = {
       commands: end
@@ -121,17 +177,30 @@ class Segment {
         : paused
           ? [endCommand('paused', null)]
           : this.commands,
-      nodes: this.ran.slice(0, 100),
+      nodes: rows.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
+      ...this.personState(),
     }
-    const { waits } = this
-    const sleepsUntil = end || paused ? null : this.sleepsUntil()
-    return { answer, nodes: [...this.changed], waits, end, paused, sleepsUntil }
+    return {
+      ...{ answer, waits, end, paused, nodes: [...rows.changed] },
+      loops: [...rows.changedLoops.values()],
+      iterations: [...rows.changedIterations],
+      sleepsUntil: end || paused ? null : this.sleepsUntil(),
+    }
+  }
+
+  /** Whether the run waits for a person, where that has changed or the workflow may not know it. */
+  private personState(): Pick<SegmentAnswer, 'state'> {
+    const asks = (row: RunNode) => row.status === 'waiting' && findNodeType(row.node_type)?.asksPerson
+    const before = this.state.nodes.some(asks)
+    const now = !this.end && this.rows.open().some(asks)
+    if (now) return before && !this.host.reissue ? {} : { state: WAITS_FOR_PERSON }
+    return before ? { state: null } : {}
   }
 
   private sleepsUntil(): string | null {
-    const open = this.open()
+    const open = this.rows.open()
     const isAwake = open.some(({ status }) => status !== 'waiting')
     if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
     return open.reduce((first, { wait_until }) => {
@@ -140,21 +209,10 @@ class Segment {
   }
 
   private reissue(): void {
-    const again = reissue(this.program, this.state.run, this.open(), this.host.clock())
+    const again = reissue(this.program, this.state.run, this.rows.open(), this.host.clock())
     this.commands.push(...again.commands)
     this.timeLeft = again.timeout_ms
     for (const one of again.happened) this.apply(one)
-  }
-
-  /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
-  private open(): RunNode[] {
-    return [...this.rows.values()].filter((row) => row.settled_segment === null)
-  }
-
-  private states(): NodeStates {
-    const states = new Map<string, NodeState>(this.rows)
-    for (const row of this.open()) states.set(row.node_id, { status: 'running', handle: null })
-    return states
   }
 
   private apply(one: Happened): void {
@@ -164,15 +222,16 @@ class Segment {
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
-      const row = this.rows.get(one.node)
+      const row = this.rows.frames.get(one.path ?? '')?.rows.get(one.node)
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
-    if (one.type === 'timer') this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
-    else if (row.status === 'completed') this.settle(row, 'completed', row.handle)
+    if (one.type === 'timer' && typeOf(node.type).answered) return
+    if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+    else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
     else if (one.type === 'settled' && row.status === 'running') {
       // The activity wrote its result before it ended: the database was restored to a moment before. It runs again.
       if (!this.host.reissue) this.wait(row, node)
@@ -183,14 +242,15 @@ class Segment {
     }
   }
 
-  private endChild(id: string, { workflow_name, ...child }: ChildEnd): void {
-    const row = this.rows.get(id)
+  private endChild(key: string, { workflow_name, ...child }: ChildEnd): void {
+    const { path, id } = splitKey(key)
+    const row = this.rows.frames.get(path)?.rows.get(id)
     const node = this.program.nodes[id]
     if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
     const { run_id, workflow_id, status, outputs, error } = child
     row.output = { run_id, workflow_id, status, outputs }
     if (status === 'completed') {
-      this.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+      this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
       return
     }
     const reason = error ? `: ${error.message}` : '.'
@@ -198,35 +258,53 @@ class Segment {
     this.fail(row, node, { code: 'child_run_failed', message, details: { run_id, status, error } })
   }
 
-  private async start(node: ProgramNode): Promise<void> {
-    const row = this.add(node)
-    const scope = scopeOf(this.state, this.rows.values())
+  private endAnswered({ path, node_id, ...answer }: AnsweredNode): void {
+    const row = this.rows.frames.get(path)?.rows.get(node_id)
+    const node = this.program.nodes[node_id]
+    if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
+    if (row.wait_until !== null) this.commands.push({ type: 'cancel', ...at(row) })
+    try {
+      const { output, handle } = typeOf(node.type).answered!(answer)
+      row.output = capped(output, this.host.limits.valueBytes)
+      this.rows.settle(row, 'completed', handle)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      this.fail(row, node, { code: error.code, message: error.message })
+    }
+  }
+
+  private async start(frame: Frame, node: ProgramNode): Promise<void> {
+    const row = this.rows.add(frame, node)
+    const scope = scopeOf(this.state, frame)
     if (node.when !== undefined) {
       const when = this.evaluateWhen(node.when, scope)
       // The flow continues after a node whose `when` is false.
-      if (when === false) return this.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
+      if (when === false) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
       if (typeof when === 'object') return this.fail(row, node, when)
     }
     if (node.effect === 'external') {
       this.wait(row, node)
-      this.ran.push(`${node.id}: started`)
+      this.rows.note(row, 'started')
       return
     }
-    this.applyOutcome(row, node, await this.host.runNode(node, scope))
+    this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
   }
 
   private applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): void {
     row.input = outcome.input
-    if (outcome.status !== 'failed') row.output = outcome.output
+    if ('output' in outcome) row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
-    else if (outcome.status === 'completed') this.settle(row, 'completed', outcome.handle)
+    else if (outcome.status === 'completed') this.rows.settle(row, 'completed', outcome.handle)
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
+    else if (outcome.status === 'looping') this.loops.begin(row, this.frameOf(row), outcome.loop)
     else {
       row.status = 'waiting'
-      if ('until' in outcome.waits) row.wait_until = outcome.waits.until.toISOString()
-      else this.waits.push({ node_id: node.id, child_run_id: outcome.waits.child_run_id })
+      const { waits } = outcome
+      if ('until' in waits) row.wait_until = waits.until.toISOString()
+      else this.waits.push({ path: row.path, node_id: node.id, ...waits })
+      if ('for' in waits) row.wait_until = waits.for.expires_at?.toISOString() ?? null
       this.wait(row, node)
-      this.ran.push(`${node.id}: waiting`)
+      this.rows.note(row, 'waiting')
     }
   }
 
@@ -236,7 +314,7 @@ class Segment {
   }
 
   private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {
-    this.settle(row, 'completed', null)
+    this.rows.settle(row, 'completed', null)
     if (status === 'failed') {
       const reason = message ?? 'A stop node ended the run as failed.'
       this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
@@ -247,45 +325,16 @@ class Segment {
   private fail(row: RunNode, node: ProgramNode, error: RunError): void {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
-    this.settle(row, 'failed', handle)
-    if (handle === null) this.finish('failed', { ...error, node_id: node.id })
+    this.rows.settle(row, 'failed', handle)
+    if (handle !== null) return
+    const frame = this.frameOf(row)
+    const reason = { ...error, node_id: node.id }
+    if (frame.loop) this.loops.failItem(frame, reason)
+    else this.finish('failed', reason)
   }
 
-  private settle(row: RunNode, status: RunNode['status'], handle: string | null): void {
-    row.status = status
-    row.handle = handle
-    row.settled_segment = this.input.segment
-    row.ended_at ??= this.time()
-    this.changed.add(row)
-    this.ran.push(`${row.node_id}: ${status}`)
-  }
-
-  private add(node: ProgramNode): RunNode {
-    const row: RunNode = {
-      path: '',
-      node_id: node.id,
-      node_type: node.type,
-      title: node.title,
-      status: 'running',
-      attempt: 1,
-      input: null,
-      output: null,
-      handle: null,
-      error: null,
-      wait_until: null,
-      segment: this.input.segment,
-      settled_segment: null,
-      position: this.rows.size,
-      started_at: this.time(),
-      ended_at: null,
-    }
-    this.rows.set(node.id, row)
-    this.changed.add(row)
-    return row
-  }
-
-  private time(): string {
-    return new Date(this.host.clock()).toISOString()
+  private frameOf(row: RunNode): Frame {
+    return this.rows.frames.get(row.path)!
   }
 
   /** Whether `when` holds; an error if it cannot be rendered. */
@@ -300,8 +349,10 @@ class Segment {
 
   private complete(): void {
     try {
-      const scope = scopeOf(this.state, this.rows.values())
-      const outputs = renderOutputs(this.program.outputs, this.rows, scope, this.host.limits.valueBytes)
+      const { root } = this.rows
+      const statusOf = (id: string) => root.rows.get(id)?.status
+      const scope = scopeOf(this.state, root)
+      const outputs = renderOutputs(this.program.outputs, statusOf, scope, this.host.limits.valueBytes)
       this.end ??= { status: 'completed', outputs, error: null }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -315,8 +366,8 @@ class Segment {
 
   private details(): string {
     return runDetails({
-      nodes: [...this.rows.values()],
-      total: Object.keys(this.program.nodes).length,
+      nodes: this.rows.progress(),
+      total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
       end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
       limit: this.host.limits.detailsCharacters,

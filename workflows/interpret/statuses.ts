@@ -16,4 +16,7 @@ export const NODE_STATUSES = [
   ...(['completed', 'failed', 'skipped', 'cancelled'] as const),
 ] as const
 
+/** Of the items of loops. */
+export const ITERATION_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const
+
 export type NodeStatus = (typeof NODE_STATUSES)[number]

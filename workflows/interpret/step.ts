@@ -23,11 +23,14 @@ export interface Step {
   skipped: string[]
 }
 
-/** The next step after `states`. If no node is ready and none is open, the run has ended. */
-export function step(program: Program, states: NodeStates): Step {
+/**
+ * The next step after `states` of the nodes outside of any loop, or in the body of `loop`. If no node is ready and none
+ * is open, the run or the iteration has ended.
+ */
+export function step(program: Program, states: NodeStates, loop?: string): Step {
   const known = new Map(states)
   const skipped: string[] = []
-  const unreached = Object.values(program.nodes).filter((node) => !known.has(node.id))
+  const unreached = Object.values(program.nodes).filter((node) => node.loop === loop && !known.has(node.id))
   // A skipped node can skip nodes earlier in the order too: repeat until nothing changes.
   for (let changed = true; changed; ) {
     changed = false

@@ -3,6 +3,7 @@ import type { Problem } from '../definition/errors.ts'
 import type { EffectClass, RetrySpec } from '../definition/types.ts'
 import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Answer, WaitFor } from './wait-for.ts'
 
 /** A node's config as its author wrote it: any value may hold placeholders. */
 export type Authored = Record<string, unknown>
@@ -38,6 +39,10 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   output: z.ZodType<Output>
   /** Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`. */
   handles: (config: Authored) => Handle[]
+  /** Of a loop: the handle that leads to its body, which runs once for each item. */
+  body?: string
+  /** Of a loop: the settings that are rendered for each item, in the scope of its body. */
+  perItem?: readonly string[]
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
   /**
@@ -57,6 +62,15 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
+  /**
+   * Settings that are rendered while the node waits, by name, each with the root that only it can read: `run` gets the
+   * text as authored.
+   */
+  late?: Readonly<Record<string, string>>
+  /** How a node ends that has returned `wait_for`. */
+  answered?: (answer: Answer) => { output: Output; handle: string }
+  /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
+  asksPerson?: true
   example: NodeExample
   run: (config: Config, ctx: NodeContext<Used>) => Promise<NodeResult<Output>> | NodeResult<Output>
 }
@@ -65,7 +79,16 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
 export interface NodeType
   extends Pick<
     NodeDefinition<unknown, unknown, never>,
-    'type' | 'category' | 'title' | 'description' | 'config' | 'output' | 'example' | 'run'
+    | 'type'
+    | 'category'
+    | 'title'
+    | 'description'
+    | 'config'
+    | 'output'
+    | 'example'
+    | 'run'
+    | 'answered'
+    | 'asksPerson'
   > {
   alsoCalled: readonly string[]
   cases(config: Authored): string[]
@@ -82,11 +105,16 @@ export interface NodeType
   engine(config: Authored): number
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
+  late: Readonly<Record<string, string>>
+  body: string | undefined
+  perItem: readonly string[]
 }
 
 export interface NodeExample {
   config: Authored
   inputs?: Record<string, unknown>
+  /** Of a node that waits for an answer: the one from which its output is made. */
+  answer?: Answer
   output: unknown
   handle?: string
 }
@@ -103,18 +131,28 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 
 /**
  * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
- * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or it ends the whole run, with the outputs of the workflow or its own.
+ * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or for an answer, from
+ * which `answered` makes its output; or it ends the whole
+ * run, with the outputs of the workflow or its own; or it runs its body for each item, and leaves when all are done.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
   | { wait_until: Date; output: Output }
   | { wait_for_run: string; output: Output }
+  | { wait_for: WaitFor; output: Output }
   | { end: NodeEnd; output: Output }
+  | { loop: NodeLoop; output: Output; handle: string }
 
 export interface NodeEnd {
   status: 'completed' | 'failed'
   message?: string | undefined
   outputs?: Record<string, unknown> | undefined
+}
+
+export interface NodeLoop {
+  items: unknown[]
+  concurrency: number
+  on_item_error: 'stop' | 'continue'
 }
 
 /** The context of `run`: the facts of the run, and the effects that the node type declares. */
@@ -126,7 +164,7 @@ export interface NodeFacts {
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
   node: { id: string; attempt: number }
-  /** The same for every attempt of this node in this run; `external` nodes send it. */
+  /** The same for every attempt of this node in this run, and iteration of a loop; `external` nodes send it. */
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
@@ -180,6 +218,9 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     engine: node.engine ?? (() => 1),
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
+    late: node.late ?? {},
+    body: node.body,
+    perItem: node.perItem ?? [],
   }
 }
 

@@ -1,15 +1,19 @@
 import { nearest } from '../definition/errors.ts'
 import { apiRequest } from './api-request.ts'
+import { approval } from './approval.ts'
 import { condition } from './condition.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { forEach } from './for-each.ts'
 import { runWorkflow } from './run-workflow.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
+import { waitForEvent } from './wait-for-event.ts'
+import { waitForSignal } from './wait-for-signal.ts'
 import { waitUntil } from './wait-until.ts'
 
 /** Every node type, by name. To add one: its file and a line here. */
@@ -17,15 +21,25 @@ export const nodeTypes: Record<string, NodeType> = byType([
   crmManager,
   condition,
   switchNode,
+  forEach,
   setFields,
   sortItems,
   delay,
   waitUntil,
+  waitForEvent,
+  waitForSignal,
+  approval,
   runWorkflow,
   apiRequest,
   emitEvent,
   stop,
 ])
+
+/** The types of loops, for messages. */
+export const LOOP_TYPES = Object.values(nodeTypes)
+  .filter(({ body }) => body !== undefined)
+  .map(({ type }) => type)
+  .join(' or ')
 
 /** The node type of that name; undefined for names such as `constructor`, too. */
 export function findNodeType(type: string): NodeType | undefined {

@@ -1,6 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 
@@ -25,6 +34,16 @@ export interface Install {
  * temporary folder) are placed under /var/tmp instead.
  */
 export function install(wantedDataDir: string): Install {
+  // Programs are not secret, and another user runs them: the umask of `npm start` does not apply.
+  const before = process.umask(0o022)
+  try {
+    return prepared(wantedDataDir)
+  } finally {
+    process.umask(before)
+  }
+}
+
+function prepared(wantedDataDir: string): Install {
   const runAs = process.getuid?.() === 0 ? postgresUser() : {}
   let native = nativeFolder()
   linkLibraries(native)
@@ -36,6 +55,7 @@ export function install(wantedDataDir: string): Install {
   }
   for (const program of Object.values(programs))
     if ((lstatSync(program).mode & 0o555) !== 0o555) chmodSync(program, 0o755)
+  admit(dirname(wantedDataDir), runAs)
   const dataDir = canAccess(dirname(wantedDataDir), runAs)
     ? wantedDataDir
     : join(fallbackDir(), createHash('sha256').update(wantedDataDir).digest('hex').slice(0, 16))
@@ -78,6 +98,13 @@ function linkLibraries(native: string): void {
     const link = join(native, '..', target)
     if (!existsSync(link)) symlinkSync(relative(dirname(target), source), link)
   }
+}
+
+/** Lets root's user for PostgreSQL pass through a folder of root, without listing it: others get nothing. */
+function admit(folder: string, { gid }: RunAs): void {
+  if (gid === undefined || lstatSync(folder).uid !== 0) return
+  chownSync(folder, 0, gid)
+  chmodSync(folder, 0o710)
 }
 
 function canAccess(folder: string, { uid, gid }: RunAs): boolean {

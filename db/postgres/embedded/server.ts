@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { ConfigError } from '../../config.ts'
+import { DATABASE_ROLES, type DatabaseRole, type DatabaseUrls } from '../roles.ts'
 import { initialise } from './initdb.ts'
 import { type Install, install } from './install.ts'
 import { freeLockFile, lockFile, runningServer, type Server } from './lock.ts'
@@ -22,7 +23,10 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedPostgres {
-  url: string
+  /** As the owner of the database, a superuser: for migrations. */
+  ownerUrl: string
+  /** As the logins of api and worker, which `migrate` creates. */
+  urls: DatabaseUrls
   port: number
   /** The actual folder of the cluster: a fallback if PostgreSQL's user cannot access `dataDir`. */
   folder: string
@@ -40,7 +44,7 @@ const PORTS = 5
 export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const programs = install(join(options.dataDir, 'postgres'))
   const known = readSettings(options.dataDir)
-  const settings = known ?? makeSettings(options.dataDir)
+  const settings = { ...newPasswords(), ...(known ?? makeSettings(options.dataDir)) }
   if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION')))
     await initialise(programs, settings.password)
 
@@ -62,10 +66,14 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   }
   const { pid, identity } = server
   const port = Number(lockFile(programs.dataDir)[3])
-  const url = `postgres://postgres:${settings.password}@127.0.0.1:${port}/agx`
-  await ensureDatabase(url)
+  writeSettings(options.dataDir, { ...settings, port })
+  const urlOf = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/agx`
+  const ownerUrl = urlOf('postgres', settings.password)
+  await ensureDatabase(ownerUrl)
+  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, settings.passwords[role]))
   return {
-    url,
+    ownerUrl,
+    urls: { url: url!, systemUrl: systemUrl! },
     port,
     folder: programs.dataDir,
     adopted,
@@ -95,7 +103,10 @@ export function freePort(wanted = 0): Promise<number> {
 }
 
 interface Settings {
+  /** Of the superuser. */
   password: string
+  /** Of the logins of the processes. Absent in a folder of an earlier version. */
+  passwords?: Record<DatabaseRole, string>
   port?: number
 }
 
@@ -109,10 +120,13 @@ function makeSettings(dataDir: string): Settings {
     throw new Error(
       `DATA_DIR ${dataDir} contains a database but no postgres.json with its password: restore that file`,
     )
-  const settings = { password: randomBytes(24).toString('base64url') }
+  const settings = { password: newPassword() }
   writeSettings(dataDir, settings)
   return settings
 }
+
+const newPassword = () => randomBytes(24).toString('base64url')
+const newPasswords = () => ({ passwords: { agx_app: newPassword(), agx_system: newPassword() } })
 
 function writeSettings(dataDir: string, settings: Settings): void {
   writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })

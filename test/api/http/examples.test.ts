@@ -14,6 +14,11 @@ import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 /** With RECORD_EXAMPLES=1 the test writes the file; otherwise it compares with it. */
 const FILE = new URL('../../../api/http/openapi-examples.json', import.meta.url)
+const LOOP = `name: Each
+nodes:
+  each: { type: for_each, config: { items: [Ada, Bob] } }
+  greet: { type: set_fields, config: { fields: { text: "Hello {{ item }}" } } }
+`
 const RECEIVER = 'receiveWebhook'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -313,7 +318,30 @@ describe('the example responses of the document', function () {
     await example('streamRun', { params: { run_id } })
     const { batch_id } = await example('createRunBatch')
     await example('getRunBatch', { params: { batch_id } })
+    await waits()
+    const loop = await call('createWorkflow', { body: { name: 'Each', spec: LOOP } })
+    const looped = { params: { workflow_id: loop.workflow_id }, headers, body: { confirm: true } }
+    const { run_id: looping } = await call('runWorkflow', looped)
+    await example('listIterations', { params: { run_id: looping }, query: '?loop=each&limit=1' })
     await example('testNode')
+  }
+
+  async function waits() {
+    const spec =
+      'name: Discount\nnodes: {hold: {type: wait_for_signal, config: {name: paid}}, ask: {type: approval, config: {title: Discount of 30 %}}}'
+    const { workflow_id } = await call('createWorkflow', { body: { spec } })
+    const { run_id } = await call('runWorkflow', { params: { workflow_id }, body: { confirm: true } })
+    const params = { run_id }
+    await until('getRun', { params }, ({ waits }) => waits[0]?.type === 'signal')
+    await example('signalRun', { params })
+    let link = ''
+    await until('getRun', { params }, ({ waits }) => {
+      link = waits[0]?.approval?.link ?? ''
+      return link !== ''
+    })
+    const token = { token: link.split('/').at(-1)! }
+    await example('getApproval', { params: token })
+    await example('answerApproval', { params: token })
   }
 
   async function deliveries(task: string) {

@@ -60,6 +60,6 @@ describe('concurrent requests with one Idempotency-Key', () => {
       /taken/,
     )
     const retried = await once(() => Promise.reject(new Error('done twice')))
-    assert.deepEqual(retried, { status: 201, body: '{"done":true}', headers: {} })
+    assert.deepEqual(retried, { status: 201, body: '{"done":true}', headers: {}, scopes: [] })
   })
 })

@@ -45,7 +45,11 @@ describe('/openapi.json', () => {
     const ids = Object.values(body.paths).flatMap((methods) =>
       Object.values(methods as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
     )
-    assert.equal(ids.length, routes.length + appRoutes.length + 1, 'and the receiver of webhooks')
+    assert.equal(
+      ids.length,
+      routes.length + appRoutes.length + 3,
+      'and the receiver of webhooks and the links of approvals',
+    )
     assert.equal(new Set(ids).size, ids.length)
   })
 

@@ -47,8 +47,30 @@ describe('/app', function () {
       key: null,
       body: { email: 'owner@example.com', password },
     })
-    assert.match(headers.get('set-cookie')!, /; Secure/)
+    const cookie = headers.get('set-cookie')!
+    assert.match(cookie, /^__Host-agx_session=[^;]+; Path=\/; .*; Secure$/)
+    const get = (Cookie: string) =>
+      secure.request('GET', '/app/session', { key: null, headers: { Cookie } }).then(({ status }) => status)
+    const pair = cookie.split(';')[0]!
+    assert.equal(await get(pair), 200)
+    // Another host of the domain can set this name.
+    assert.equal(await get(pair.replace('__Host-', '')), 401)
     await secure.close()
+  })
+
+  it('stores neither the cookie nor the CSRF token', async () => {
+    const { headers, body } = await signIn()
+    const rows = JSON.stringify(
+      await db.system('sessions').select(db.system.raw('to_jsonb(sessions) as row')),
+    )
+    assert.ok(rows.includes(body.id))
+    assert.ok(!rows.includes(body.csrf_token))
+    assert.ok(!rows.includes(headers.Cookie.split('=')[1]!))
+    // The token of another session does not do.
+    const other = await signIn()
+    assert.notEqual(other.body.csrf_token, body.csrf_token)
+    const mixed = { Cookie: headers.Cookie, 'X-CSRF-Token': other.body.csrf_token }
+    assert.equal((await app('DELETE', '/session', { headers: mixed })).status, 403)
   })
 
   it('ends the session with sign-out', async () => {

@@ -6,8 +6,7 @@ import { fillEveryTable, otherTables, type TenantTable, tenantTables } from '../
 
 /** The tables without organization_id, each with the reason. Nothing else may be without a policy. */
 const WITHOUT_ORGANIZATION: Record<string, string> = {
-  users:
-    'a user may belong to several organizations; agx_app sees id and name of all, until users are limited to members',
+  users: 'a user may belong to several organizations; a policy shows agx_app the id and name of members',
   agx_migrations:
     'the applied migrations, which a process compares with those it knows; agx_app only reads it',
   relays: 'one row per worker; agx_app has no access',
@@ -95,7 +94,7 @@ describe('row-level security', () => {
   it('has no exceptions but those with a reason', async () => {
     assert.deepEqual(await db.asOwner(otherTables), Object.keys(WITHOUT_ORGANIZATION).sort())
     await asApp(mine, async (client) => {
-      assert.equal((await client.query('select id, name from users')).rowCount, 2)
+      assert.equal((await client.query('select id, name from users')).rowCount, 1)
       await client.query('select * from agx_migrations')
     })
     for (const statement of [

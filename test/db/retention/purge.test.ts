@@ -104,7 +104,13 @@ describe('purges', () => {
   })
 
   it('delete keys, windows and sources that have expired', async () => {
-    const key = { organization_id, method: 'POST', path: '/', request_hash: Buffer.alloc(1) }
+    const key = {
+      organization_id,
+      caller_id: uuidv7(),
+      method: 'POST',
+      path: '/',
+      request_hash: Buffer.alloc(1),
+    }
     await db.system('idempotency_keys').insert([
       { ...key, key: 'old', created_at: ago(1.1) },
       { ...key, key: 'new', created_at: ago(0.9) },

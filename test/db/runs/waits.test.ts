@@ -26,7 +26,7 @@ describe('waits for child runs', () => {
     ]
     const wait = () =>
       db.tenant(organizationId, testActor, (tx) =>
-        insertChildWaits(tx, parent, [{ node_id: 'a', child_run_id: child }]),
+        insertChildWaits(tx, parent, [{ path: '', node_id: 'a', child_run_id: child }]),
       )
     await wait()
     assert.deepEqual(await claimAnswered(db.system, 10), [])
@@ -45,7 +45,9 @@ describe('waits for child runs', () => {
     await markNotified(db.system, second)
     await db.system('run_waits').where({ run_id: parent }).update({ lease_until: null })
     assert.deepEqual(await claimAnswered(db.system, 10), [])
-    const answers = await db.tenant(organizationId, testActor, (tx) => listAnswers(tx, parent))
+    const answers = await db.tenant(organizationId, testActor, (tx) =>
+      listAnswers(tx, parent, [{ path: '', node_id: 'a' }]),
+    )
     assert.equal(answers.get('a')?.status, 'cancelled')
   })
 })

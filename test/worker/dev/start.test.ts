@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { ConfigError } from '../../../db/config.ts'
 import { processIdentity } from '../../../db/postgres/embedded/process.ts'
 import { freePort } from '../../../db/postgres/embedded/server.ts'
@@ -46,6 +47,38 @@ describe('npm start', function () {
   it('shows an owner who can sign in', async () => {
     const response = await post('/app/session', stack.owner)
     assert.equal(response.status, 201)
+  })
+
+  it('keeps its files to their owner', () => {
+    const modeOf = (path: string) => (statSync(join(stack.dataDir, path)).mode & 0o777).toString(8)
+    // As root, PostgreSQL runs as another user, whose group may pass through.
+    assert.equal(modeOf('.'), process.getuid?.() === 0 ? '710' : '700')
+    assert.equal(modeOf('logs'), '700')
+    const files = ['postgres.json', 'processes.json', 'secrets.key', 'temporal.db']
+    const logs = ['api', 'worker', 'temporal', 'postgres'].map((name) => `logs/${name}.log`)
+    for (const file of [...files, ...logs]) assert.equal(modeOf(file), '600', file)
+  })
+
+  it('listens on the loopback only', function () {
+    if (process.platform !== 'linux') this.skip()
+    for (const name of ['api', 'worker', 'temporal', 'postgres'] as const) {
+      const addresses = listeningAddresses(stack.pid(name))
+      assert.ok(addresses.length > 0, name)
+      for (const address of addresses) assert.match(address, /^(127\.|::1$|::ffff:127\.)/, name)
+    }
+  })
+
+  it('runs api and worker with plain database logins', async () => {
+    const client = new pg.Client({ connectionString: stack.databaseUrl })
+    await client.connect()
+    const { rows } = await client.query(
+      "select distinct usename from pg_stat_activity where application_name like 'agx %' order by 1",
+    )
+    await client.end()
+    assert.deepEqual(
+      rows.map(({ usename }) => usename),
+      ['agx_app', 'agx_system'],
+    )
   })
 
   it('refuses a second start on the same data folder', async () => {
@@ -229,4 +262,36 @@ async function otherPorts() {
     TEMPORAL_PORT: String(temporal),
     TEMPORAL_UI_PORT: String(ui),
   }
+}
+
+/** The local addresses on which a process listens (Linux). */
+function listeningAddresses(pid: number): string[] {
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
+      } catch {
+        return []
+      }
+    }),
+  )
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      // State 0A is LISTEN; field 9 is the inode.
+      .filter((fields) => fields[3] === '0A' && sockets.has(fields[9]!))
+      .map((fields) => addressOf(fields[1]!.split(':')[0]!)),
+  )
+}
+
+/** From words of four bytes in the order of the machine (little endian). */
+function addressOf(hex: string): string {
+  const bytes = hex.match(/.{8}/g)!.flatMap((word) => [...Buffer.from(word, 'hex')].reverse())
+  const v4 = bytes.slice(-4).join('.')
+  if (bytes.length === 4) return v4
+  if (bytes.every((byte, i) => byte === (i === 15 ? 1 : 0))) return '::1'
+  const mapped = bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+  return mapped ? `::ffff:${v4}` : Buffer.from(bytes).toString('hex')
 }

@@ -41,7 +41,7 @@ const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
   it('describes the calls of each node type, with its example', async () => {
-    const { crm_manager, emit_event, api_request, run_workflow, ...others } = nodeTypes
+    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...others } = nodeTypes
     const called = (type?: NodeType) =>
       dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org, env: {} }), facts)
     assert.deepEqual(await called(crm_manager), [
@@ -52,6 +52,7 @@ describe('a dry run', () => {
       'POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes',
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
+    assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 

@@ -7,8 +7,8 @@ import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
-import { render } from '../../../workflows/expressions/liquid.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
+import { renderConfig } from '../../../workflows/interpret/late.ts'
 import { compare, compareKeys, sortKey } from '../../../workflows/nodes/compare.ts'
 import { defineNode, type NodeError, type NodeResult } from '../../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
@@ -62,8 +62,9 @@ async function run(name: string, config: unknown, { effects } = outside()): Prom
 describe('node types', () => {
   for (const type of Object.values(nodeTypes))
     it(`${type.type} produces the output of its example`, async () => {
-      const { config, inputs, output, handle } = type.example
-      const result = await run(type.type, render(config, inputs ?? {}))
+      const { config, inputs, answer, output, handle } = type.example
+      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}))
+      const result = answer ? type.answered!(answer) : begun
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)
       if (handle) equal('handle' in result && result.handle, handle)
@@ -77,7 +78,11 @@ describe('node types', () => {
       const types = Object.keys((inputs.inputs ?? {}) as object).map((name) => [name, { type: 'any' }])
       const definition = {
         name: 'Test',
-        nodes: [{ id: 'it', type: type.type, config }],
+        nodes: [
+          { id: 'it', type: type.type, config },
+          ...(type.body ? [{ id: 'body', type: 'stop', config: {} }] : []),
+        ],
+        edges: type.body ? [{ from: 'it', handle: type.body, to: 'body' }] : [],
         inputs: Object.fromEntries(types),
       }
       deepEqual(validateDefinition(definition, catalogue).result.errors, [])

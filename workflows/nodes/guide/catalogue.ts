@@ -7,12 +7,16 @@ import { firstSentence, settingLines, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
-export const allNodes = (full: boolean): string =>
+/** `brief`: the settings of each node type by name only, where the guide would be too long. */
+export type Level = 'brief' | 'standard' | 'full'
+
+export const allNodes = (level: Level): string =>
   Object.values(nodeTypes)
-    .map((type) => nodeText(type, full))
+    .map((type) => nodeText(type, level))
     .join('\n\n')
 
-export function nodeText(type: NodeType, full: boolean): string {
+export function nodeText(type: NodeType, level: Level): string {
+  const full = level === 'full'
   const { example } = type
   const fields = fieldsOf(type)
   const handles = type.handles(example.config)
@@ -31,7 +35,9 @@ export function nodeText(type: NodeType, full: boolean): string {
   return [
     `### ${type.type}`,
     `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
-    ...settingLines(shapeOf(type.config), { full }),
+    ...(level === 'brief'
+      ? [`- settings: ${typeText(shapeOf(type.config))}`]
+      : settingLines(shapeOf(type.config), { full })),
     `- handles: ${shown.join(', ') || 'none, it ends the run'}. Output: ${fields ? `{${fields.join(', ')}}` : 'see above'}`,
     '',
     `\`${flowText({ type: type.type, config: example.config })}\``,

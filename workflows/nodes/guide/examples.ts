@@ -125,6 +125,30 @@ nodes:
         names: "{{ nodes.find.output.data | map: 'name' | join: ', ' }}"
 `,
   },
+  {
+    title: 'Do the same for each record of a search',
+    spec: `name: Remind of open tasks
+trigger: {type: schedule, cron: "0 7 * * 1-5"}
+nodes:
+  find:
+    type: crm_manager
+    config: {operation: search, entity: tasks, filters: {status: waiting}, limit: 100}
+  each_task:
+    type: for_each
+    config: {items: "{{ nodes.find.output.data }}", concurrency: 5, on_item_error: continue}
+    next: {item: bump, done: report}
+  bump:
+    type: crm_manager
+    config:
+      operation: update
+      entity: tasks
+      id: "{{ item.id }}"
+      fields: {priority: high}
+  report:
+    type: emit_event
+    config: {event: tasks.bumped, data: {count: "{{ nodes.each_task.output.succeeded }}"}}
+`,
+  },
 ]
 
 /** Expressions with their results, for the table of the guide. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Catalogue } from '../catalogue.ts'
 import { findNodeType, nodeTypes } from '../index.ts'
-import { kindText, nodeText } from './catalogue.ts'
+import { kindText, type Level, nodeText } from './catalogue.ts'
 import { EXAMPLES, type GuideExample } from './examples.ts'
 import { TOPICS } from './topics.ts'
 
@@ -31,14 +31,19 @@ export function authoringGuide(
   catalogue: Catalogue,
   { topic, detail }: { topic?: string | undefined; detail?: Detail | undefined } = {},
 ): Guide {
-  const guide = topic === undefined ? whole(catalogue, detail === 'full') : about(catalogue, topic, detail)
-  const version = createHash('sha256').update(whole(catalogue, true)).digest('hex').slice(0, 12)
+  const guide = topic === undefined ? inWhole(catalogue, detail) : about(catalogue, topic, detail)
+  const version = createHash('sha256').update(whole(catalogue, 'full')).digest('hex').slice(0, 12)
   return { guide, version, examples: EXAMPLES }
 }
 
-function whole(catalogue: Catalogue, full: boolean): string {
+function inWhole(catalogue: Catalogue, detail: Detail = 'standard'): string {
+  const text = whole(catalogue, detail)
+  return detail === 'full' || Buffer.byteLength(text) <= MAX_BYTES ? text : whole(catalogue, 'brief')
+}
+
+function whole(catalogue: Catalogue, level: Level): string {
   const chapters = Object.values(TOPICS).map(
-    ({ title, text }) => `## ${title}\n${text(catalogue, full).trimEnd()}`,
+    ({ title, text }) => `## ${title}\n${text(catalogue, level).trimEnd()}`,
   )
   const more = `More of one thing: \`?topic=\` with ${Object.keys(TOPICS).join(', ')}, a node type or a kind of record; \`?detail=full\` adds the JSON Schemas.`
   return `# How to write a workflow\n${more}\n\n${chapters.join('\n\n')}\n`
@@ -46,9 +51,8 @@ function whole(catalogue: Catalogue, full: boolean): string {
 
 /** One topic has all its detail, unless it is asked for less. */
 function about(catalogue: Catalogue, topic: string, detail: Detail = 'full'): string {
-  const full = detail === 'full'
   const chapter = Object.hasOwn(TOPICS, topic) ? TOPICS[topic] : undefined
-  if (chapter) return `## ${chapter.title}\n${chapter.text(catalogue, full).trimEnd()}\n`
+  if (chapter) return `## ${chapter.title}\n${chapter.text(catalogue, detail).trimEnd()}\n`
   const type = findNodeType(topic)
-  return `${type ? nodeText(type, full) : kindText(catalogue, topic, full)}\n`
+  return `${type ? nodeText(type, detail) : kindText(catalogue, topic, detail === 'full')}\n`
 }

@@ -7,14 +7,15 @@ import { FILTERS } from '../../expressions/template.ts'
 import { EXPRESSION, SPEC } from '../../limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../operators.ts'
 import type { Catalogue } from '../catalogue.ts'
-import { allKinds, allNodes, commonFields, fenced } from './catalogue.ts'
+import { LOOP_TYPES } from '../index.ts'
+import { allKinds, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
 import { EXAMPLES, EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
 
 /** A chapter of the guide. */
 export interface Topic {
   title: string
-  text(catalogue: Catalogue, full: boolean): string
+  text(catalogue: Catalogue, level: Level): string
 }
 
 const SPEC_SHAPE = shapeOf(specSchema)
@@ -22,16 +23,16 @@ const SPEC_SHAPE = shapeOf(specSchema)
 export const TOPICS: Record<string, Topic> = {
   spec: {
     title: 'The spec',
-    text: (_, full) =>
+    text: (_, level) =>
       [
         'A workflow is one YAML document, without ``` around it. Its keys:',
-        ...settingLines(SPEC_SHAPE, { full }),
+        ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
         'Each node has:',
         ...settingLines(shapeOf(specNode), { full: true }),
         '',
         `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations are a number and a unit: 500ms, 30s, 5m, 2h, 1d.`,
-        ...(full
+        ...(level === 'full'
           ? [
               '',
               'The raw definition is the same with `nodes` as a list and `edges: [{from, handle, to}]`. Its nodes:',
@@ -51,12 +52,12 @@ export const TOPICS: Record<string, Topic> = {
         '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
         '- `when: "{{ … }}"` on a node skips it where it is false; the run continues by its first handle.',
         '- A node reads only the results of nodes before it. Where one lies on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
-        '- Cycles are not allowed.',
+        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
       ].join('\n'),
   },
   expressions: {
     title: 'Expressions',
-    text: (_, full) =>
+    text: (_, level) =>
       [
         `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}), and no other braces: \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
         '',
@@ -65,6 +66,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger.record`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
+        '- `item`, `index`: in the body of a loop only.',
         '- `secrets.<name>`: only in the config of nodes that call other services (effect external).',
         '',
         'A path that does not exist fails the node, unless a `default` filter follows directly. Operators: == != > >= < <= contains and or.',
@@ -77,7 +79,7 @@ export const TOPICS: Record<string, Topic> = {
         ),
         '',
         `Filters: ${FILTERS.join(', ')}. They are those of Liquid.`,
-        ...(full
+        ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
             ]
@@ -86,7 +88,7 @@ export const TOPICS: Record<string, Topic> = {
   },
   triggers: {
     title: 'Triggers',
-    text: (_, full) =>
+    text: (_, level) =>
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
         '- `trigger: webhook`: an incoming webhook that selects the workflow. `trigger` has `record`, `payload`, `webhook`, `action`.',
@@ -95,7 +97,7 @@ export const TOPICS: Record<string, Topic> = {
         '',
         'Runs of an event or a schedule are given no inputs: give each input a default. A trigger fires only after the workflow was activated.',
         '',
-        full
+        level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
           : `Events: ${EVENTS.map(({ name }) => name).join(', ')}; and any \`<entity>.<action>\` that a workflow raises.`,
       ].join('\n'),
@@ -130,19 +132,19 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
   nodes: {
     title: 'Node types',
-    text: (_, full) =>
+    text: (_, level) =>
       [
         'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks what can be left out. The last line of each is an example.',
         '',
-        allNodes(full),
+        allNodes(level),
       ].join('\n'),
   },
   records: {
     title: 'Records',
-    text: (catalogue, full) =>
+    text: (catalogue, level) =>
       [
         `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at.`,
-        allKinds(catalogue, full),
+        allKinds(catalogue, level === 'full'),
         '',
         `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; also \`custom_fields.<name>\` and \`"tags[has]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),

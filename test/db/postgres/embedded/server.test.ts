@@ -34,7 +34,7 @@ describe('the PostgreSQL of a data folder', () => {
   })
 
   it('starts after kill -9, as soon as its remaining sessions have ended', async () => {
-    const session = new pg.Client({ connectionString: server.url })
+    const session = new pg.Client({ connectionString: server.ownerUrl })
     session.on('error', () => {})
     await session.connect()
     // A busy session notices that its server is gone only when it sends its result.
@@ -48,7 +48,7 @@ describe('the PostgreSQL of a data folder', () => {
   })
 
   it('starts while the previous server is shutting down', async () => {
-    const session = new pg.Client({ connectionString: server.url })
+    const session = new pg.Client({ connectionString: server.ownerUrl })
     session.on('error', () => {})
     await session.connect()
     // A smart shutdown waits for the session.

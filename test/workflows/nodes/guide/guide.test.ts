@@ -57,8 +57,10 @@ describe('the authoring guide', () => {
       const before = Object.entries(nodes).map(
         ([id, { output = {} }]) => `  ${id}: ${flowText({ type: 'set_fields', config: { fields: output } })}`,
       )
+      // A loop needs a body.
+      const after = findNodeType(type)!.body ? '  body: {type: stop}\n' : ''
       const declared = Object.keys(inputs).map((name) => `${name}: any`)
-      const spec = `name: Test\ntrigger: webhook\ninputs: {${declared.join(', ')}}\nnodes:\n${before.join('\n')}\n  example: ${node}\n`
+      const spec = `name: Test\ntrigger: webhook\ninputs: {${declared.join(', ')}}\nnodes:\n${before.join('\n')}\n  example: ${node}\n${after}`
       deepEqual(validateSpec(spec, catalogue).result.errors, [], spec)
     }
   })

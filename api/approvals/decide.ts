@@ -1,0 +1,107 @@
+import type Koa from 'koa'
+import type { z } from 'zod'
+import { AppError, invalid, notFound } from '../../db/errors.ts'
+import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import { readApprovalToken } from '../../db/runs/approval-links.ts'
+import { type Approval, answerApproval, getApproval, requireOpen } from '../../db/runs/approvals.ts'
+import type { AppDeps } from '../deps.ts'
+import { parseJson, readBody, refuseCompressed, requireJson, unsafeText } from '../http/body.ts'
+import { answerError } from '../http/errors.ts'
+import { check } from '../http/validate.ts'
+import { approvalPage, messagePage, PAGE_POLICY } from './page.ts'
+import { decisionShape } from './shape.ts'
+
+export const APPROVAL_PATH = '/approvals/{token}'
+const PREFIX = '/approvals/'
+const MAX_BYTES = 65_536
+const FORM = 'application/x-www-form-urlencoded'
+
+/**
+ * The link of an approval. GET shows what is to be decided and changes nothing, so that a program that follows links
+ * decides nothing; POST decides. The token is the only credential: there is no session, and so no request to forge.
+ * Browsers get a page, other clients JSON. Neither the token nor the path is logged.
+ */
+export async function handleApproval(ctx: Koa.Context, path: string, deps: AppDeps): Promise<void> {
+  ctx.state.route = APPROVAL_PATH
+  ctx.vary('Accept')
+  ctx.set({
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'X-Robots-Tag': 'noindex',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  const wantsPage = ctx.accepts('json', 'html') === 'html'
+  try {
+    const approval = await (ctx.method === 'POST' ? decide(ctx, path, deps) : show(ctx, path, deps))
+    ctx.status = 200
+    if (wantsPage) answerPage(ctx, approvalPage(approval))
+    else ctx.body = { object: 'approval', ...approval }
+  } catch (error) {
+    answerError(ctx, error, ctx.state.requestId, deps.log)
+    if (!wantsPage) return
+    const { message } = (ctx.body as { error: { message: string } }).error
+    answerPage(
+      ctx,
+      messagePage(
+        TITLES[ctx.status] ?? 'This did not work',
+        `${message[0]?.toUpperCase()}${message.slice(1)}.`,
+      ),
+    )
+  }
+}
+
+const TITLES: Record<number, string> = {
+  404: 'Unknown link',
+  409: 'Answered already',
+  410: 'Too late',
+}
+
+function answerPage(ctx: Koa.Context, html: string): void {
+  ctx.set('Content-Security-Policy', PAGE_POLICY)
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = html
+}
+
+/** An answered approval is shown; a closed one is gone. */
+async function show(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Approval> {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+    ctx.set('Allow', 'GET, POST')
+    throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`)
+  }
+  const key = keyOf(ctx, path, deps)
+  const approval = await deps.db.tenant(key.organization_id, SYSTEM, (tx) => getApproval(tx, key))
+  if (approval.status === 'closed') requireOpen(approval)
+  return approval
+}
+
+async function decide(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Approval> {
+  const key = keyOf(ctx, path, deps)
+  const sent = await readDecision(ctx)
+  const issues = unsafeText(sent, ['body'])
+  if (issues.length > 0) throw invalid(issues)
+  const checked = check(decisionShape, sent, 'body')
+  if ('issues' in checked) throw invalid(checked.issues)
+  const { decision, comment = null } = checked.value as z.output<typeof decisionShape>
+  return deps.db.tenant(key.organization_id, SYSTEM, (tx) =>
+    answerApproval(tx, key, { decision, comment }, { type: 'link', id: null }),
+  )
+}
+
+/** Throws `not_found` for a token that is not ours, without a query. */
+function keyOf(ctx: Koa.Context, path: string, { secretsKey }: AppDeps) {
+  const key = readApprovalToken(secretsKey, path.slice(PREFIX.length))
+  if (!key) throw notFound('approval', 'the link must be complete')
+  ctx.state.organization = key.organization_id
+  return key
+}
+
+/** JSON, or the form of the page. */
+async function readDecision(ctx: Koa.Context): Promise<unknown> {
+  const isForm = ctx.is(FORM) === FORM
+  if (isForm) refuseCompressed(ctx.req)
+  else requireJson(ctx.req)
+  const bytes = await readBody(ctx.req, MAX_BYTES)
+  if (!isForm) return parseJson(bytes)
+  const { comment = '', ...fields } = Object.fromEntries(new URLSearchParams(bytes.toString('utf8')))
+  return { ...fields, comment: comment.trim() || null }
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
+
+/** Characters of a comment. */
+export const MAX_COMMENT = 5_000
+
+const time = z.iso.datetime()
+
+/** An approval, as its link and the API show it. */
+export const approvalShape = z
+  .object({
+    object: z.literal('approval'),
+    id: z.uuid(),
+    run_id: z.uuid(),
+    node_id: z.string(),
+    workflow_id: z.uuid(),
+    workflow_name: z.string(),
+    title: z.string(),
+    message: z.string().nullable(),
+    assignees: z.array(z.string()),
+    status: z.enum(['waiting', ...DECISIONS]),
+    comment: z.string().nullable(),
+    answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),
+    answered_at: time.nullable(),
+    requested_at: time,
+    expires_at: time.nullable(),
+  })
+  .meta({ id: 'Approval' })
+
+export const decisionShape = z.strictObject({
+  decision: z.enum(DECISIONS),
+  comment: z.string().max(MAX_COMMENT).nullish(),
+})

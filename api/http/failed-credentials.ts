@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import type Koa from 'koa'
+import { NIL } from 'uuid'
+import type { LimitWindows, Taken } from '../../db/access/limits.ts'
+import { AppError } from '../../db/errors.ts'
+import type { AppDeps } from '../deps.ts'
+import { clientIp, subnetOf } from './client-ip.ts'
+import { secondsLeft, setLimitHeaders, WINDOW_SECONDS } from './rate-limit.ts'
+
+/** Requests per minute with a wrong key or session cookie, from one address. */
+export const MAX_FAILURES = 120
+/** Credentials that this process has accepted; the oldest are forgotten first. */
+const MAX_PROVEN = 10_000
+
+/**
+ * Limits the requests with wrong credentials from an address. Above the limit, requests from it are refused before the
+ * look-up of their credential, except those whose credential this process has accepted before: clients behind the same
+ * address are not locked out by a neighbour. Requests without credentials cost nothing and do not count.
+ */
+export class FailedCredentials {
+  private readonly deps: AppDeps
+  private readonly windows: LimitWindows
+  /** Digests of credentials, so that no credential stays in memory. */
+  private readonly proven = new Set<string>()
+
+  constructor(deps: AppDeps, windows: LimitWindows) {
+    this.deps = deps
+    this.windows = windows
+  }
+
+  /** Runs `authenticate`, which throws unauthorized. Throws rate_limited above the limit. */
+  async guard<T>(
+    ctx: Koa.Context,
+    credential: string | undefined,
+    authenticate: () => Promise<T>,
+  ): Promise<T> {
+    if (!credential) return authenticate()
+    const address = subnetOf(clientIp(ctx.req, this.deps.config.TRUSTED_PROXIES))
+    const rule = {
+      organizationId: NIL,
+      subject: `failed ${address}`,
+      limit: MAX_FAILURES,
+      period: WINDOW_SECONDS,
+    }
+    const digest = createHash('sha256').update(credential).digest('base64')
+    const exhausted = this.proven.has(digest) ? undefined : this.windows.exhausted(rule)
+    if (exhausted) throw refusal(ctx, exhausted)
+    try {
+      const caller = await authenticate()
+      this.remember(digest)
+      return caller
+    } catch (error) {
+      if (!(error instanceof AppError) || error.type !== 'unauthorized') throw error
+      this.proven.delete(digest)
+      const taken = await this.windows.take(rule)
+      throw taken.allowed ? error : refusal(ctx, taken)
+    }
+  }
+
+  private remember(digest: string): void {
+    if (this.proven.has(digest)) return
+    if (this.proven.size >= MAX_PROVEN) this.proven.delete(this.proven.values().next().value!)
+    this.proven.add(digest)
+  }
+}
+
+function refusal(ctx: Koa.Context, taken: Taken): AppError {
+  setLimitHeaders(ctx, taken, 'address')
+  return new AppError('rate_limited', 'too many requests with wrong credentials from this address', {
+    retry_after: secondsLeft(taken),
+  })
+}

@@ -1,0 +1,25 @@
+import { createServer, type Server } from 'node:http'
+import type { ApiConfig } from '../config.ts'
+import { answerExpectation, answerMalformed } from './malformed.ts'
+
+/** Headers are small: a client that takes longer holds a connection for nothing. */
+const HEADERS_MS = 10_000
+/** How often the time limits are checked; Node's default of 30 s would let slow clients live that much longer. */
+const CHECK_MS = 1_000
+
+type ServerConfig = Pick<ApiConfig, 'REQUEST_TIMEOUT' | 'MAX_CONNECTIONS'>
+
+/**
+ * The HTTP server with its bounds: time for the headers and for the whole request (408, then the connection is closed),
+ * and connections. Those above the bound are closed at once.
+ */
+export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerConfig): Server {
+  const requestTimeout = REQUEST_TIMEOUT * 1_000
+  const server = createServer({
+    requestTimeout,
+    headersTimeout: Math.min(HEADERS_MS, requestTimeout),
+    connectionsCheckingInterval: CHECK_MS,
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  return server.on('clientError', answerMalformed).on('checkExpectation', answerExpectation)
+}

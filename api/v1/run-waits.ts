@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { AppError, type Issue, invalid } from '../../db/errors.ts'
+import { approvalLink } from '../../db/runs/approval-links.ts'
+import { answerApproval } from '../../db/runs/approvals.ts'
+import { type OpenWait, WAIT_TYPES } from '../../db/runs/open-waits.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
+import { SIGNAL } from '../../workflows/limits.ts'
+import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
+import { approvalShape, MAX_COMMENT } from '../approvals/shape.ts'
+import type { AppDeps } from '../deps.ts'
+import { type Route, route } from '../http/route.ts'
+
+const time = z.iso.datetime()
+
+/** What a node of a run waits for. */
+export const runWait = z
+  .object({
+    node_id: z.string(),
+    type: z.enum(WAIT_TYPES),
+    name: z.string().nullable().meta({ description: 'Of a signal: its name.' }),
+    events: z.array(z.string()).nullable().meta({ description: 'Of an event: the names.' }),
+    record_id: z.uuid().nullable().meta({ description: 'Of an event: the record, if it is for one.' }),
+    when: z.string().nullable().meta({ description: 'Of an event: the filter.' }),
+    problem: z
+      .object({ message: z.string(), event_id: z.uuid(), at: time })
+      .nullable()
+      .meta({ description: 'Of an event: why the filter failed last.' }),
+    since: time.nullable().meta({ description: 'Of an event: from when on events count.' }),
+    child_run_id: z.uuid().nullable(),
+    approval: z
+      .object({
+        id: z.uuid(),
+        title: z.string(),
+        message: z.string().nullable(),
+        assignees: z.array(z.string()),
+        link: z.string().meta({ description: 'Where to decide. Whoever has the link can.' }),
+      })
+      .nullable(),
+    created_at: time,
+    expires_at: time.nullable(),
+  })
+  .meta({ id: 'RunWait' })
+
+export function presentWait(
+  { id, node_id, type, name, topics, subject_id, filter, problem, since, settings, ...times }: OpenWait,
+  runId: string,
+  organizationId: string,
+  deps: AppDeps,
+) {
+  const { created_at, expires_at } = times
+  const key = { organization_id: organizationId, run_id: runId, id }
+  return {
+    ...{ node_id, type, name },
+    events: topics?.map((topic) => topic.split(':')[0]!) ?? null,
+    record_id: type === 'event' ? subject_id : null,
+    when: filter,
+    problem,
+    since,
+    child_run_id: type === 'child_run' ? subject_id : null,
+    approval:
+      type === 'decision' && settings
+        ? {
+            id,
+            title: settings.title,
+            message: settings.message,
+            assignees: settings.assignees,
+            link: approvalLink(deps.secretsKey, deps.config.PUBLIC_URL, key),
+          }
+        : null,
+    ...{ created_at, expires_at },
+  }
+}
+
+const body = z.object({
+  name: z.string().min(1).max(SIGNAL.name).optional().describe('The name of a signal.'),
+  payload: z
+    .unknown()
+    .optional()
+    .describe(`What the node gets that takes the signal: any JSON, up to ${SIGNAL.bytes / 1024} KiB.`),
+  approval_id: z.uuid().optional().describe('An approval that the run waits for: decides it.'),
+  decision: z.enum(DECISIONS).optional(),
+  comment: z.string().max(MAX_COMMENT).optional(),
+})
+
+/** Throws validation_error: a request is either a signal or a decision. */
+function requireOne({ name, payload, approval_id, decision, comment }: z.output<typeof body>): void {
+  const missing = (field: string, msg: string): Issue => ({ loc: ['body', field], msg, type: 'missing' })
+  const extra = (field: string, other: string): Issue => ({
+    loc: ['body', field],
+    msg: `does not belong to a ${other}`,
+    type: 'unrecognized_key',
+  })
+  const issues: Issue[] = []
+  if (approval_id === undefined) {
+    if (name === undefined)
+      issues.push(missing('name', 'is required: the name of a signal, or approval_id and decision'))
+    if (decision !== undefined) issues.push(missing('approval_id', 'is required for a decision'))
+    if (comment !== undefined && decision === undefined) issues.push(extra('comment', 'signal'))
+  } else {
+    if (decision === undefined) issues.push(missing('decision', `is required: ${DECISIONS.join(' or ')}`))
+    if (name !== undefined) issues.push(extra('name', 'decision'))
+    if (payload !== undefined) issues.push(extra('payload', 'decision'))
+  }
+  if (issues.length > 0) throw invalid(issues)
+  if (payload !== undefined && Buffer.byteLength(JSON.stringify(payload)) > SIGNAL.bytes)
+    throw new AppError(
+      'payload_too_large',
+      `the payload is larger than ${SIGNAL.bytes.toLocaleString('en')} bytes`,
+    )
+}
+
+const sent = z
+  .object({
+    object: z.literal('signal'),
+    run_id: z.uuid(),
+    name: z.string(),
+    node_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The node that took the signal; null if it is kept until a node waits for it.' }),
+  })
+  .meta({ id: 'Signal' })
+
+export const runWaitRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/runs/{run_id}/signal',
+    scope: 'workflows:run',
+    id: 'signalRun',
+    tag: 'Runs',
+    summary: 'Signal a run',
+    description: `Sends a signal (\`name\`, \`payload\`) to a run: of the nodes that wait for it, the one that has waited longest takes it; else it is kept until one waits. A run keeps up to ${SIGNAL.pending} signals. Or decides an approval (\`approval_id\`, \`decision\`, \`comment\`) that the run waits for; the run's \`waits\` have the ids. 409 if the run has ended, or if the approval was answered already; 410 if it has expired.`,
+    params: z.object({ run_id: z.uuid() }),
+    body,
+    gone: true,
+    response: { status: 200, schema: z.union([sent, approvalShape]) },
+    example: { name: 'paid', payload: { amount: '120.00' } },
+    handler: async ({ params: { run_id }, body, tenant, caller }) => {
+      requireOne(body)
+      const { name, payload, approval_id, decision, comment = null } = body
+      if (approval_id !== undefined) {
+        const by = { type: caller.type, id: caller.id }
+        const answered = await tenant((tx) =>
+          answerApproval(tx, { run_id, id: approval_id }, { decision: decision!, comment }, by),
+        )
+        return { object: 'approval', ...answered }
+      }
+      const { node_id } = await tenant((tx) => sendSignal(tx, run_id, { name: name!, payload }))
+      return { object: 'signal', run_id, name: name!, node_id }
+    },
+  }),
+]

@@ -1,0 +1,254 @@
+import type { Knex } from 'knex'
+import { createTurns } from '../../workflows/compute/turns.ts'
+import { RECORD_EVENTS } from '../../workflows/events.ts'
+import type { Scope } from '../../workflows/expressions/liquid.ts'
+import { whenHolds } from '../../workflows/interpret/when.ts'
+import { TRIGGER_WHEN } from '../../workflows/limits.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { firstIdAt } from '../retention/purge.ts'
+import type { EventKey } from './triggered.ts'
+import { WAIT_KEY, type WaitKey } from './waits.ts'
+
+/** Waits that the events of one batch are compared with at once. Of more, each is compared by itself (`lookBack`). */
+const MAX_PAIRS = 1_000
+/** Milliseconds for the filters of one batch. */
+const BUDGET_MS = 250
+
+/** SQL: whether the wait `w` is open and waits for the name and the record of the event `e`. */
+const namesOf = (
+  e: string,
+) => `w.organization_id = ${e}.organization_id and w.type = 'event' and w.answered_at is null
+  and w.topics && array[${e}.name, ${e}.name || ':' || coalesce(cast(${e}.subject_id as text), '')]`
+
+/** SQL: whether any node waits for events such as `e`. */
+export const isAwaited = (e: string): string => `exists (select from run_waits w where ${namesOf(e)})`
+
+/** SQL: whether the event `e` may answer the wait `w`, apart from its filter. */
+const MATCHES = `${namesOf('e')} and w.since < e.created_at`
+
+/** SQL: the event `e` as a node reads it. `:recordEvents`: the names of events whose data is a record. */
+const EVENT = `jsonb_build_object('id', e.id, 'name', e.name,
+  'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+  'record', case when e.name = any(cast(:recordEvents as text[])) then e.data end,
+  'data', case when e.name = any(cast(:recordEvents as text[])) then null else e.data end, 'previous', e.previous)`
+const recordEvents = [...RECORD_EVENTS]
+
+interface Pair extends WaitKey {
+  event_id: string
+  filter: string | null
+  values: Scope | null
+}
+
+/**
+ * Answers the waits for these events, in the order of the events: the first one that fits ends a wait. A filter that
+ * cannot be rendered is a problem of its wait alone. @returns the number of answered waits, and whether others are due.
+ */
+export async function answerEventWaits(
+  trx: Knex,
+  events: EventKey[],
+): Promise<{ answered: number; due: boolean }> {
+  if (events.length === 0) return { answered: 0, due: false }
+  const keys = {
+    organizationIds: events.map(({ organization_id }) => organization_id),
+    eventIds: events.map(({ event_id }) => event_id),
+  }
+  const pairs = await listPairs(trx, keys)
+  if (pairs.length > MAX_PAIRS) return { answered: 0, due: await markDue(trx, keys) }
+  const scopes = await loadEvents(trx, pairs)
+  const turn = createTurns()
+  const answers = new Map<string, Pair>()
+  const until = performance.now() + BUDGET_MS
+  let due = false
+  for (const pair of pairs) {
+    if (answers.has(pair.id)) continue
+    await turn()
+    if (performance.now() > until) {
+      due = await markDue(trx, keys)
+      break
+    }
+    const holds = holdsFor(pair, scopes.get(pair.event_id))
+    if (holds instanceof NodeError) await noteProblem(trx, pair, pair.event_id, holds)
+    else if (holds) answers.set(pair.id, pair)
+  }
+  return { answered: await answer(trx, [...answers.values()]), due }
+}
+
+type Keys = { organizationIds: string[]; eventIds: string[] }
+
+/** SQL: the events `e` of Keys. */
+const BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
+     join events e on e.organization_id = k.organization_id and e.id = k.id`
+
+async function listPairs(trx: Knex, keys: Keys): Promise<Pair[]> {
+  const { rows } = await trx.raw<{ rows: Pair[] }>(
+    `select ${prefixed('w', WAIT_KEY)}, w.filter, w.settings -> 'values' as values, e.id as event_id
+     from ${BY_KEY} join run_waits w on ${MATCHES}
+     limit ${MAX_PAIRS + 1}`,
+    { ...keys },
+  )
+  return rows.sort((a, b) => (a.event_id < b.event_id ? -1 : a.event_id > b.event_id ? 1 : 0))
+}
+
+/** Leaves the waits for these events to `lookBack`. */
+async function markDue(trx: Knex, keys: Keys): Promise<boolean> {
+  await trx.raw(`update run_waits w set due_at = now() from ${BY_KEY} where ${MATCHES}`, { ...keys })
+  return true
+}
+
+async function loadEvents(trx: Knex, pairs: Pair[]): Promise<Map<string, EventAnswer>> {
+  const filtered = pairs.filter(({ filter }) => filter !== null)
+  const wanted = [...new Map(filtered.map((pair) => [pair.event_id, pair])).values()]
+  if (wanted.length === 0) return new Map()
+  const { rows } = await trx.raw<{ rows: { event: EventAnswer }[] }>(
+    `select ${EVENT} as event from ${BY_KEY}`,
+    {
+      organizationIds: wanted.map(({ organization_id }) => organization_id),
+      eventIds: wanted.map(({ event_id }) => event_id),
+      recordEvents,
+    },
+  )
+  return new Map(rows.map(({ event }) => [event.id, event]))
+}
+
+function holdsFor(
+  { filter, values }: Pick<Pair, 'filter' | 'values'>,
+  event: EventAnswer | undefined,
+): boolean | NodeError {
+  if (filter === null) return true
+  if (!event) return false
+  try {
+    return whenHolds(filter, { ...values, event }, TRIGGER_WHEN)
+  } catch (error) {
+    if (error instanceof NodeError) return error
+    throw error
+  }
+}
+
+async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: NodeError): Promise<void> {
+  const problem = { message: `when: ${error.message}`, event_id: eventId, at: new Date().toISOString() }
+  await trx('run_waits')
+    .where({
+      organization_id: wait.organization_id,
+      run_id: wait.run_id,
+      path: wait.path,
+      node_id: wait.node_id,
+    })
+    .andWhere({ id: wait.id, answered_at: null })
+    .update({ problem: JSON.stringify(problem) })
+}
+
+/** The data of the events stays in the database. @returns the number of answered waits. */
+async function answer(trx: Knex, answers: (WaitKey & { event_id: string })[]): Promise<number> {
+  if (answers.length === 0) return 0
+  const rows = answers.map(({ organization_id, run_id, path, node_id, id, event_id }) => ({
+    ...{ organization_id, run_id, path, node_id, id, event_id },
+  }))
+  const { rowCount } = await trx.raw<{ rowCount: number }>(
+    `update run_waits w set answer = ${EVENT}, answered_at = now(), due_at = null, lease_until = null, notified_at = null
+     from jsonb_to_recordset(:answers) as a(organization_id uuid, run_id uuid, path text, node_id text, id uuid,
+       event_id uuid)
+     join events e on e.organization_id = a.organization_id and e.id = a.event_id
+     where w.organization_id = a.organization_id and w.run_id = a.run_id and w.path = a.path and w.node_id = a.node_id
+       and w.id = a.id and w.answered_at is null`,
+    { answers: JSON.stringify(rows), recordEvents },
+  )
+  return rowCount
+}
+
+/** Events that one page of `lookBack` compares. */
+const PAGE = 200
+/** Milliseconds of one look back; the wait is due again for the rest. */
+const LOOK_BACK_MS = 100
+
+/**
+ * Compares a wait with the events that have come since its `since`: after it was inserted, and where a batch had more
+ * waits than it could compare. The ids of events are in the order of time, but for the clocks of processes and for long
+ * transactions; hence the margins.
+ */
+export async function lookBack(tx: Tenant, key: WaitKey): Promise<void> {
+  const { trx, organizationId } = tx
+  const bindings = { organizationId, runId: key.run_id, path: key.path, nodeId: key.node_id, id: key.id }
+  const { rows } = await trx.raw<{
+    rows: (Pair & { names: string[]; subject_id: string | null; after: string })[]
+  }>(
+    `select ${WAIT_KEY}, filter, settings -> 'values' as values, subject_id,
+       array(select split_part(topic, ':', 1) from unnest(topics) as topic) as names,
+       greatest(checked_id, ${firstIdAt("since - interval '5 minutes'")}) as after
+     from run_waits ${WHERE_KEY} and answered_at is null for no key update`,
+    bindings,
+  )
+  const wait = rows[0]
+  if (!wait) return
+  const turn = createTurns()
+  const until = performance.now() + LOOK_BACK_MS
+  for (let after = wait.after; ; ) {
+    const page = await listEarlier(trx, wait, after)
+    for (const { event, counts } of page) {
+      after = event.id
+      if (!counts) continue
+      await turn()
+      const holds = holdsFor(wait, event)
+      if (holds instanceof NodeError) await noteProblem(trx, wait, event.id, holds)
+      else if (holds) {
+        await answer(trx, [{ ...wait, event_id: event.id }])
+        tx.wake('agx_waits')
+        return
+      }
+    }
+    const more = page.length === PAGE
+    if (more && performance.now() < until) continue
+    await trx.raw(
+      `update run_waits set lease_until = null, due_at = case when :more then now() end,
+         checked_id = case when :more then cast(:after as uuid)
+           else greatest(checked_id, ${firstIdAt("now() - interval '10 minutes'")}) end
+       ${WHERE_KEY}`,
+      { ...bindings, more, after },
+    )
+    if (more) tx.wake('agx_due_waits')
+    return
+  }
+}
+
+const WHERE_KEY = `where organization_id = :organizationId and run_id = :runId and path = :path and node_id = :nodeId
+  and id = :id`
+
+/** The next events of the names of a wait; `counts` is false for those before its `since`. */
+async function listEarlier(
+  trx: Knex,
+  wait: WaitKey & { names: string[]; subject_id: string | null },
+  after: string,
+): Promise<{ event: EventAnswer; counts: boolean }[]> {
+  const { rows } = await trx.raw<{ rows: { event: EventAnswer; counts: boolean }[] }>(
+    `select ${EVENT} as event, e.created_at > w.since as counts
+     from (
+       select k.id from unnest(cast(:names as text[])) as n(name) cross join lateral (
+         select e.id from events e
+         where e.organization_id = :organizationId and e.name = n.name and e.id > :after
+           and (cast(:subjectId as uuid) is null or e.subject_id = :subjectId)
+         order by e.id limit ${PAGE}) k
+       order by k.id limit ${PAGE}) k
+     join events e on e.organization_id = :organizationId and e.id = k.id
+     join run_waits w on w.organization_id = :organizationId and w.run_id = :runId and w.path = :path
+       and w.node_id = :nodeId
+     order by e.id`,
+    {
+      organizationId: wait.organization_id,
+      runId: wait.run_id,
+      path: wait.path,
+      nodeId: wait.node_id,
+      names: wait.names,
+      subjectId: wait.subject_id,
+      after,
+      recordEvents,
+    },
+  )
+  return rows
+}
+
+const prefixed = (alias: string, columns: string) =>
+  columns
+    .split(', ')
+    .map((column) => `${alias}.${column}`)
+    .join(', ')

@@ -1,0 +1,50 @@
+import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { ANSWERABLE, type AnswerableType } from './waits.ts'
+
+/** A wait as it is listed with its run. */
+export interface OpenWait {
+  id: string
+  node_id: string
+  path: string
+  type: AnswerableType | 'child_run'
+  /** Of a signal. */
+  name: string | null
+  /** Of an event. */
+  topics: string[] | null
+  /** The record of an event, or the child run. */
+  subject_id: string | null
+  filter: string | null
+  problem: { message: string; event_id: string; at: string } | null
+  since: Date | null
+  settings: ApprovalRequest | null
+  created_at: Date
+  expires_at: Date | null
+}
+
+export const WAIT_TYPES = [...ANSWERABLE, 'child_run'] as const
+
+/** What the nodes of a run wait for, but for times, in the order in which they began. */
+export function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait[]> {
+  return tx
+    .trx('run_waits')
+    .where({ organization_id: tx.organizationId, run_id: runId, answered_at: null })
+    .whereIn('type', WAIT_TYPES)
+    .orderBy(['created_at', 'path', 'node_id'])
+    .select<OpenWait[]>(
+      ...[
+        'id',
+        'node_id',
+        'path',
+        'type',
+        'name',
+        'topics',
+        'subject_id',
+        'filter',
+        'problem',
+        'since',
+        'settings',
+      ],
+      ...['created_at', 'expires_at'],
+    )
+}

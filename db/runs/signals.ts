@@ -1,0 +1,105 @@
+import { v7 as uuidv7 } from 'uuid'
+import { RUN_STATUSES, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { SIGNAL } from '../../workflows/limits.ts'
+import { conflict, notFound } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/**
+ * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
+ * a node does. The row of the run is locked, as a segment locks it: the two cannot miss each other.
+ * @returns the id of the node that took it. Throws `not_found`, and `conflict` if the run has ended.
+ */
+export async function sendSignal(
+  tx: Tenant,
+  runId: string,
+  { name, payload }: { name: string; payload: unknown },
+): Promise<{ node_id: string | null }> {
+  const key = { organization_id: tx.organizationId, run_id: runId }
+  const { rows: runs } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `select status from runs where organization_id = ? and id = ? and kind = 'run' for no key update`,
+    [tx.organizationId, runId],
+  )
+  const status = runs[0]?.status
+  if (!status) throw notFound('run')
+  if (!OPEN.includes(status)) throw conflict(`the run has ended: it is ${status}`)
+  const { rows } = await tx.trx.raw<{ rows: { path: string; node_id: string }[] }>(
+    `update run_waits set ${ANSWER}
+     where (organization_id, run_id, path, node_id) = (
+       select organization_id, run_id, path, node_id from run_waits
+       where organization_id = :organizationId and run_id = :runId and type = 'signal' and name = :name
+         and answered_at is null
+       order by created_at, path, node_id limit 1 for update)
+     returning path, node_id`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      name,
+      payload: JSON.stringify(payload ?? null),
+      actor: JSON.stringify(tx.actor),
+    },
+  )
+  const [taken] = rows
+  if (!taken) await requireRoom(tx, runId)
+  await tx.trx('run_signals').insert({
+    ...{
+      ...key,
+      id: uuidv7(),
+      name,
+      payload: JSON.stringify(payload ?? null),
+      actor: JSON.stringify(tx.actor),
+    },
+    ...(taken
+      ? { consumed_at: tx.trx.fn.now(), consumed_path: taken.path, consumed_node_id: taken.node_id }
+      : {}),
+  })
+  if (taken) tx.wake('agx_waits')
+  return { node_id: taken?.node_id ?? null }
+}
+
+const OPEN: readonly RunStatus[] = RUN_STATUSES.filter((status) => ['queued', 'running'].includes(status))
+
+/** SQL: what changes in a wait that a signal answers. */
+const ANSWER = `answer = jsonb_build_object('payload', cast(:payload as jsonb)), answered_by = cast(:actor as jsonb),
+  answered_at = now(), lease_until = null, notified_at = null`
+
+async function requireRoom(tx: Tenant, runId: string): Promise<void> {
+  const [row] = await tx
+    .trx('run_signals')
+    .where({ organization_id: tx.organizationId, run_id: runId, consumed_at: null })
+    .count<[{ count: number }]>()
+  if (Number(row?.count) >= SIGNAL.pending)
+    throw conflict(`the run has ${SIGNAL.pending} signals that no node has taken`, {
+      hint: 'a signal is taken by a node that waits for its name',
+    })
+}
+
+/** Answers a new wait for a signal with the oldest one that has come before it, if there is one. */
+export async function takeSignal(
+  tx: Tenant,
+  runId: string,
+  wait: { path: string; node_id: string; id: string; name: string },
+): Promise<void> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `with taken as (
+       update run_signals set consumed_at = now(), consumed_path = :path, consumed_node_id = :nodeId
+       where (organization_id, run_id, id) = (
+         select organization_id, run_id, id from run_signals
+         where organization_id = :organizationId and run_id = :runId and name = :name and consumed_at is null
+         order by id limit 1)
+       returning payload, actor, created_at)
+     update run_waits w set answer = jsonb_build_object('payload', taken.payload), answered_by = taken.actor,
+       answered_at = taken.created_at
+     from taken
+     where w.organization_id = :organizationId and w.run_id = :runId and w.path = :path and w.node_id = :nodeId
+       and w.id = :id`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      path: wait.path,
+      nodeId: wait.node_id,
+      id: wait.id,
+      name: wait.name,
+    },
+  )
+  if (rowCount > 0) tx.wake('agx_waits')
+}

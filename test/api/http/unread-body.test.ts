@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readBody } from '../../../api/http/body.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { withApi } from '../../support/with-api.ts'
+
+const MEGABYTE = 1024 * 1024
+
+describe('slow and refused requests', function () {
+  this.timeout(30_000)
+  const suite = withApi({ REQUEST_TIMEOUT: '1' })
+
+  const open = (api: TestApi = suite.api): Promise<Socket> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => resolve(socket))
+      socket.once('error', reject)
+      // A closed connection is what most of these tests wait for.
+      socket.on('error', () => {})
+    })
+  const head = (method: string, path: string, ...headers: string[]) =>
+    [`${method} ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
+  const received = (socket: Socket) => {
+    const state = { text: '', closed: false }
+    socket.on('data', (chunk) => {
+      state.text += chunk
+    })
+    socket.once('close', () => {
+      state.closed = true
+    })
+    return state
+  }
+  const until = async (condition: () => boolean, milliseconds = 8_000) => {
+    const started = performance.now()
+    while (!condition() && performance.now() - started < milliseconds) await pause(10)
+    assert.ok(condition(), `after ${milliseconds} ms`)
+    return performance.now() - started
+  }
+
+  const bodies: [name: string, header: string, chunk: Buffer][] = [
+    ['with a length', `Content-Length: ${200 * MEGABYTE}`, Buffer.alloc(MEGABYTE, 32)],
+    ['in chunks', 'Transfer-Encoding: chunked', Buffer.from(`100000\r\n${' '.repeat(MEGABYTE)}\r\n`)],
+  ]
+  for (const [name, header, chunk] of bodies)
+    for (const [status, method, path, key] of [
+      [401, 'POST', '/v1/objects/contacts', false],
+      [404, 'POST', '/v1/nothing', true],
+      [404, 'POST', '/nothing', false],
+      [200, 'GET', '/healthz', false],
+      [413, 'POST', '/v1/objects/contacts', true],
+      [401, 'POST', '/webhooks/incoming/01890a5d-ac96-774b-bcce-b302099a8057', false],
+    ] as const)
+      it(`does not read on through a large body ${name}: ${status} of ${method} ${path}`, async () => {
+        const socket = await open()
+        const answer = received(socket)
+        const authorization = key ? [`Authorization: Bearer ${suite.api.key}`] : []
+        socket.write(head(method, path, header, 'Content-Type: application/json', ...authorization))
+        let sent = 0
+        while (!answer.closed && sent < 200) {
+          if (!socket.write(chunk)) await Promise.race([onceAny(socket, 'drain', 'close'), pause(3_000)])
+          if (socket.bytesWritten > sent * chunk.length) sent++
+        }
+        await until(() => answer.closed)
+        // The kernel's buffers take some megabytes.
+        assert.ok(sent < 40, `${sent} MB were taken`)
+        const expected = path.startsWith('/webhooks')
+          ? /^HTTP\/1.1 4\d\d /
+          : new RegExp(`^HTTP/1.1 ${status} `)
+        assert.match(answer.text, expected)
+        assert.match(answer.text, /\r\nConnection: close\r\n/i)
+      })
+
+  it('keeps the connection after a refused request with a small body', async () => {
+    const socket = await open()
+    const answer = received(socket)
+    const request = `${head('POST', '/v1/objects/contacts', 'Content-Length: 2')}{}`
+    socket.write(request)
+    await until(() => answer.text.includes('401'))
+    socket.write(request)
+    await until(() => answer.text.split('HTTP/1.1 401').length === 3)
+    socket.destroy()
+  })
+
+  it('ends slow headers and slow bodies', async () => {
+    const authorization = `Authorization: Bearer ${suite.api.key}`
+    const slow = [
+      'GET /v1/me HTTP/1.1\r\nHost: x\r\n',
+      `${head('POST', '/v1/objects/contacts', authorization, 'Content-Type: application/json', 'Content-Length: 20')}{`,
+    ]
+    for (const start of slow) {
+      const socket = await open()
+      const answer = received(socket)
+      socket.write(start)
+      const drip = setInterval(() => socket.write('x'), 200)
+      const milliseconds = await until(() => answer.closed)
+      clearInterval(drip)
+      assert.ok(milliseconds > 900, `${milliseconds} ms`)
+      assert.match(answer.text, /^HTTP\/1.1 408 /)
+    }
+  })
+
+  it('bounds the time for a JSON body', async () => {
+    const { createServer } = await import('node:http')
+    const outcomes: unknown[] = []
+    const server = createServer((request, response) => {
+      readBody(request, 100, 300).then(
+        () => response.end(),
+        (error) => {
+          outcomes.push(error.message)
+          response.end()
+        },
+      )
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
+    socket.write(`${head('POST', '/', 'Content-Length: 20')}{`)
+    await until(() => outcomes.length > 0)
+    assert.deepEqual(outcomes, ['the body was not complete within the time limit'])
+    socket.destroy()
+    server.close()
+  })
+
+  it('closes connections above MAX_CONNECTIONS at once, and accepts new ones when others end', async () => {
+    const api = await startApi(suite.db, { MAX_CONNECTIONS: '2' })
+    const kept = [await open(api), await open(api)]
+    const third = await open(api)
+    const state = received(third)
+    await until(() => state.closed)
+    kept[0]!.destroy()
+    await pause(100)
+    assert.equal((await fetch(`${api.url}/healthz`)).status, 200)
+    kept[1]!.destroy()
+    await api.close()
+  })
+})
+
+const onceAny = (socket: Socket, ...events: string[]) =>
+  new Promise<void>((resolve) => {
+    for (const event of events) socket.once(event, () => resolve())
+  })

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
+const each = (config: Record<string, unknown>) => ({
+  id: 'each',
+  type: 'for_each',
+  config: { items: '{{ inputs.items }}', output: '{{ item }}', ...config },
+})
+const inputs = { items: { type: 'array' as const } }
+const outputs = { values: '{{ nodes.each.output.items | map: "output" }}' }
+
+describe('long loops', function () {
+  this.timeout(240_000)
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  let calls = 0
+  let open = 0
+  let most = 0
+
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, {
+      http: async () => {
+        calls += 1
+        open += 1
+        most = Math.max(most, open)
+        await sleep(1)
+        open -= 1
+        return httpResponse()
+      },
+    })
+  })
+  after(async () => {
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('of 10,000 items cost the same for each, and few events', async () => {
+    const body = { id: 'body', type: 'set_fields', config: { fields: { double: '{{ item | times: 2 }}' } } }
+    const definition = { nodes: [each({}), body], edges: [edge('each', 'body', 'item')], inputs, outputs }
+    const id = await queueRun(db, organizationId, definition, { items: numbers(10_000) })
+    const run = await untilRun(db, id, undefined, 200_000)
+    assert.deepEqual(run.outputs?.values, numbers(10_000))
+    const events = await historyOf(worker.client, `run:${id}`)
+    assert.ok(events.length < 1_000, `${events.length} events`)
+    // The last segments took no longer than the first ones.
+    const { rows } = await db.system.raw(
+      `select extract(epoch from percentile_cont(0.5) within group (order by gap) filter (where part = 1)) as first,
+         extract(epoch from percentile_cont(0.5) within group (order by gap) filter (where part = 4)) as last
+       from (select created_at - lag(created_at) over (order by segment) as gap, ntile(4) over (order by segment) as part
+         from run_segments where run_id = ?) gaps`,
+      [id],
+    )
+    assert.ok(Number(rows[0].last) < 3 * Number(rows[0].first) + 0.1, JSON.stringify(rows[0]))
+  })
+
+  it('continue as new when their history is long, and repeat no call', async () => {
+    const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
+    const definition = {
+      ...{ nodes: [each({ concurrency: 50 }), call], edges: [edge('each', 'call', 'item')] },
+      ...{ inputs, outputs, settings: { timeout: '1h' } },
+    }
+    const id = await queueRun(db, organizationId, definition, { items: numbers(1_500) })
+    const run = await untilRun(db, id, undefined, 200_000)
+    assert.deepEqual(run.outputs?.values, numbers(1_500))
+    assert.deepEqual([calls, most <= 50], [1_500, true])
+    const executions = []
+    for await (const one of worker.client.workflow.list({ query: `WorkflowId = 'run:${id}'` }))
+      executions.push(one)
+    assert.ok(executions.length >= 2, 'it continued as new')
+    for (const one of executions) assert.ok(one.historyLength < 6_000, `${one.historyLength} events`)
+  })
+})

@@ -1,0 +1,84 @@
+import { type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
+import { references } from '../expressions/references.ts'
+import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
+import { capped } from './storable.ts'
+
+/** Bytes of the values of a run that a late setting may read: they are kept with the wait. */
+const MAX_BYTES = 65_536
+
+/** A node's config as it is when the node starts: every placeholder rendered, but for the late settings. Throws NodeError. */
+export function renderConfig(
+  type: NodeType,
+  config: Authored,
+  scope: Scope,
+  limits?: Partial<RenderLimits>,
+): Record<string, unknown> {
+  const { now, late } = splitLate(type, config)
+  return { ...(render(now, scope, limits) as Authored), ...late }
+}
+
+/** The settings of a config that are rendered before the node runs, and the late ones; without those of each item of a loop. */
+export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
+  const isLate = ([name]: [string, unknown]) => Object.hasOwn(type.late, name)
+  const entries = Object.entries(config)
+  return {
+    now: Object.fromEntries(entries.filter((entry) => !isLate(entry) && !type.perItem.includes(entry[0]))),
+    late: Object.fromEntries(entries.filter(isLate)),
+  }
+}
+
+/**
+ * The part of `scope` that the late settings of a node read, to render them later. Throws NodeError `placeholder_error`
+ * if a value is missing.
+ */
+export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
+  const paths = Object.entries(type.late).flatMap(([name, root]) => {
+    const text = config[name]
+    if (typeof text !== 'string') return []
+    return references(text)
+      .filter(({ path: [first] }) => first !== root)
+      .flatMap(({ path, optional }) => pathTo(scope, path, optional, text))
+  })
+  const values: Scope = {}
+  const taken = new Set<string>()
+  for (const path of paths.sort((a, b) => a.keys.length - b.keys.length)) {
+    const isTaken = path.keys.some((_, index) => taken.has(JSON.stringify(path.keys.slice(0, index + 1))))
+    if (isTaken) continue
+    taken.add(JSON.stringify(path.keys))
+    place(values, path.keys, path.value)
+  }
+  return capped(values, MAX_BYTES) as Scope
+}
+
+/** The way through objects to a value, as far as it leads; a list is taken as a whole. */
+function pathTo(
+  scope: Scope,
+  path: (string | number)[],
+  optional: boolean,
+  text: string,
+): { keys: string[]; value: unknown }[] {
+  const keys: string[] = []
+  let value: unknown = scope
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) break
+    if (!Object.hasOwn(value, key)) {
+      if (optional) return []
+      throw new NodeError('placeholder_error', `${text.slice(0, 200)}: undefined variable: ${path.join('.')}`)
+    }
+    value = (value as Record<string, unknown>)[key]
+    keys.push(String(key))
+  }
+  return keys.length > 0 ? [{ keys, value }] : []
+}
+
+function place(values: Scope, keys: string[], value: unknown): void {
+  let at: Record<string, unknown> = values
+  for (const key of keys.slice(0, -1)) {
+    if (!Object.hasOwn(at, key)) Object.defineProperty(at, key, { value: {}, ...OWN })
+    at = at[key] as Record<string, unknown>
+  }
+  Object.defineProperty(at, keys.at(-1)!, { value, ...OWN })
+}
+
+/** Also for a key such as `__proto__`. */
+const OWN = { enumerable: true, writable: true, configurable: true }

@@ -1,0 +1,219 @@
+import type { Program, ProgramNode } from '../definition/types.ts'
+import { NodeError, type NodeLoop } from '../nodes/define.ts'
+import type { Command } from '../protocol.ts'
+import { firstHandle, typeOf } from './execute.ts'
+import { chainOf, type Frame, type OpenLoop } from './frames.ts'
+import type { Limits } from './limits.ts'
+import { at } from './open-nodes.ts'
+import { renderOutputs } from './outputs.ts'
+import type { Rows } from './rows.ts'
+import type { ItemResult, RunError, RunFacts, RunNode } from './run-state.ts'
+import { scopeOf } from './scope.ts'
+import { isOpen } from './step.ts'
+import { capped } from './storable.ts'
+
+/** What the database has of a loop beyond its open items. */
+export interface LoopHost {
+  /** Up to `count` items from the index `from`. */
+  items(loop: string, from: number, count: number): Promise<unknown[]>
+  /** The results of the items that ended in earlier segments. */
+  results(loop: string): Promise<ItemResult[]>
+}
+
+export interface LoopDeps {
+  program: Program
+  rows: Rows
+  facts: RunFacts
+  limits: Limits
+  host: LoopHost
+  commands: Command[]
+  fail(row: RunNode, node: ProgramNode, error: RunError): void
+  /** Nodes of the frame may be ready. */
+  wake(frame: Frame): void
+}
+
+/** The loops of a run in one segment: opens their items in order, ends items, and leaves by `done`. */
+export class Loops {
+  private readonly due: Set<OpenLoop>
+  /** The next items of each loop. */
+  private readonly items = new Map<OpenLoop, unknown[]>()
+  /** The results of this segment. */
+  private readonly results = new Map<OpenLoop, ItemResult[]>()
+  private readonly deps: LoopDeps
+
+  constructor(deps: LoopDeps) {
+    this.deps = deps
+    this.due = new Set(deps.rows.loops.values())
+  }
+
+  begin(row: RunNode, frame: Frame, { items, concurrency, on_item_error }: NodeLoop): void {
+    const { rows } = this.deps
+    // The items have rows of their own.
+    row.input = { concurrency, on_item_error }
+    if (items.length === 0) {
+      rows.settle(row, 'completed', this.handle(row.node_id))
+      return
+    }
+    row.status = 'waiting'
+    row.output = null
+    rows.note(row, `${items.length} items`)
+    const loop = rows.addLoop(frame, row.node_id, items, { concurrency, on_item_error })
+    this.items.set(loop, [...items])
+    this.due.add(loop)
+  }
+
+  /** Opens items where there is room for them, and ends the loops that are done. */
+  async advance(): Promise<void> {
+    for (const loop of this.due) {
+      this.due.delete(loop)
+      if (this.deps.rows.loops.has(loop.state.loop)) await this.advanceOne(loop)
+    }
+  }
+
+  /** Ends an item none of whose nodes is open or ready. */
+  endItem(frame: Frame): void {
+    const { rows } = this.deps
+    let output: unknown
+    try {
+      output = this.outputOf(frame)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      this.failItem(frame, { code: error.code, message: `output: ${error.message}` })
+      return
+    }
+    rows.endIteration(frame, { status: 'completed', output })
+    this.ended(frame)
+  }
+
+  /** Ends an item with a failure that nothing in its body handles. */
+  failItem(frame: Frame, error: RunError): void {
+    const loop = frame.loop!
+    this.cancelNodes(frame)
+    this.deps.rows.endIteration(frame, { status: 'failed', error })
+    this.ended(frame)
+    if (loop.state.on_item_error === 'continue') return
+    const { index } = frame.iteration!
+    const message = `Item ${index} of ${loop.id} failed: ${error.message}`.slice(0, 2_000)
+    this.failLoop(loop, { code: 'item_failed', message, details: { index, error } })
+  }
+
+  private async advanceOne(loop: OpenLoop): Promise<void> {
+    const { rows, limits, wake } = this.deps
+    const { state, open } = loop
+    const hasRoom = () => open.size === 0 || rows.frames.size <= limits.openItems
+    while (state.next < state.count && open.size < state.concurrency && hasRoom())
+      wake(rows.addIteration(loop, await this.nextItem(loop)))
+    if (open.size === 0) await this.complete(loop)
+  }
+
+  private async nextItem(loop: OpenLoop): Promise<unknown> {
+    const { host, limits } = this.deps
+    const { loop: key, next } = loop.state
+    const known = this.items.get(loop)
+    const items = known?.length ? known : await host.items(key, next, limits.segmentNodes)
+    this.items.set(loop, items)
+    return items.shift()
+  }
+
+  private async complete(loop: OpenLoop): Promise<void> {
+    const { rows, limits, fail, wake } = this.deps
+    const { row, node } = this.nodeOf(loop)
+    const { count, succeeded, failed } = loop.state
+    const output = { count, succeeded, failed, items: await this.collect(loop) }
+    rows.endLoop(loop)
+    wake(loop.within)
+    try {
+      row.output = capped(output, limits.valueBytes)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      if (node.collects) return fail(row, node, { code: error.code, message: error.message })
+      row.output = { ...output, items: null }
+    }
+    rows.settle(row, 'completed', this.handle(node.id))
+  }
+
+  /** In the order of the list; null if they are too large and nothing reads them. */
+  private async collect(loop: OpenLoop): Promise<ItemResult[] | null> {
+    const { host, limits } = this.deps
+    if (loop.state.bytes > limits.valueBytes) return null
+    const all = [...(await host.results(loop.state.loop)), ...(this.results.get(loop) ?? [])]
+    return all.sort((a, b) => a.index - b.index)
+  }
+
+  private outputOf(frame: Frame): unknown {
+    const { program, facts, limits } = this.deps
+    const { config } = program.nodes[frame.loop!.id]!
+    if (!Object.hasOwn(config, 'output')) {
+      const done = [...frame.rows.values()].filter(({ status }) => status === 'completed')
+      return done.at(-1)?.output ?? null
+    }
+    const frames = chainOf(frame)
+    const statusOf = (id: string) =>
+      frames.some(({ loop }) => loop?.id === id)
+        ? 'completed'
+        : frames.flatMap(({ rows }) => rows.get(id) ?? [])[0]?.status
+    const scope = scopeOf(facts, frame)
+    // Each member is null or not on its own.
+    if (isObject(config.output)) return renderOutputs(config.output, statusOf, scope, limits.valueBytes)
+    return renderOutputs({ output: config.output }, statusOf, scope, limits.valueBytes).output
+  }
+
+  private ended(frame: Frame): void {
+    const { iteration, loop } = frame
+    if (!iteration || !loop) return
+    const { index, status, output, error } = iteration
+    const result = { index, status, output, ...(error && { error }) }
+    const results = this.results.get(loop) ?? []
+    this.results.set(loop, results)
+    results.push(result)
+    loop.state.bytes += JSON.stringify(result).length + 1
+    this.due.add(loop)
+    const { valueBytes } = this.deps.limits
+    if (loop.state.bytes <= valueBytes || !this.nodeOf(loop).node.collects) return
+    const message = `The results of the items are larger than ${valueBytes / 1024} KiB together: make them smaller by \`output\` in the config of ${loop.id}.`
+    this.failLoop(loop, { code: 'output_too_large', message })
+  }
+
+  private failLoop(loop: OpenLoop, error: RunError): void {
+    const { rows, fail, wake } = this.deps
+    if (!rows.loops.has(loop.state.loop)) return
+    this.cancelItems(loop)
+    const { row, node } = this.nodeOf(loop)
+    wake(loop.within)
+    fail(row, node, error)
+  }
+
+  private cancelItems(loop: OpenLoop): void {
+    const { rows } = this.deps
+    for (const frame of loop.open.values()) {
+      this.cancelNodes(frame)
+      rows.endIteration(frame, { status: 'cancelled' })
+    }
+    rows.endLoop(loop)
+  }
+
+  private cancelNodes(frame: Frame): void {
+    const { rows, program, commands } = this.deps
+    for (const loop of [...rows.loops.values()]) if (loop.within === frame) this.cancelItems(loop)
+    for (const row of rows.open([frame])) {
+      const waits = row.status === 'waiting' ? row.wait_until !== null : row.status === 'running'
+      if (waits && (row.wait_until || program.nodes[row.node_id]?.effect === 'external'))
+        commands.push({ type: 'cancel', ...at(row) })
+      if (isOpen(row)) rows.settle(row, 'cancelled', null)
+      // It ended, unknown to the workflow.
+      else rows.settle(row, row.status, row.handle)
+    }
+  }
+
+  private nodeOf({ within, id }: OpenLoop): { row: RunNode; node: ProgramNode } {
+    return { row: within.rows.get(id)!, node: this.deps.program.nodes[id]! }
+  }
+
+  private handle(id: string): string {
+    const { type, config } = this.deps.program.nodes[id]!
+    return firstHandle(typeOf(type), config)
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,164 @@
+import type { ProgramNode } from '../definition/types.ts'
+import { type Frame, framesOf, loopKey, nodeKey, type OpenLoop, openFrame } from './frames.ts'
+import type { RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
+import { isOpen, type NodeState, type NodeStates } from './step.ts'
+
+/** A loop to write; `items` only of a new one. */
+export type LoopChange = RunLoop & { items?: unknown[]; open: boolean }
+
+/** The rows of a run in one segment, and what the segment changes in them. Copies: the caller's stay as they are. */
+export class Rows {
+  readonly frames: Map<string, Frame>
+  readonly loops: Map<string, OpenLoop>
+  readonly root: Frame
+  /** New and changed rows. */
+  readonly changed = new Set<RunNode>()
+  readonly changedIterations = new Set<RunIteration>()
+  readonly changedLoops = new Map<string, LoopChange>()
+  /** What became of nodes, as `node: status`, in order. */
+  readonly ran: string[] = []
+  private readonly segment: number
+  private readonly clock: () => number
+
+  constructor(
+    state: Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>,
+    segment: number,
+    clock: () => number,
+  ) {
+    const { frames, loops } = framesOf(state)
+    this.frames = frames
+    this.loops = loops
+    this.root = frames.get('')!
+    this.segment = segment
+    this.clock = clock
+  }
+
+  add(frame: Frame, node: ProgramNode): RunNode {
+    const row: RunNode = {
+      path: frame.path,
+      node_id: node.id,
+      node_type: node.type,
+      title: node.title,
+      status: 'running',
+      attempt: 1,
+      input: null,
+      output: null,
+      handle: null,
+      error: null,
+      wait_until: null,
+      segment: this.segment,
+      settled_segment: null,
+      position: frame.rows.size,
+      started_at: this.time(),
+      ended_at: null,
+    }
+    frame.rows.set(node.id, row)
+    this.changed.add(row)
+    return row
+  }
+
+  settle(row: RunNode, status: RunNode['status'], handle: string | null): void {
+    row.status = status
+    row.handle = handle
+    row.settled_segment = this.segment
+    row.ended_at ??= this.time()
+    this.changed.add(row)
+    this.note(row, status)
+  }
+
+  note(row: RunNode, what: string): void {
+    this.ran.push(`${nodeKey(row.path, row.node_id)}: ${what}`)
+  }
+
+  addLoop(
+    frame: Frame,
+    id: string,
+    items: unknown[],
+    settings: Pick<RunLoop, 'concurrency' | 'on_item_error'>,
+  ): OpenLoop {
+    const loop = loopKey(frame.path, id)
+    const progress = { count: items.length, next: 0, succeeded: 0, failed: 0, bytes: 0 }
+    const state = { loop, ...progress, ...settings, segment: this.segment }
+    const open: OpenLoop = { state, id, within: frame, open: new Map() }
+    this.loops.set(loop, open)
+    this.changedLoops.set(loop, { ...state, items, open: true })
+    return open
+  }
+
+  /** Opens the next item of a loop. */
+  addIteration(loop: OpenLoop, item: unknown): Frame {
+    const iteration: RunIteration = {
+      loop: loop.state.loop,
+      index: loop.state.next,
+      status: 'running',
+      item,
+      output: null,
+      error: null,
+      segment: this.segment,
+      settled_segment: null,
+      started_at: this.time(),
+      ended_at: null,
+    }
+    loop.state.next += 1
+    this.changeLoop(loop)
+    this.changedIterations.add(iteration)
+    return openFrame(this.frames, loop, iteration)
+  }
+
+  endIteration(frame: Frame, end: Pick<RunIteration, 'status'> & Partial<RunIteration>): void {
+    const { iteration, loop } = frame
+    if (!iteration || !loop) return
+    Object.assign(iteration, end, { settled_segment: this.segment, ended_at: this.time() })
+    this.changedIterations.add(iteration)
+    this.frames.delete(frame.path)
+    loop.open.delete(frame.path)
+    if (end.status === 'completed') loop.state.succeeded += 1
+    if (end.status === 'failed') loop.state.failed += 1
+    this.changeLoop(loop)
+  }
+
+  endLoop(loop: OpenLoop): void {
+    this.loops.delete(loop.state.loop)
+    this.changeLoop(loop, false)
+  }
+
+  private changeLoop({ state }: OpenLoop, open = true): void {
+    const { items } = this.changedLoops.get(state.loop) ?? {}
+    this.changedLoops.set(state.loop, { ...state, ...(items && { items }), open })
+  }
+
+  /** The nodes that the run waits for. An ended external node counts until the workflow has reported its end. */
+  open(frames: Iterable<Frame> = this.frames.values()): RunNode[] {
+    return [...frames].flatMap(({ rows }) =>
+      [...rows.values()].filter(({ settled_segment }) => settled_segment === null),
+    )
+  }
+
+  /** Cancels all that is open. */
+  cancel(): void {
+    for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+    for (const frame of [...this.frames.values()]) this.endIteration(frame, { status: 'cancelled' })
+    for (const loop of [...this.loops.values()]) this.endLoop(loop)
+  }
+
+  /** The nodes outside of any loop, for people; an open loop says how far it is. */
+  progress() {
+    return [...this.root.rows.values()].map((row) => {
+      const loop = this.loops.get(row.node_id)?.state
+      if (!loop) return row
+      return { ...row, status: `${loop.succeeded + loop.failed} of ${loop.count} items` }
+    })
+  }
+
+  states(frame: Frame): NodeStates {
+    const states = new Map<string, NodeState>(frame.rows)
+    for (const row of this.open([frame])) states.set(row.node_id, { status: 'running', handle: null })
+    // Its body begins where it leaves by `item`.
+    if (frame.loop) states.set(frame.loop.id, { status: 'completed', handle: 'item' })
+    return states
+  }
+
+  private time(): string {
+    return new Date(this.clock()).toISOString()
+  }
+}
