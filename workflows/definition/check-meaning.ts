@@ -50,7 +50,8 @@ const MEMBERS: Record<string, readonly string[]> = {
 }
 
 /** A reference in other braces, or without any. */
-const BRACED = /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
+const BRACED =
+  /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
 
 /** Warns about references without `{{ }}`: they are plain text. */

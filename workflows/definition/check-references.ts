@@ -18,6 +18,16 @@ const ITEM_ROOTS = ['item', 'index']
 /** Of the output of a loop, in its own body. */
 const ITEM_FIELDS = ['item', 'index', 'count']
 
+/** The filters of one text that are corrected, so that its references are checked too: it is parsed again for each. */
+const MAX_CORRECTIONS = 3
+
+interface Given {
+  external?: boolean
+  late?: string | undefined
+  perItem?: boolean
+  corrections?: number
+}
+
 /** The nodes that a hint names. */
 const MAX_NAMED = 5
 
@@ -52,12 +62,7 @@ export function checkReferences(
    * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
    * `perItem`: a loop renders it for each item.
    */
-  const check = (
-    text: string,
-    path: string,
-    reader?: NodeSpec,
-    given: { external?: boolean; late?: string | undefined; perItem?: boolean } = {},
-  ) => {
+  const check = (text: string, path: string, reader?: NodeSpec, given: Given = {}) => {
     const { external = false, late, perItem = false } = given
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
@@ -72,8 +77,9 @@ export function checkReferences(
       const { message } = error as Error
       problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...where })
       // Its references are checked in the same round.
-      const corrected = withFilter(text, message)
-      if (corrected !== undefined) check(corrected, path, reader, given)
+      const { corrections = 0 } = given
+      const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined
+      if (corrected !== undefined) check(corrected, path, reader, { ...given, corrections: corrections + 1 })
     }
   }
 

@@ -34,11 +34,22 @@ export function mendYaml(text: string): Mended | undefined {
     text: mended,
     problems: edits.flatMap(({ problem, at }) => (problem ? [{ offset: at, ...problem }] : [])),
     original(offset) {
-      const step = steps.findLast((one) => one.mended <= offset)!
-      const next = steps[steps.indexOf(step) + 1]
+      const index = lastAtMost(steps, offset, ({ mended }) => mended)
+      const [step, next] = [steps[index]!, steps[index + 1]]
       return Math.min(step.original + offset - step.mended, next?.original ?? Number.POSITIVE_INFINITY)
     },
   }
+}
+
+/** The last item whose value is at most `limit`, by bisection; the first if there is none. */
+export function lastAtMost<T>(items: readonly T[], limit: number, valueOf: (item: T) => number): number {
+  let [from, to] = [0, items.length]
+  while (to - from > 1) {
+    const middle = (from + to) >> 1
+    if (valueOf(items[middle]!) <= limit) from = middle
+    else to = middle
+  }
+  return from
 }
 
 interface Edit {
@@ -104,7 +115,7 @@ function lineEdits(text: string): Edit[] {
       continue
     }
     const [prefix = ''] = depth === 0 ? (BLOCK.exec(line) ?? []) : []
-    const value = line.slice(prefix.length).replace(/\s+#.*$|\s+$/, '')
+    const value = withoutComment(line.slice(prefix.length))
     const inBlock = depth === 0 && prefix.trim() !== ''
     const edit = inBlock ? blockEdit(value, start + prefix.length) : undefined
     if (edit) edits.push(edit)
@@ -115,6 +126,12 @@ function lineEdits(text: string): Edit[] {
     }
   }
   return edits
+}
+
+/** A pattern with `\s+$` would take quadratic time. */
+function withoutComment(text: string): string {
+  const comment = text.search(/\s#/)
+  return (comment < 0 ? text : text.slice(0, comment)).trimEnd()
 }
 
 /** A value of a block mapping or list that needs quotes. */
@@ -131,6 +148,8 @@ function flowEdits(line: string, start: number, open: number): { edits: Edit[]; 
   const edits: Edit[] = []
   let depth = open
   let quote: string | undefined
+  /** The last character that is no white space. */
+  let before: string | undefined
   for (let index = 0; index < line.length; index++) {
     const character = line[index]!
     if (quote !== undefined) {
@@ -138,8 +157,8 @@ function flowEdits(line: string, start: number, open: number): { edits: Edit[]; 
       else if (character === quote) quote = undefined
       continue
     }
-    const before = line.slice(0, index).trimEnd().at(-1)
     const begins = before === undefined || ':,[{-'.includes(before)
+    if (character.trim() !== '') before = character
     if ((character === '"' || character === "'") && begins) quote = character
     else if (character === '#' && /\s/.test(line[index - 1] ?? ' ')) break
     else if (line.startsWith('{{', index) && begins && depth > 0) {
@@ -147,6 +166,7 @@ function flowEdits(line: string, start: number, open: number): { edits: Edit[]; 
       if (value === undefined) break
       edits.push(quoted(value, start + index, 'unquoted_placeholder'))
       index += value.length - 1
+      before = '}'
     } else if (character === '{' || character === '[') depth += 1
     else if (character === '}' || character === ']') depth = Math.max(0, depth - 1)
   }

@@ -2,7 +2,7 @@ import { isAlias, isMap, isPair, isScalar, isSeq, type Pair, type ParsedNode, pa
 import { SPEC } from '../limits.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
-import { mendYaml } from './mend-yaml.ts'
+import { lastAtMost, mendYaml } from './mend-yaml.ts'
 
 /** Lines and commas: what takes longer to parse than any real spec is refused before. */
 const MAX_SEPARATORS = 12_000
@@ -41,7 +41,7 @@ export function parseYaml(text: string): ParsedYaml {
   const mended = first.broken ? mendYaml(text) : undefined
   if (!mended) return first
   const second = parsed(mended.text, mended.original, text)
-  const found = mended.problems.map(({ offset, ...problem }) => ({
+  const found = mended.problems.slice(0, SPEC.findings).map(({ offset, ...problem }) => ({
     ...problem,
     path: '',
     ...second.at(offset),
@@ -61,7 +61,7 @@ function parsed(
   const document = parseDocument(text, { uniqueKeys: false, logLevel: 'error', prettyErrors: false })
   const starts = lineStarts(source)
   const at = (offset: number): Position => {
-    const line = starts.findLastIndex((start) => start <= offset)
+    const line = lastAtMost(starts, offset, (start) => start)
     return { line: line + 1, column: offset - starts[line]! + 1 }
   }
   const position = (offset: number) => at(original(offset))

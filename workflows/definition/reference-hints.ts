@@ -71,7 +71,8 @@ export function syntaxHint(message: string): string | undefined {
 /** The text with the filter that was meant; undefined if that is not known. */
 export function withFilter(text: string, message: string): string | undefined {
   const filter = unknownFilter(message)
-  const corrected = filter && text.replace(new RegExp(`\\|\\s*${filter.written}\\b`), `| ${filter.meant}`)
+  const corrected =
+    filter && text.replace(new RegExp(`\\|\\s*${filter.written}\\b`, 'g'), `| ${filter.meant}`)
   return corrected === text ? undefined : corrected
 }
 

@@ -4,6 +4,7 @@ import { EVENT_NAME } from '../events.ts'
 import { type ConfigIssue, checkConfig } from './config.ts'
 import { parseDuration } from './duration.ts'
 import { add, meantBy, REMOVE, write } from './errors.ts'
+import { countValues } from './measure.ts'
 import { cronProblems } from './schedule.ts'
 import { keysAt, memberOf, type Shape, shapeOf, shapesAt } from './shapes.ts'
 
@@ -41,6 +42,7 @@ export function repairHint(
 
 /** The value to write for one that does not fit; its parts are corrected too. Undefined if none is known. */
 function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, depth = 0): unknown {
+  if (countValues(value, MAX_VALUES) > MAX_VALUES) return undefined
   const possible = candidates(valueAt(value, path), path.at(-1), shapesAt(shapeOf(schema), value, path))
   const whole = possible.find((one) => accepts(schema, replaced(value, path, one), path))
   if (whole !== undefined || depth > 2) return whole
@@ -63,6 +65,8 @@ const within = (path: readonly PropertyKey[], outer: readonly PropertyKey[]) =>
   path.every((key, index) => index >= outer.length || key === outer[index])
 
 const MAX_TEXT = 2_000
+/** Of a value with a part that is corrected: the whole of it is checked with each candidate, for each of 200 findings. */
+const MAX_VALUES = 300
 const MAX_ALLOWED = 30
 
 /** A value as YAML in one line. */

@@ -136,8 +136,8 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
 function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
   const [first, second, ...inner] = issue.path
   const node = memberOf(memberOf(value, 'nodes'), second ?? '')
-  if (first !== 'nodes' || second === undefined || !isObject(node) || Array.isArray(node))
-    return repairHint(schema, value, issue)
+  if (first !== 'nodes') return repairHint(schema, isObject(value) ? { ...value, nodes: {} } : value, issue)
+  if (second === undefined || !isObject(node) || Array.isArray(node)) return repairHint(schema, value, issue)
   return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
 }
 
