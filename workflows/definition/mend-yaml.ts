@@ -42,11 +42,11 @@ export function mendYaml(text: string): Mended | undefined {
 }
 
 /** The last item whose value is at most `limit`, by bisection; the first if there is none. */
-export function lastAtMost<T>(items: readonly T[], limit: number, valueOf: (item: T) => number): number {
+export function lastAtMost<T>(items: readonly T[], limit: number, keyOf: (item: T) => number): number {
   let [from, to] = [0, items.length]
   while (to - from > 1) {
     const middle = (from + to) >> 1
-    if (valueOf(items[middle]!) <= limit) from = middle
+    if (keyOf(items[middle]!) <= limit) from = middle
     else to = middle
   }
   return from
