@@ -119,8 +119,12 @@ function withoutSequels(found: Problem[]): Problem[] {
       ['yaml_alias', 'yaml_tag', 'yaml_value'].includes(code) ? [path] : [],
     ),
   )
-  return found.filter(({ code, path }) => {
+  // A handle by another name leads to the body of a loop.
+  const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
+  return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
+    if (code === 'loop_body') return !bodiless
+    if (code === 'root_not_available' && /^(item|index) /.test(message)) return !bodiless
     if (code === 'unreachable_node') return !codes.has('missing_target')
     return code.startsWith('yaml_') || !lost.has(path)
   })
