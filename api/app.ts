@@ -45,7 +45,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/v1/')) return v1(ctx, path, search)
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
-    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps)
+    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {

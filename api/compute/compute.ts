@@ -3,7 +3,7 @@ import { ComputeError, Pool } from '../../workflows/compute/pool.ts'
 import { countValues } from '../../workflows/definition/measure.ts'
 import { PATTERN } from '../../workflows/limits.ts'
 import { programsOf } from '../incoming/mapping/patterns.ts'
-import { type Mapping, type Source, tasks } from './tasks.ts'
+import { type Body, type Mapping, type Source, tasks } from './tasks.ts'
 
 /**
  * What takes less than some 10 ms runs at once: below this, to hand it to a thread costs more than it saves.
@@ -34,12 +34,13 @@ export class Compute {
   }
 
   /** The payload of a webhook and what its mapping makes of it. Throws what `parseBody` throws, too. */
-  async mapBody(organizationId: string, bytes: Buffer, contentType: string, mapping: Mapping) {
+  async mapBody(organizationId: string, body: Body, mapping: Mapping) {
+    const { bytes } = body
     const { field_mapping, target_entity } = mapping
     const programs = field_mapping.mode === 'manual' ? programsOf(field_mapping.rules) : 0
     const steps = programs * Math.min(bytes.length, PATTERN.text)
     const small = bytes.length <= INLINE.bodyBytes && steps <= INLINE.patternSteps
-    const values = [bytes, contentType, { field_mapping, target_entity }] as const
+    const values = [body, { field_mapping, target_entity }] as const
     const done = small
       ? tasks.mapBody(...values)
       : await this.run(organizationId, 'the body, with the patterns of the mapping,', 'mapBody', ...values)

@@ -4,6 +4,7 @@ import { compile } from '../../workflows/definition/compile.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { mapPayload } from '../incoming/mapping/map.ts'
+import type { SenderRequest } from '../incoming/mapping/senders/types.ts'
 import type { Mapped } from '../incoming/mapping/types.ts'
 import { type Payload, parseBody } from '../incoming/parse-body.ts'
 import { catalogue } from '../v1/catalogue.ts'
@@ -23,17 +24,25 @@ function validate({ spec, definition }: Source): Validated & { program?: Program
   return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
 }
 
+/** The body of a request to a webhook. */
+export interface Body {
+  bytes: Uint8Array
+  /** Its Content-Type. */
+  type: string
+  /** The headers by which senders are recognised. */
+  headers?: SenderRequest['headers']
+}
+
 export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>
 
 /** Parses and maps a webhook's body. An AppError is returned: a thread could not throw it. */
 function mapBody(
-  bytes: Uint8Array,
-  contentType: string,
+  { bytes, type, headers = {} }: Body,
   mapping: Mapping,
 ): { payload: Payload; mapped: Mapped } | { refused: Refused } {
   try {
-    const payload = parseBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), contentType)
-    return { payload, mapped: mapPayload(payload, mapping) }
+    const payload = parseBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), type)
+    return { payload, mapped: mapPayload(payload, mapping, headers) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     return { refused: { type: error.type, message: error.message, details: error.details } }

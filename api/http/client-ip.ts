@@ -24,13 +24,17 @@ export function subnetOf(address: string): string {
   return `${parts.map((part) => part.toString(16)).join(':')}::/64`
 }
 
-/** Whether `address` matches an entry of `list`: an address or a CIDR range. */
+/**
+ * Whether `address` matches an entry of `list`: an address or a CIDR range. An IPv4 address is also its IPv4-mapped IPv6
+ * address (RFC 4291, 2.5.5.2), so that `::/0` is every address.
+ */
 export function ipMatches(address: string, list: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false
   const ip = ipaddr.process(address)
+  const forms = ip instanceof ipaddr.IPv4 ? [ip, ip.toIPv4MappedAddress()] : [ip]
   return list.some((entry) => {
     const range = parseRange(entry)
-    return range !== undefined && range[0].kind() === ip.kind() && ip.match(range)
+    return range !== undefined && forms.some((form) => form.kind() === range[0].kind() && form.match(range))
   })
 }
 

@@ -4,6 +4,12 @@ import type { Duplex } from 'node:stream'
 import { AppError } from '../../db/errors.ts'
 import { errorBody } from './errors.ts'
 
+/** Throws invalid_request for HTTP/1.1 without Host, which the protocol requires. */
+export function requireHost({ httpVersion, headers }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1')
+    throw new AppError('invalid_request', 'the request has no Host header')
+}
+
 /** Errors of Node's HTTP parser, by code. */
 const REFUSALS: Record<string, [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],

@@ -21,10 +21,25 @@ export const receiverShapes = {
     properties: {
       success: { type: 'boolean', const: true },
       message: { type: 'string' },
-      record_id: { type: 'string', format: 'uuid' },
+      record_id: {
+        type: ['string', 'null'],
+        format: 'uuid',
+        description: 'The record; null for the set-up request of a sender, which writes nothing.',
+      },
       entity: { type: 'string', enum: TARGETS.map((target) => RECORD_KINDS[target]) },
       action: { type: 'string', enum: ['created', 'updated', 'skipped'] },
+      warnings: {
+        type: 'array',
+        items: { type: 'string' },
+        description:
+          'What was not taken: values that automatic mapping guessed and that do not fit, further records of a list. Absent if there are none.',
+      },
     },
+  },
+  ReceiverChallenge: {
+    type: 'object',
+    required: ['challenge'],
+    properties: { challenge: { type: 'string' } },
   },
   ReceiverError: {
     type: 'object',
@@ -48,7 +63,7 @@ export const receiverOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Receive a payload',
   description:
-    'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow.',
+    'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow. A set-up request of a known sender (a ping, a challenge with GET or POST) is answered and writes nothing.',
   security: [{ webhookSecret: [] }],
   parameters: [
     {
@@ -58,10 +73,17 @@ export const receiverOperation = {
       description: 'The id of the incoming webhook.',
       schema: { type: 'string', format: 'uuid' },
     },
+    {
+      name: 'token',
+      in: 'query' as const,
+      description:
+        'The secret, for the verification `token`. It can also be a last segment of the path: `/webhooks/incoming/{webhook_id}/{token}`.',
+      schema: { type: 'string' },
+    },
   ],
   requestBody: {
     description:
-      'JSON, a form or XML. Types with the suffix +json or +xml are accepted too. Automatic mapping uses only the first item of a JSON array. Paths into XML begin below the root element; attributes are mapped like child elements.',
+      'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. Automatic mapping uses only the first item of a JSON array. Paths into XML begin below the root element; attributes are mapped like child elements.',
     required: true,
     content: {
       'application/json': {
@@ -69,16 +91,23 @@ export const receiverOperation = {
         example: { first_name: 'Ann', email: 'ann@example.com', company: 'Acme' },
       },
       'application/x-www-form-urlencoded': { schema: { type: 'object' } },
+      'multipart/form-data': { schema: { type: 'object' } },
       'application/xml': { schema: { type: 'object' } },
       'text/xml': { schema: { type: 'object' } },
     },
   },
   responses: {
     '200': {
-      description: 'The payload was accepted, or skipped as a duplicate.',
+      description:
+        'The payload was accepted, or skipped as a duplicate; or the challenge of Slack is repeated.',
       content: {
         'application/json': {
-          schema: { $ref: '#/components/schemas/ReceiverResult' },
+          schema: {
+            anyOf: [
+              { $ref: '#/components/schemas/ReceiverResult' },
+              { $ref: '#/components/schemas/ReceiverChallenge' },
+            ],
+          },
           example: {
             success: true,
             message: 'contact created',
@@ -92,7 +121,10 @@ export const receiverOperation = {
     '400': failure('The payload is malformed or does not map to a valid record.', 'validation_failed', {
       details: { email: 'Invalid email address' },
     }),
-    '401': failure('The secret is missing or wrong.', 'invalid_secret'),
+    '401': failure(
+      'The secret or signature is wrong. `missing_secret`: it is missing. `stale_timestamp`: it is right, but too old.',
+      'invalid_secret',
+    ),
     '403': failure('The webhook is inactive, or the IP address is not on its whitelist.', 'ip_not_allowed'),
     '404': failure('The webhook does not exist.', 'not_found'),
     '405': failure('Webhooks accept POST only.', 'method_not_allowed'),

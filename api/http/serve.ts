@@ -4,6 +4,7 @@ import { AppError } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Metrics } from '../../db/metrics.ts'
 import { answerError } from './errors.ts'
+import { requireHost } from './malformed.ts'
 import { requestId } from './request-id.ts'
 import { closeIfUnread } from './unread-body.ts'
 
@@ -32,6 +33,7 @@ export function serve(
     const url = ctx.req.url ?? '/'
     const mark = url.indexOf('?')
     try {
+      requireHost(ctx.req)
       refuseRepeated(ctx.req)
       await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
     } catch (error) {

@@ -19,6 +19,8 @@ export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerCon
     requestTimeout,
     headersTimeout: Math.min(HEADERS_MS, requestTimeout),
     connectionsCheckingInterval: CHECK_MS,
+    // Node would answer with an empty body: `serve` refuses such a request with a reason.
+    requireHostHeader: false,
   })
   server.maxConnections = MAX_CONNECTIONS
   return server.on('clientError', answerMalformed).on('checkExpectation', answerExpectation)

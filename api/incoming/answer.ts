@@ -8,7 +8,9 @@ export type RefusalCode =
   | 'webhook_inactive'
   | 'ip_not_allowed'
   | 'blocked'
+  | 'missing_secret'
   | 'invalid_secret'
+  | 'stale_timestamp'
   | 'rate_limited'
   | 'quota_exceeded'
   | 'payload_too_large'
@@ -24,7 +26,9 @@ const STATUS: Record<RefusalCode, number> = {
   webhook_inactive: 403,
   ip_not_allowed: 403,
   blocked: 429,
+  missing_secret: 401,
   invalid_secret: 401,
+  stale_timestamp: 401,
   rate_limited: 429,
   quota_exceeded: 429,
   payload_too_large: 413,

@@ -3,6 +3,7 @@ import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.t
 import { limitOf } from '../../db/access/plans.ts'
 import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
+import { subnetOf } from '../http/client-ip.ts'
 import { Refusal, secondsUntil } from './answer.ts'
 
 const MINUTE = 60
@@ -81,7 +82,8 @@ const minuteRule = (webhook: Receiver, limit: number) => ({
 const source = (webhook: Receiver, sourceIp: string) => ({
   organizationId: webhook.organization_id,
   webhookId: webhook.id,
-  sourceIp,
+  // In an IPv6 /64 a client can choose any address.
+  sourceIp: subnetOf(sourceIp),
 })
 
 function setHeaders(ctx: Koa.Context, limit: number, used: number): void {

@@ -3,10 +3,15 @@ import type { NewLog } from '../../db/incoming/logs.ts'
 import type { Verification } from '../../db/incoming/types.ts'
 import { firstCharacters } from '../../db/records/model/values.ts'
 import { isSecretName, MASK } from '../../workflows/secret-names.ts'
+import type { SecretMask } from './mask.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
 const MAX_UNVERIFIED = 2_048
+/** Stored headers, and the characters of a name and a value: anybody can send 16 KiB of them. */
+const MAX_HEADERS = 50
+const MAX_NAME = 100
+const MAX_VALUE = 500
 
 /** The columns of a log row that describe the request, not its outcome. */
 export function describeRequest(request: {
@@ -14,24 +19,38 @@ export function describeRequest(request: {
   bytes: Buffer | undefined
   verification: Verification
   verified: boolean
+  mask: SecretMask
 }): Pick<NewLog, 'headers' | 'payload' | 'payload_truncated' | 'payload_size'> {
-  const { bytes, verified } = request
-  const text = bytes?.toString('utf8').replaceAll('\0', '\uFFFD') ?? null
+  const { bytes, verified, mask } = request
+  const whole = bytes?.toString('utf8').replaceAll('\0', '\uFFFD')
+  const text = whole === undefined ? null : mask.text(whole)
   const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
   return {
-    headers: maskHeaders(request.headers, request.verification),
+    headers: maskHeaders(request.headers, request.verification, mask),
     payload: kept,
     payload_truncated: kept !== text,
-    payload_size: bytes?.length ?? Number(request.headers['content-length'] ?? 0),
+    payload_size: bytes?.length ?? declaredSize(request.headers['content-length']),
   }
 }
 
-function maskHeaders(headers: IncomingHttpHeaders, verification: Verification): Record<string, string> {
+/** The size that the sender states, where the body was not read. */
+function declaredSize(header = '0'): number {
+  const size = Number(header)
+  return Number.isSafeInteger(size) && size >= 0 ? size : 0
+}
+
+function maskHeaders(
+  headers: IncomingHttpHeaders,
+  verification: Verification,
+  mask: SecretMask,
+): Record<string, string> {
   const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      name === own || isSecretName(name) ? MASK : String(value),
-    ]),
+    Object.entries(headers)
+      .slice(0, MAX_HEADERS)
+      .map(([name, value]) => [
+        name.slice(0, MAX_NAME),
+        name === own || isSecretName(name) ? MASK : firstCharacters(mask.text(String(value)), MAX_VALUE),
+      ]),
   )
 }

@@ -4,24 +4,24 @@ import qs from 'qs'
 import { AppError } from '../../db/errors.ts'
 import { DOCUMENT } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
+import { parseMultipart } from './multipart.ts'
 
 export type Payload = Record<string, unknown>
 
 /**
- * The body as an object, by its Content-Type: JSON, a form (nested as in PHP and Rails), or XML (below its root
- * element). An array becomes `{items: [...]}`.
+ * The body as an object, by its Content-Type: JSON, a form (nested as in PHP and Rails), a multipart form, or XML (below
+ * its root element). An array becomes `{items: [...]}`.
  * Throws unsupported_media_type, and invalid_request for a malformed body or a forbidden name such as `__proto__`.
  */
 export function parseBody(bytes: Buffer, contentType: string): Payload {
-  const { essence, charset } = parseContentType(contentType)
+  const { essence, charset: stated } = parseContentType(contentType)
   const format = formatOf(essence)
   if (!format)
-    throw new AppError('unsupported_media_type', 'the body must be JSON, a URL-encoded form or XML', {
-      hint: 'application/json, application/x-www-form-urlencoded or application/xml',
+    throw new AppError('unsupported_media_type', 'the body must be JSON, a form or XML', {
+      hint: 'application/json, application/x-www-form-urlencoded, multipart/form-data or application/xml',
     })
-  const text = decode(bytes, charset)
-  const parsed =
-    format === 'json' ? parseJson(text) : format === 'form' ? parseForm(text, charset) : parseXml(text)
+  const charset = stated ?? (format === 'xml' ? declaredCharset(bytes) : undefined) ?? 'utf-8'
+  const parsed = parsers[format](bytes, charset, contentType)
   const payload = sanitised(parsed, DOCUMENT.depth, { left: DOCUMENT.values })
   if (Array.isArray(payload)) return { items: payload }
   if (typeof payload !== 'object' || payload === null)
@@ -30,19 +30,52 @@ export function parseBody(bytes: Buffer, contentType: string): Payload {
 }
 
 type Charset = 'utf-8' | 'iso-8859-1'
+type Format = 'json' | 'form' | 'multipart' | 'xml'
 
-function parseContentType(value: string): { essence: string; charset: Charset } {
+const parsers: Record<Format, (bytes: Buffer, charset: Charset, contentType: string) => unknown> = {
+  json: (bytes, charset) => parseJson(decode(bytes, charset)),
+  form: (bytes, charset) => opened(parseForm(decode(bytes, charset), charset)),
+  xml: (bytes, charset) => parseXml(decode(bytes, charset)),
+  multipart(bytes, charset, contentType) {
+    const text = (part: Buffer) => (part.length === 0 ? '' : decode(part, charset))
+    const fields = parseMultipart(bytes, contentType, text)
+    const pairs = fields.map((field) => field.map((one) => encodeURIComponent(toStorable(one))).join('='))
+    return opened(parseForm(pairs.join('&'), 'utf-8'))
+  },
+}
+
+/** Jotform's answers are JSON in a field of the form. */
+function opened(form: unknown): unknown {
+  const { rawRequest, formID } = form as Payload
+  if (typeof rawRequest !== 'string' || formID === undefined) return form
+  return { ...(form as Payload), rawRequest: parseJson(rawRequest) }
+}
+
+function parseContentType(value: string): { essence: string; charset: Charset | undefined } {
   const [essence = '', ...parameters] = value.toLowerCase().split(';')
-  const charset = parameters.map((p) => /^charset="?([^"]*)"?$/.exec(p.trim())?.[1]).find(Boolean) ?? 'utf-8'
-  if (['utf-8', 'utf8', 'us-ascii'].includes(charset)) return { essence: essence.trim(), charset: 'utf-8' }
-  if (['iso-8859-1', 'latin1', 'windows-1252'].includes(charset))
-    return { essence: essence.trim(), charset: 'iso-8859-1' }
+  const charset = parameters.map((p) => /^charset="?([^"]*)"?$/.exec(p.trim())?.[1]).find(Boolean)
+  return { essence: essence.trim(), charset: charset === undefined ? undefined : charsetNamed(charset) }
+}
+
+function charsetNamed(name: string): Charset {
+  if (['utf-8', 'utf8', 'us-ascii'].includes(name)) return 'utf-8'
+  if (['iso-8859-1', 'latin1', 'windows-1252'].includes(name)) return 'iso-8859-1'
   throw new AppError('unsupported_media_type', 'the charset must be UTF-8 or ISO-8859-1')
 }
 
-function formatOf(essence: string): 'json' | 'form' | 'xml' | undefined {
+/** The encoding in the declaration of an XML document, without which it is UTF-8. */
+function declaredCharset(bytes: Buffer): Charset | undefined {
+  const declaration = bytes.subarray(0, 200).toString('latin1')
+  const name = /^(?:\u00ef\u00bb\u00bf)?\s*<\?xml\s[^>]*?\bencoding\s*=\s*["']([\w.:-]+)["']/i.exec(
+    declaration,
+  )?.[1]
+  return name === undefined ? undefined : charsetNamed(name.toLowerCase())
+}
+
+function formatOf(essence: string): Format | undefined {
   if (/^application\/(json|[\w.-]+\+json)$/.test(essence)) return 'json'
   if (essence === 'application/x-www-form-urlencoded') return 'form'
+  if (essence === 'multipart/form-data') return 'multipart'
   if (/^((application|text)\/xml|application\/[\w.-]+\+xml)$/.test(essence)) return 'xml'
   return undefined
 }

@@ -35,7 +35,9 @@ async function saveRecord(tx: Tenant, webhook: Receiver, mapped: Mapped): Promis
     const [id] = await findByKey(tx, entity, by, mapped.fields)
     if (id) return { action: 'skipped', record: { id } }
   }
-  const fields = { ...mapped.fields, ...(await companyOf(tx, mapped)) }
+  const fields: RecordInput = { ...mapped.fields, ...(await companyOf(tx, mapped)) }
+  // The id of a known sender identifies duplicates; here they are wanted.
+  if (action === 'Create Anyway' && mapped.sender) delete fields.external_id
   if (action !== 'Update') return { action: 'created', record: await createRecord(tx, entity, fields) }
   const options = { takesOldest: true, adding: { addressParts: true, tags: true } } as const
   const { record, created } = await upsertRecord(tx, entity, by, fields, changes(fields, mapped), options)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
-import { TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
+import { SENDER_VERIFICATIONS, TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'
@@ -13,9 +13,13 @@ export const secret = z.string().min(16).max(200)
 
 const verification = z
   .discriminatedUnion('type', [
+    z.strictObject({ type: z.enum(SENDER_VERIFICATIONS) }).meta({ id: 'SenderVerification' }),
     z
-      .strictObject({ type: z.enum(['secret', 'standard_webhooks', 'github', 'stripe', 'shopify']) })
-      .meta({ id: 'SenderVerification' }),
+      .strictObject({
+        type: z.literal('basic'),
+        username: z.string().regex(/^[^:\p{Cc}]{1,100}$/u, 'must have no colon and no control character'),
+      })
+      .meta({ id: 'BasicVerification' }),
     z
       .strictObject({
         type: z.literal('hmac'),
@@ -29,7 +33,7 @@ const verification = z
   .meta({
     id: 'Verification',
     description:
-      'How requests are verified: the secret in `X-Webhook-Secret`, or a signature of the raw body.',
+      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` signs the URL too: it needs PUBLIC_URL to be the address that HubSpot calls.',
   })
 
 /** A list, or text with one entry per line. */
@@ -120,6 +124,10 @@ export const webhookSchema = z
 export const withSecret = webhookSchema
   .extend({
     secret: z.string().meta({ description: 'The secret. Returned only once.' }),
+    url_with_token: z
+      .string()
+      .optional()
+      .meta({ description: 'With the verification `token`: the URL for the sender. Returned only once.' }),
   })
   .meta({ id: 'IncomingWebhookWithSecret' })
 
@@ -148,6 +156,9 @@ export const logSchema = z
     record_id: z.uuid().nullable(),
     run_id: z.uuid().nullable(),
     warnings: z.array(z.string()),
+    requests: z.int().meta({
+      description: 'The number of requests: those of an address during one block are one entry.',
+    }),
   })
   .meta({ id: 'IncomingWebhookLog' })
 export const logDetailSchema = logSchema
@@ -163,7 +174,7 @@ export const logDetailSchema = logSchema
         error: z.string().optional(),
         entity: z.string().optional(),
         action: z.enum(['created', 'updated', 'skipped']).optional(),
-        record_id: z.uuid().optional(),
+        record_id: z.uuid().nullable().optional(),
       })
       .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
     error_details: z.unknown(),

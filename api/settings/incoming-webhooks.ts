@@ -1,21 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
-import { AppError } from '../../db/errors.ts'
-import type { IncomingWebhook } from '../../db/incoming/types.ts'
+import { invalid } from '../../db/errors.ts'
+import type { IncomingWebhook, TargetEntity, Verification } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
   getIncomingWebhook,
   listIncomingWebhooks,
   rotateIncomingSecret,
+  sealedSecret,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
-import { seal } from '../../db/seal.ts'
-import type { AppDeps } from '../deps.ts'
+import { open, seal } from '../../db/seal.ts'
+import { didYouMean } from '../../workflows/definition/errors.ts'
+import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
-import { isTarget } from '../incoming/mapping/manual.ts'
+import { isTarget, targetNames } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
@@ -29,6 +31,7 @@ import {
   webhookSchema,
   withSecret,
 } from './incoming-webhook-schemas.ts'
+import { assertSecret, assertStoredSecret } from './incoming-webhook-secret.ts'
 import { assertWorkflow } from './incoming-webhook-workflow.ts'
 
 const tag = 'Incoming webhooks'
@@ -65,12 +68,13 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
       const { secret: given, ...values } = request.body
-      const secret = given ?? newSecret()
+      const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
+        assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
-        return { ...present(webhook, request), secret }
+        return presentWithSecret(webhook, request, secret)
       })
     },
   }),
@@ -106,6 +110,11 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
+        if (body.verification)
+          assertStoredSecret(
+            webhook.verification,
+            open(request.deps.secretsKey, await sealedSecret(tx, webhook.id)),
+          )
         // A workflow that changed later must not block other updates of the webhook.
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)
@@ -144,12 +153,14 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { overlap_hours: 24 },
     response: { status: 200, schema: withSecret },
     handler(request) {
-      const secret = request.body.secret ?? newSecret()
       return request.tenant(async (tx) => {
-        const sealed = seal(request.deps.secretsKey, secret)
         const { webhook_id } = request.params
+        const { verification } = await getIncomingWebhook(tx, webhook_id)
+        const secret = request.body.secret ?? newSecret(verification)
+        assertSecret(verification, secret)
+        const sealed = seal(request.deps.secretsKey, secret)
         const webhook = await rotateIncomingSecret(tx, webhook_id, sealed, request.body.overlap_hours)
-        return { ...present(webhook, request), secret }
+        return presentWithSecret(webhook, request, secret)
       })
     },
   }),
@@ -168,8 +179,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: testSchema },
     handler: async ({ params, body, caller, deps, tenant }) => {
       const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
-      const bytes = sampleBody(body.payload)
-      const { mapped } = await deps.compute.mapBody(caller.organization.id, bytes, body.content_type, webhook)
+      const sample = { bytes: sampleBody(body.payload), type: body.content_type }
+      const { mapped } = await deps.compute.mapBody(caller.organization.id, sample, webhook)
       return tenant((tx) => testMapping(tx, webhook, mapped))
     },
   }),
@@ -203,21 +214,35 @@ function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_
       : [
           {
             loc: ['body', 'field_mapping', 'rules', index, 'to'],
-            msg: `is not a mappable field of a ${target.toLowerCase()}`,
+            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
             type: 'invalid_value',
             input: to,
+            ...suggestion(to, target),
           },
         ],
   )
-  if (issues.length > 0) throw new AppError('validation_error', issues[0]!.msg, { issues })
+  if (issues.length > 0) throw invalid(issues)
 }
 
-const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+function suggestion(to: string, target: TargetEntity): { hint: string } {
+  const names = targetNames(target)
+  const { hint } = didYouMean(to, names)
+  return { hint: hint ?? `use custom_fields.<name>, or one of ${names.join(', ')}` }
+}
 
-function present(webhook: IncomingWebhook, request: Pick<RouteRequest, 'deps' | 'headers'>) {
+/** A token needs no encoding in a URL. */
+const newSecret = ({ type }: Verification) =>
+  type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
+
+function presentWithSecret(webhook: IncomingWebhook, request: Presenting, secret: string) {
+  const shown = present(webhook, request)
+  const url_with_token = `${shown.url}?token=${encodeURIComponent(secret)}`
+  return { ...shown, secret, ...(webhook.verification.type === 'token' ? { url_with_token } : {}) }
+}
+
+type Presenting = Pick<RouteRequest, 'deps' | 'headers'>
+
+function present(webhook: IncomingWebhook, request: Presenting) {
   const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
   return { object: 'incoming_webhook', url, ...webhook }
 }
-
-const baseUrl = (deps: AppDeps, host = `localhost:${deps.config.PORT}`) =>
-  (deps.config.PUBLIC_URL ?? `http://${host}`).replace(/\/$/, '')

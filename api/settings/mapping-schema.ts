@@ -1,12 +1,21 @@
 import { isSupportedCountry } from 'libphonenumber-js'
 import { z } from 'zod'
 import { PATTERN } from '../../workflows/limits.ts'
+import { isUnsupportedPath } from '../incoming/mapping/path.ts'
 import { programSize, programsOf } from '../incoming/mapping/patterns.ts'
 
-const path = z.string().min(1).max(200).meta({
-  description:
-    'A path into the payload: `contact.emails[0]`. Paths into XML begin below the root element; attributes are like child elements: `email.type`.',
-})
+const path = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine(
+    (text) => !isUnsupportedPath(text),
+    'must name one value: of JSONPath only members and indexes are supported, such as $.contact.emails[0]',
+  )
+  .meta({
+    description:
+      'A path into the payload: `contact.emails[0]`, also as JSONPath: `$.contact.emails[0]`. Paths into XML begin below the root element; attributes are like child elements: `email.type`.',
+  })
 
 const pattern = z
   .string()

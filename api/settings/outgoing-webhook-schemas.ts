@@ -4,18 +4,10 @@ import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
 import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
 import { pageControls } from '../http/list-query.ts'
+import { standardSecret } from '../http/standard-secret.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const deliveryParams = z.object({ delivery_id: z.uuid() })
-
-/** Standard Webhooks: 24 to 64 bytes. */
-export const secret = z
-  .string()
-  .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, 'must be whsec_ followed by base64')
-  .refine((text) => {
-    const bytes = Buffer.from(text.slice('whsec_'.length), 'base64').length
-    return bytes >= 24 && bytes <= 64
-  }, 'must encode 24 to 64 bytes')
 
 /** Headers that the service or the connection sets. */
 const RESERVED = new Set([
@@ -98,7 +90,7 @@ export const createBody = z
     name: values.name,
     url: values.url,
     events: values.events,
-    secret: secret.optional(),
+    secret: standardSecret.optional(),
     headers: headers.default({}),
     retry_schedule: values.retry_schedule.default(null),
     timeout_ms: values.timeout_ms.default(15_000),
@@ -112,7 +104,10 @@ export const patchBody = z
   .meta({ id: 'OutgoingWebhookUpdate' })
 
 export const rotateBody = z
-  .strictObject({ overlap_hours: z.number().int().min(0).max(168).default(24), secret: secret.optional() })
+  .strictObject({
+    overlap_hours: z.number().int().min(0).max(168).default(24),
+    secret: standardSecret.optional(),
+  })
   .meta({ id: 'OutgoingWebhookSecretRotation' })
   .prefault({})
 

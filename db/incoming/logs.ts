@@ -25,6 +25,8 @@ export interface LogEntry {
   record_id: string | null
   run_id: string | null
   warnings: string[]
+  /** More than one: further requests of a blocked address. */
+  requests: number
 }
 
 /** A log entry with all details. */
@@ -36,7 +38,7 @@ export interface LogDetail extends LogEntry {
   error_details: unknown
 }
 
-export type NewLog = Omit<LogDetail, 'id' | 'created_at'>
+export type NewLog = Omit<LogDetail, 'id' | 'created_at' | 'requests'>
 
 const LISTED = [
   'id',
@@ -53,6 +55,7 @@ const LISTED = [
   'record_id',
   'run_id',
   'warnings',
+  'requests',
 ] as const
 const DETAIL = [...LISTED, 'headers', 'payload', 'payload_truncated', 'mapped_data', 'error_details'] as const
 
@@ -64,6 +67,19 @@ export async function insertLog(tx: Tenant, log: NewLog): Promise<void> {
 /** Logs a refused request, whose transaction was rolled back or never began. */
 export async function insertRefusalLog(system: System, organizationId: string, log: NewLog): Promise<void> {
   await system('incoming_logs').insert(toRow(organizationId, log))
+}
+
+/** Logs a request of a blocked address: the first as a row with this id, the others as its count. */
+export async function insertFoldedLog(
+  system: System,
+  organizationId: string,
+  id: string,
+  log: NewLog,
+): Promise<void> {
+  await system('incoming_logs')
+    .insert({ ...toRow(organizationId, log), id })
+    .onConflict(['organization_id', 'webhook_id', 'id'])
+    .merge({ requests: system.raw('incoming_logs.requests + 1') })
 }
 
 const toRow = (organizationId: string, log: NewLog) => ({

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
 import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -11,24 +12,25 @@ export interface Receiver extends IncomingWebhook, Subscription {
   previous_secret_sealed: string | null
   /** End of the block of the address, if it is blocked. */
   blocked_until: Date | null
+  /** The log row of the requests during this block. */
+  block_log_id: string | null
 }
 
-/** Loads the webhook in one round trip; across organizations, because the URL contains none. */
-export async function findReceiver(
-  system: Knex,
-  id: string,
-  sourceIp: string,
-): Promise<Receiver | undefined> {
+/**
+ * Loads the webhook in one round trip; across organizations, because the URL contains none.
+ * @param source the address or, for IPv6, its /64.
+ */
+export async function findReceiver(system: Knex, id: string, source: string): Promise<Receiver | undefined> {
   const { rows } = await system.raw<{ rows: Receiver[] }>(
     `select w.*, o.plan, o.limits,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
-       case when s.blocked_until > now() then s.blocked_until end as blocked_until
+       case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
      from incoming_webhooks w
      join organizations o on o.id = w.organization_id
      left join incoming_sources s
        on s.organization_id = w.organization_id and s.webhook_id = w.id and s.source_ip = ?
      where w.id = ?`,
-    [sourceIp, id],
+    [source, id],
   )
   return rows[0]
 }
@@ -50,15 +52,16 @@ export async function countAgainst(system: Knex, source: Source, tolerance: Tole
   // The new count; a new window starts at 1.
   const next = `case when s.:since: > now() - make_interval(secs => :within) then s.:counter: + 1 else 1 end`
   await system.raw(
-    `insert into incoming_sources as s (organization_id, webhook_id, source_ip, :counter:, blocked_until)
-     values (:organizationId, :webhookId, :sourceIp, 1,
+    `insert into incoming_sources as s (organization_id, webhook_id, source_ip, :counter:, block_log_id, blocked_until)
+     values (:organizationId, :webhookId, :sourceIp, 1, :logId,
              case when :times <= 1 then now() + make_interval(secs => :blockFor) end)
      on conflict (organization_id, webhook_id, source_ip) do update set
        :counter: = case when ${next} >= :times then 0 else ${next} end,
        :since: = case when ${next} = 1 then now() else s.:since: end,
+       block_log_id = case when ${next} >= :times then excluded.block_log_id else s.block_log_id end,
        blocked_until = case when ${next} >= :times then now() + make_interval(secs => :blockFor)
                             else s.blocked_until end`,
-    { ...source, counter, since, times, within, blockFor },
+    { ...source, counter, since, times, within, blockFor, logId: uuidv7() },
   )
 }
 

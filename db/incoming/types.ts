@@ -19,9 +19,26 @@ export const TARGET_ENTITIES = Object.keys(ENTITY_OF) as TargetEntity[]
 export const WEBHOOK_STATUSES = ['Active', 'Inactive'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
+/** `token` is the secret in the URL. */
+export const SENDER_VERIFICATIONS = [
+  'secret',
+  'token',
+  'standard_webhooks',
+  'github',
+  'meta',
+  'stripe',
+  'shopify',
+  'slack',
+  'hubspot',
+  'calendly',
+] as const
+export type SenderVerification = (typeof SENDER_VERIFICATIONS)[number]
+
 /** How a request is authenticated: by the secret itself, or by a signature made with it. */
 export type Verification =
-  | { type: 'secret' | 'standard_webhooks' | 'github' | 'stripe' | 'shopify' }
+  | { type: SenderVerification }
+  /** HTTP basic: the secret is the password. */
+  | { type: 'basic'; username: string }
   | {
       type: 'hmac'
       header: string

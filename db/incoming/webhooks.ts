@@ -108,6 +108,16 @@ export async function rotateIncomingSecret(
   return getIncomingWebhook(tx, id)
 }
 
+/** The current secret, sealed. Throws not_found. */
+export async function sealedSecret(tx: Tenant, id: string): Promise<string> {
+  const row = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .first<{ secret_sealed: string } | undefined>('secret_sealed')
+  if (!row) throw notFound('webhook')
+  return row.secret_sealed
+}
+
 /** Deletes a webhook with its log. Throws not_found. */
 export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<void> {
   const deleted = await tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId, id }).delete()

@@ -45,7 +45,8 @@ export async function up(knex: Knex): Promise<void> {
       status text not null check (status in ('Success', 'Failed', 'Blocked')),
       action text check (action in ('Created', 'Updated', 'Skipped')),
       http_status integer not null,
-      payload_size integer not null,
+      -- as stated by the sender if the body was not read
+      payload_size bigint not null,
       response_time_ms double precision not null,
       -- the stable code and the message that the sender got
       error text,
@@ -59,6 +60,8 @@ export async function up(knex: Knex): Promise<void> {
       record_id uuid,
       run_id uuid,
       warnings text[] not null default '{}',
+      -- more than one where the requests of a blocked address are folded
+      requests integer not null default 1,
       primary key (organization_id, webhook_id, id),
       foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
     );
@@ -83,12 +86,15 @@ export async function up(knex: Knex): Promise<void> {
     create unlogged table incoming_sources (
       organization_id uuid not null,
       webhook_id uuid not null,
+      -- an IPv4 address or an IPv6 /64
       source_ip text not null,
       failures integer not null default 0,
       failures_since timestamptz(3) not null default now(),
       breaches integer not null default 0,
       breaches_since timestamptz(3) not null default now(),
       blocked_until timestamptz(3),
+      -- the log row into which the requests of the latest block are folded
+      block_log_id uuid,
       primary key (organization_id, webhook_id, source_ip),
       foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
     );

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { DestinationStream } from 'pino'
 import type { MemberRole } from '../../db/access/roles.ts'
 import { type Answer, startApi, type TestApi } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
@@ -27,9 +28,13 @@ export interface IncomingTest {
   close(): Promise<void>
 }
 
-export async function startIncoming(env: Record<string, string> = {}): Promise<IncomingTest> {
+/** `env` and `log` as in `startApi`. */
+export async function startIncoming(
+  env: Record<string, string> = {},
+  log?: DestinationStream,
+): Promise<IncomingTest> {
   const db = await createTestDatabase()
-  const api = await startApi(db, env)
+  const api = await startApi(db, env, log)
   const signIn = (role: MemberRole) => sessionHeaders(db, api, role)
   const session = await signIn('owner')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { answerApproval, getApproval } from '../../db/runs/approvals.ts'
-import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
+import { cancelRun, pauseRun, resumeRun, unpauseRun } from '../../db/runs/moves.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
 import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
 import { createOrganization, testActor } from '../support/database.ts'
@@ -69,6 +69,31 @@ describe('runs that wait for an answer', function () {
     const events = await historyOf(suite.worker.client, `run:${id}`)
     return events.filter((event) => event.timerCanceledEventAttributes).length
   }
+
+  it('get it while they are paused, and go on with it when they are resumed', async () => {
+    const id = await run({
+      nodes: [
+        set('start', 1),
+        node('wait_for_signal', { name: 'a' }, 'signal'),
+        node('wait_for_event', { event: 'invoice.paid' }, 'event'),
+        node('approval', { title: 'May I?' }, 'ask'),
+      ],
+      edges: ['signal', 'event', 'ask'].map((to) => edge('start', to, 'success')),
+      outputs: {
+        all: ['{{ nodes.signal.output.payload }}', '{{ nodes.event.output.name }}', '{{ nodes.ask.handle }}'],
+      },
+    })
+    const ask = await untilWait(id, 'ask')
+    await tenant((tx) => pauseRun(tx, id))
+    await untilRun(suite.db, id, ['paused'])
+    assert.deepEqual(await signal(id, 'a', 1), { node_id: 'signal' })
+    await raise('invoice.paid')
+    await decide(id, ask.id, 'approved')
+    await until(async () => (await untilWait(id, 'event')).answered_at ?? undefined)
+    await tenant((tx) => unpauseRun(tx, id))
+    const { outputs } = await untilRun(suite.db, id)
+    assert.deepEqual(outputs, { all: [1, 'invoice.paid', 'approved'] })
+  })
 
   describe('wait_for_event', () => {
     const wait = (config: Record<string, unknown>) =>

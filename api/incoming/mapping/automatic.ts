@@ -1,51 +1,102 @@
-import { ENTITY_OF, type TargetEntity } from '../../../db/incoming/types.ts'
+import type { TargetEntity } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
-import {
-  COMPANY_WORDS,
-  PERSON_WORDS,
-  SUBJECT_WORDS,
-  SYNONYMS,
-  UNRELATED_WORDS,
-} from '../../../db/records/model/synonyms.ts'
-import { looksLikeEmail } from '../../../db/records/model/values.ts'
+import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
-import { belongsToCompany, fieldOf } from './targets.ts'
+import { saysOptOut } from './opt-out.ts'
+import { valueAt } from './path.ts'
+import { senderOf } from './senders/index.ts'
+import type { KnownPaths, Sender, SenderRequest } from './senders/types.ts'
+import { customFieldOf, fieldOf, typed } from './targets.ts'
 import type { Mapped } from './types.ts'
 
 /**
- * Maps values by synonyms of their names, at any depth. If several values match a field, the better name wins, then the
- * value within the target (the person of a contact), then the shallower value, then the first. From a list of records
- * it uses the first, with a warning. Pure and deterministic.
+ * Maps the values of a known sender by their paths, all others by their names, at any depth: first agx's own names of
+ * fields, then synonyms. If several values match a field, the better name wins, then the value within the target (the
+ * person of a contact), then the shallower value, then the first. From a list of records it uses the first, with a
+ * warning. Pure and deterministic.
  */
-export function mapAutomatically(payload: unknown, target: TargetEntity): Mapped {
-  const found = matchesIn(payload, target)
+export function mapAutomatically(
+  payload: unknown,
+  target: TargetEntity,
+  headers: SenderRequest['headers'] = {},
+  all: Leaf[] = leaves(payload),
+): Mapped {
+  const request = { headers, payload: payload as SenderRequest['payload'] }
+  const sender = typeof payload === 'object' && payload !== null ? senderOf(request) : undefined
+  const known = sender ? { sender: sender.name } : {}
+  if (sender?.isPing?.(request)) return { fields: {}, sources: {}, ...known, isPing: true }
+  const found = matchesIn(sender ? within(all, sender) : all, target)
   const firstIndexes = firstRecords(found)
   const best = new Map<string, Match>()
   const tags: Leaf[] = []
+  const custom: Match[] = []
   for (const match of found) {
     const { entry } = match.leaf
     if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
     if (match.field === 'tags') tags.push(match.leaf)
+    else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
+  for (const match of sender ? knownIn(payload, sender.fields[target] ?? {}) : []) {
+    if (match.field === 'tags') tags.push(match.leaf)
+    else best.set(match.field, match)
+  }
+  if (sender?.optsOut?.(request) && fieldOf('do_not_contact', target))
+    best.set('do_not_contact', { field: 'do_not_contact', score: KNOWN, leaf: leafAt('type', true) })
   const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
-  return { ...assemble(best, tags, target), ...(warnings.length > 0 ? { warnings } : {}) }
+  return { ...assemble(best, tags, custom, target), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
-interface Match {
+interface Match extends Guess {
   leaf: Leaf
-  field: string
-  score: number
 }
 
-function matchesIn(payload: unknown, target: TargetEntity): Match[] {
-  return leaves(payload).flatMap((leaf) => {
-    const match = fieldFor(leaf, target)
+/** The score of what the sender is known to mean. */
+const KNOWN = 1_000
+
+const leafAt = (path: string, value: Leaf['value']): Leaf => ({ name: '', key: '', context: [], path, value })
+
+/** The values whose names the account's owner chose. */
+const within = (all: Leaf[], { guessIn = [] }: Sender) =>
+  all.filter(({ path }) =>
+    guessIn.some((part) => path.startsWith(part) && /^[.[]/.test(path.slice(part.length))),
+  )
+
+function knownIn(payload: unknown, paths: KnownPaths): Match[] {
+  return Object.entries(paths).flatMap(([field, candidates]) => {
+    for (const path of candidates) {
+      const value = valueAt(payload, path)
+      const scalar = Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(',') : value
+      if (['string', 'number', 'boolean'].includes(typeof scalar) && String(scalar).trim() !== '')
+        return [{ field, score: KNOWN, leaf: leafAt(path, scalar as Leaf['value']) }]
+    }
+    return []
+  })
+}
+
+function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
+  const guess = guesser(all, target)
+  const mayOptOut = fieldOf('do_not_contact', target) !== undefined
+  return all.flatMap((leaf) => {
+    const to = customTarget(leaf, target)
+    if (to) return [{ leaf, field: to, score: KNOWN }]
+    // Wins over a no: an opt-out must not be lost.
+    if (mayOptOut && saysOptOut(leaf))
+      return [{ leaf: { ...leaf, value: true }, field: 'do_not_contact', score: KNOWN }]
+    const match = guess(leaf)
     return match ? [{ leaf, ...match }] : []
   })
+}
+
+/** `custom_fields: {tier}` of the record, and `custom_fields.tier` as one name. */
+function customTarget({ key, context }: Leaf, target: TargetEntity): string | undefined {
+  const isMember = context.at(-1) === 'customfields'
+  const to = isMember ? `custom_fields.${key}` : key
+  if (customFieldOf(to) === undefined) return undefined
+  return isOfRecord(isMember ? context.slice(0, -1) : context, target) ? to : undefined
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
@@ -67,62 +118,14 @@ function firstRecords(matches: Match[]): Map<string, number> {
   return first
 }
 
-function fieldFor(leaf: Leaf, target: TargetEntity): { field: string; score: number } | undefined {
-  if (leaf.context.some((word) => UNRELATED_WORDS.has(word))) return undefined
-  const ofCompany = leaf.context.some((word) => COMPANY_WORDS.has(word))
-  const ofPerson = leaf.context.some((word) => PERSON_WORDS.has(word))
-  const entity = ENTITY_OF[target]
-  const synonyms = SYNONYMS[entity]
-  const outer = leaf.context.at(-1) ?? ''
-  const name = baseName(leaf.name)
-
-  if (belongsToCompany(target) && ofCompany) {
-    // Only the name of the company is mapped; its email and phone are not the contact's.
-    return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
-  }
-  const ofTarget = leaf.context.some((word) => SUBJECT_WORDS[entity].has(word))
-  if ((ofPerson || ofCompany) && !ofTarget) return undefined
-  // `name: {first, last}` is matched with the name of its parent.
-  const joined = synonyms[outer + leaf.name]
-  const exact = synonyms[leaf.name]
-  const stripped = synonyms[name]
-  const found = joined ?? exact ?? stripped
-  if (!found) return undefined
-  const rank = exact || joined ? 40 : 30
-  return {
-    field: found.field,
-    score:
-      rank -
-      found.rank * 4 +
-      (isPlausible(found.field, leaf.value) ? 100 : 0) +
-      (ofTarget ? 20 : 0) -
-      leaf.context.length,
-  }
-}
-
-/** `your-email`, `contact_email` and `q4_email` mean `email`. */
-function baseName(name: string): string {
-  return name.replace(
-    /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|buyer|guest|applicant|billing|form|field|input)?/,
-    '',
-  )
-}
-
-/** An implausible value is used only if there is no better one; validation then reports it. */
-function isPlausible(field: string, value: Leaf['value']): boolean {
-  if (field === 'email') return looksLikeEmail(String(value))
-  if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
-  return typeof value !== 'boolean'
-}
-
-function assemble(best: Map<string, Match>, tags: Leaf[], target: TargetEntity): Mapped {
+function assemble(best: Map<string, Match>, tags: Leaf[], custom: Match[], target: TargetEntity): Mapped {
   const fields: Record<string, unknown> = {}
   const sources: Record<string, string> = {}
   const address: Record<string, string> = {}
   const extra: Pick<Mapped, 'company_name' | 'note'> = {}
   let fullName: Leaf | undefined
   for (const [field, { leaf }] of best) {
-    const text = String(leaf.value)
+    const text = String(leaf.value).trim()
     if (field === 'full_name') {
       fullName = leaf
       continue
@@ -131,7 +134,7 @@ function assemble(best: Map<string, Match>, tags: Leaf[], target: TargetEntity):
     if (field === 'company_name') extra.company_name = text
     else if (field === 'note_content') extra.note = text
     else if (field.startsWith('address.')) address[field.slice('address.'.length)] = text
-    else fields[field] = isInteger(field, target) ? asInteger(text) : text
+    else fields[field] = guessed(text, field, target)
   }
   if (target === 'Contact' && fullName && !(fields.first_name && fields.last_name)) {
     for (const [field, part] of Object.entries(splitName(String(fullName.value))))
@@ -149,10 +152,29 @@ function assemble(best: Map<string, Match>, tags: Leaf[], target: TargetEntity):
     fields.tags = [...new Set(words)]
     sources.tags = tags[0]!.path
   }
+  if (custom.length > 0) fields.custom_fields = customFields(custom, sources)
   return { fields, sources, ...extra }
 }
 
-const isInteger = (field: string, target: TargetEntity) => fieldOf(field, target)?.type === 'integer'
+/** Several values of one name are a list. */
+function customFields(custom: Match[], sources: Record<string, string>): Record<string, unknown> {
+  const values = new Map<string, Leaf['value'] | Leaf['value'][]>()
+  for (const { field, leaf } of custom) {
+    const name = field.slice('custom_fields.'.length)
+    const before = values.get(name)
+    const isItem = leaf.path.endsWith(']')
+    values.set(
+      name,
+      before === undefined ? (isItem ? [leaf.value] : leaf.value) : [before, leaf.value].flat(),
+    )
+    sources[field] ??= leaf.path
+  }
+  return Object.fromEntries(values)
+}
 
-/** Text that is not a number is left out, so that it does not refuse the payload. */
-const asInteger = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)
+/** Text as the type of its field. The names of options are compared as names of fields are. */
+function guessed(text: string, name: string, target: TargetEntity): unknown {
+  const field = fieldOf(name, target)
+  if (field?.type !== 'enum') return typed(text, field)
+  return optionNamed(text, field.values!) ?? text
+}

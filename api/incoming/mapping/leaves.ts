@@ -5,6 +5,8 @@ import { TEXT } from '../parse-body.ts'
 export interface Leaf {
   /** Normalised: lower case, letters and digits only. */
   name: string
+  /** Its name as sent. */
+  key: string
   /** The normalised names of its ancestors, outermost first. */
   context: string[]
   /** The path for display: `data.fields[0].value`. */
@@ -12,6 +14,8 @@ export interface Leaf {
   value: string | number | boolean
   /** Its position in the outermost list of several objects. */
   entry?: { list: string; index: number } | undefined
+  /** The answer to a question: its name is the label of the question. */
+  isAnswer?: true
 }
 
 /**
@@ -27,10 +31,15 @@ export function leaves(payload: unknown): Leaf[] {
   else walk(payload, '', '', { context: [] })
   return found
 
-  function walk(value: unknown, path: string, name: string, within: Pick<Leaf, 'context' | 'entry'>): void {
+  function walk(
+    value: unknown,
+    path: string,
+    name: string,
+    within: Pick<Leaf, 'context' | 'entry' | 'isAnswer'>,
+  ): void {
     const scalar = scalarOf(value)
     if (scalar !== undefined) {
-      if (scalar !== '') found.push({ name: normalise(name), path, value: scalar, ...within })
+      if (scalar !== '') found.push({ name: normalise(name), key: name, path, value: scalar, ...within })
       return
     }
     if (Array.isArray(value)) {
@@ -56,7 +65,7 @@ export function leaves(payload: unknown): Leaf[] {
     const answer = path === '' ? undefined : answerOf(value, titles, name)
     if (answer) {
       for (const label of answer.labels)
-        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, within)
+        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, { ...within, isAnswer: true })
       return
     }
     for (const [key, member] of Object.entries(value)) walk(member, path ? `${path}.${key}` : key, key, inner)

@@ -1,26 +1,12 @@
 import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
-import { fieldName } from '../../../db/records/model/custom-fields/shape.ts'
-import { ADDRESS_PARTS } from '../../../db/records/model/field-types.ts'
-import { textAt, valueAt } from './path.ts'
+import { stepsOf, textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
-import { belongsToCompany, fieldOf } from './targets.ts'
+import { fieldOf, typed } from './targets.ts'
 import { transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
 
 /** More than any field accepts. Bounds the growth by replacements. In UTF-16 code units. */
 const MAX_TEXT = 2 * 65_537
-
-/** Whether a rule can write to the field `to`. */
-export function isTarget(to: string, target: TargetEntity): boolean {
-  const custom =
-    to.startsWith('custom_fields.') && fieldName.safeParse(to.slice('custom_fields.'.length)).success
-  if (custom || to === 'tags' || to === 'external_id') return true
-  if (to.startsWith('address.')) return ADDRESS_PARTS.includes(to.slice('address.'.length))
-  if (to === 'company_name') return belongsToCompany(target)
-  if (to === 'note_content') return true
-  const field = fieldOf(to, target)
-  return field !== undefined && !field.readOnly && !['address', 'reference', 'user'].includes(field.type)
-}
 
 /** Applies the rules in order. The last rule for a field wins; tags are united. Pure. */
 export function mapManually(payload: unknown, rules: MappingRule[], target: TargetEntity): Mapped {
@@ -38,14 +24,24 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     if (to === 'tags') tags.push(...text.split(',').map((tag) => tag.trim()))
     else if (to === 'company_name') extra.company_name = text
     else if (to === 'note_content') extra.note = text
-    else if (inner === undefined) fields[to] = parsed(text, fieldOf(to, target)?.type)
+    else if (inner === undefined) fields[to] = typed(text, fieldOf(to, target))
     else {
       nested[outer] ??= {}
       nested[outer][inner] = outer === 'custom_fields' ? original(rule, payload, text) : text
     }
   }
   if (tags.length > 0) fields.tags = [...new Set(tags.filter(Boolean))]
-  return { fields: { ...fields, ...nested }, sources, ...extra }
+  return { fields: { ...fields, ...nested }, sources, ...extra, ...listWarning(payload, sources) }
+}
+
+/** Says that the rules do not read every record of a body that is a list. */
+function listWarning(payload: unknown, sources: Mapped['sources']): Pick<Mapped, 'warnings'> {
+  const items = valueAt(payload, 'items')
+  const isList = Array.isArray(items) && Object.keys(payload as object).length === 1
+  if (!isList || items.length < 2 || !items.every((item) => typeof item === 'object')) return {}
+  const read = new Set(Object.values(sources).map((path) => stepsOf(path)[1]))
+  const missed = items.length - read.size
+  return missed > 0 ? { warnings: [`items has ${items.length} records: the rules read ${read.size}`] } : {}
 }
 
 /** The transformed text; empty if the rule maps nothing. */
@@ -91,12 +87,4 @@ const matches = (pattern: string, text: string) => compiled(pattern).matcher(rea
 function original(rule: MappingRule, payload: unknown, text: string): unknown {
   const value = valueAt(payload, rule.from)
   return typeof value !== 'object' && String(value) === text ? value : text
-}
-
-/** Text as the type of its field. Invalid text is unchanged, and validation reports it. */
-function parsed(text: string, type: string | undefined): unknown {
-  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
-  if (type === 'boolean' && /^(true|yes|on|1)$/i.test(text)) return true
-  if (type === 'boolean' && /^(false|no|off|0)$/i.test(text)) return false
-  return text
 }

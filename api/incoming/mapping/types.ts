@@ -8,6 +8,13 @@ export interface Mapped {
   note?: string
   /** Target → path in the payload, for the log and the test. */
   sources: Record<string, string>
+  /** The known sender of the payload. */
+  sender?: string
+  /** The sender's set-up request, which writes nothing. */
+  isPing?: true
+  /** The paths that were not taken, for the log and the test; `unmapped_more` is the number of those not listed. */
+  unmapped?: string[]
+  unmapped_more?: number
   /** The parts of the payload that were not used, for the log and the test. */
   warnings?: string[]
 }

@@ -13,11 +13,11 @@ export function normalise(name: string): string {
  */
 
 const ADDRESS = {
-  'address.line1': 'addressline1 address1 line1 streetaddress street addressstreet strasse address',
-  'address.line2': 'addressline2 address2 line2 suite apartment',
+  'address.line1': 'addressline1 address1 line1 streetaddress street addressstreet strasse addrline1 address',
+  'address.line2': 'addressline2 address2 line2 addrline2 suite apartment',
   'address.city': 'city town addresscity ort stadt ville ciudad locality',
   'address.state': 'state province region provincecode statecode addressstate county stateregion',
-  'address.postal_code': 'postalcode zip zipcode postcode plz codepostal addresszip',
+  'address.postal_code': 'postalcode zip zipcode postcode postal plz codepostal addresszip',
   'address.country': 'country countrycode addresscountry land pays pais countryregion',
 }
 
@@ -121,7 +121,7 @@ const words = (text: string) => new Set(text.split(' '))
 
 /** Parent names of values that belong to the person in the payload. */
 export const PERSON_WORDS = words(
-  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent',
+  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester',
 )
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')

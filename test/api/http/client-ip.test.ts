@@ -25,6 +25,14 @@ describe('the address of a client', () => {
     assert.ok(!ipMatches('11.1.2.3', ['10.0.0.0/8']))
     assert.ok(!ipMatches('nonsense', ['0.0.0.0/0']))
   })
+  it('matches an IPv4 address with an IPv6 range that contains its mapped form', () => {
+    for (const address of ['192.0.2.1', '::ffff:192.0.2.1']) {
+      for (const range of ['::/0', '::ffff:0:0/96', '::ffff:192.0.2.0/120'])
+        assert.ok(ipMatches(address, [range]), `${address} in ${range}`)
+      for (const range of ['fd00::/8', '::ffff:192.0.3.0/120'])
+        assert.ok(!ipMatches(address, [range]), `${address} in ${range}`)
+    }
+  })
   it('is listed as an address or a CIDR range only', () => {
     assert.ok(isIpOrRange('10.0.0.1') && isIpOrRange('fd00::/8'))
     for (const entry of ['10', '0x7f.1', '10.0.0.0/33', 'example.com', ''])

@@ -153,6 +153,7 @@ describe('/openapi.json', () => {
     assert.deepEqual(Object.keys(content), [
       'application/json',
       'application/x-www-form-urlencoded',
+      'multipart/form-data',
       'application/xml',
       'text/xml',
     ])

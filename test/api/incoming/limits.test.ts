@@ -86,6 +86,43 @@ describe('limits of incoming webhooks', function () {
     assert.equal((await sendFrom(webhook, '192.0.2.10')).status, 200)
   })
 
+  it('the requests of a blocked address are one log row with their count, without long headers', async () => {
+    const webhook = await test.createWebhook()
+    const flood = () =>
+      test.send({ ...webhook, secret: 'guess' }, payload, {
+        'X-Forwarded-For': '192.0.2.11',
+        'X-Long': 'x'.repeat(5_000),
+      })
+    await errorsOf(20, flood)
+    assert.deepEqual(new Set(await errorsOf(12, flood)), new Set(['blocked']))
+    const list = (await test.app('GET', `/webhooks/incoming/${webhook.id}/logs?limit=100`)).body
+    assert.equal(list.total, 21)
+    const entryOf = (data: { error: string }[], error: string) =>
+      data.find((entry) => entry.error === error) as { id: string; error: string; requests: number }
+    const [blocked, wrong] = [entryOf(list.data, 'blocked'), entryOf(list.data, 'invalid_secret')]
+    assert.deepEqual([blocked.error, blocked.requests, wrong.requests], ['blocked', 12, 1])
+    const { body } = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${wrong.id}`)
+    assert.equal(body.headers['x-long'].length, 500)
+    // A later block has a row of its own.
+    await test.db
+      .system('incoming_sources')
+      .where({ webhook_id: webhook.id })
+      .update({ blocked_until: new Date() })
+    await errorsOf(22, flood)
+    const again = entryOf(await test.logs(webhook), 'blocked')
+    assert.deepEqual([again.error, again.requests], ['blocked', 2])
+    assert.notEqual(again.id, blocked.id)
+  })
+
+  it('wrong secrets from one IPv6 /64 block all of it', async () => {
+    const webhook = await test.createWebhook()
+    for (let n = 0; n < 20; n++) await sendFrom(webhook, `2001:db8:1:2::${n}`, 'guess')
+    assert.equal((await sendFrom(webhook, '2001:db8:1:2:a:b:c:d')).body.error, 'blocked')
+    assert.equal((await sendFrom(webhook, '2001:db8:1:3::1')).status, 200)
+    const entry = (await test.logs(webhook)).find(({ error }) => error === 'blocked')
+    assert.equal(entry.source_ip, '2001:db8:1:2:a:b:c:d')
+  })
+
   it('a forged X-Forwarded-For does not change the address', async () => {
     const webhook = await test.createWebhook({ ip_whitelist: ['198.51.100.0/24'] })
     const from = (header: string) => sendFrom(webhook, header)

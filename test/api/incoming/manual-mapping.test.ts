@@ -72,6 +72,29 @@ describe('manual mapping', () => {
     })
   })
 
+  it('reads the simple form of JSONPath', () => {
+    const payload = { a: { email: 'ada@example.com', 'b c': ['x', 'Ada'] }, $: 'dollar' }
+    const rules = [
+      rule('$.a.email', 'email'),
+      rule("$.a['b c'][1]", 'first_name'),
+      rule('$["a"].b', 'last_name', { default: 'none' }),
+    ]
+    assert.deepEqual(fieldsOf(payload, ...rules), {
+      email: 'ada@example.com',
+      first_name: 'Ada',
+      last_name: 'none',
+    })
+  })
+
+  it('says that the rules read only a part of a list', () => {
+    const mapped = mapManually(
+      { items: [{ email: 'a@example.com' }, { email: 'b@example.com' }] },
+      [rule('items[0].email', 'email')],
+      'Contact',
+    )
+    assert.deepEqual(mapped.warnings, ['items has 2 records: the rules read 1'])
+  })
+
   it('uses the default if a value is missing or empty', () => {
     const source = rule('source', 'lead_source', { default: 'form' })
     assert.deepEqual(fieldsOf({}, source), { lead_source: 'form' })
@@ -206,7 +229,20 @@ describe('a webhook with manual mapping', function () {
     assert.deepEqual(await refused({ from: 'a', to: 'company_id' }), ['0.to'])
     assert.deepEqual(await refused({ from: 'a', to: '__proto__' }), ['0.to'])
     assert.deepEqual(await refused({ from: 'a', to: 'email', skip_if: '(' }), ['0.skip_if'])
+    assert.deepEqual(await refused({ from: '$..email', to: 'email' }), ['0.from'])
+    assert.deepEqual(await refused({ from: '$.items[*].email', to: 'email' }), ['0.from'])
     assert.equal((await refused()).length, 1)
+    const mapping = { mode: 'manual', rules: [{ from: 'a', to: 'emial' }] }
+    const { body: wrong } = await test.app(
+      'POST',
+      '/webhooks/incoming',
+      { name: 'x', field_mapping: mapping },
+      422,
+    )
+    assert.deepEqual(
+      [wrong.error.message, wrong.detail[0].hint],
+      ['field_mapping.rules.0.to: emial is not a mappable field of a contact', 'did you mean email?'],
+    )
     const webhook = await test.createWebhook({ field_mapping: { mode: 'manual', rules } })
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { target_entity: 'Company' }, 422)
     const { body } = await test.app('GET', `/webhooks/incoming/${webhook.id}`)

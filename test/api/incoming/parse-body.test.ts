@@ -47,6 +47,63 @@ describe('bodies of incoming webhooks', () => {
     })
   })
 
+  it('reads XML in the encoding that it declares; the charset of Content-Type wins', () => {
+    const xml = '<?xml version="1.0" encoding="ISO-8859-1"?><a><name>Jörg</name></a>'
+    assert.deepEqual(parse(Buffer.from(xml, 'latin1'), 'text/xml'), { name: 'Jörg' })
+    assert.deepEqual(parse(xml, 'text/xml; charset=utf-8'), { name: 'Jörg' })
+    assert.deepEqual(parse("<?xml version='1.0'?><a><name>Jörg</name></a>", 'text/xml'), { name: 'Jörg' })
+  })
+
+  it('reads multipart forms as others, a file as its name', () => {
+    const body = [
+      'preamble',
+      '--b d',
+      'Content-Disposition: form-data; name="data[email]"',
+      '',
+      'a+b@c.d & co',
+      '--b d',
+      'content-disposition: form-data; name="cv"; filename="Jörg \\"x\\".pdf"',
+      'Content-Type: application/pdf',
+      '',
+      '%PDF\u0000--b',
+      '--b d',
+      'Content-Disposition: form-data; name=empty',
+      '',
+      '',
+      '--b d--',
+      'epilogue',
+    ].join('\r\n')
+    assert.deepEqual(parse(body, 'multipart/form-data; boundary="b d"'), {
+      data: { email: 'a+b@c.d & co' },
+      cv: 'Jörg "x".pdf',
+      empty: '',
+    })
+  })
+
+  it('never throws anything but a refusal, for any multipart body', () => {
+    const piece = fc.constantFrom(
+      ...[
+        '--b',
+        '--',
+        '\r\n',
+        '\r\n\r\n',
+        'Content-Disposition: form-data; name="a"',
+        '; filename="x"',
+        'x',
+        '"',
+      ],
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        try {
+          parse(pieces.join(''), 'multipart/form-data; boundary=b')
+        } catch (thrown) {
+          assert.ok(thrown instanceof AppError, String(thrown))
+        }
+      }),
+    )
+  })
+
   it('refuses an XML entity bomb', () => {
     const bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
     refused(bomb, 'application/xml')
@@ -67,7 +124,19 @@ describe('bodies of incoming webhooks', () => {
     refused('['.repeat(50_000) + ']'.repeat(50_000), 'application/json')
     refused(`a${'[b]'.repeat(100)}=1`, 'application/x-www-form-urlencoded')
     refused('a=1&'.repeat(2_000), 'application/x-www-form-urlencoded')
-    refused('a', 'multipart/form-data', 'unsupported_media_type')
+    refused('a', 'multipart/form-data')
+    for (const cut of [
+      '',
+      '--b',
+      '--b\r\n',
+      '--b\r\n\r\n\r\n--b--',
+      '--b\r\nX: 1\r\n\r\nv\r\n--b--',
+      'x--b--',
+    ])
+      refused(cut, 'multipart/form-data; boundary=b')
+    const many = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(2_000)
+    refused(`${many}--b--`, 'multipart/form-data; boundary=b')
+    refused('<?xml version="1.0" encoding="utf-16"?><a/>', 'application/xml', 'unsupported_media_type')
     refused('a', '', 'unsupported_media_type')
     refused('{}', 'application/json; charset=utf-16', 'unsupported_media_type')
   })

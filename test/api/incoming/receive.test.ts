@@ -26,14 +26,23 @@ describe('incoming webhooks', function () {
     assert.deepEqual([first.status, first.action, last.action], ['Success', 'Created', 'Updated'])
   })
 
-  it('refuse an invalid company, with the reason', async () => {
-    const webhook = await test.createWebhook()
+  it('refuse an invalid company of a rule, with the reason; leave out a guessed one', async () => {
+    const rules = [
+      { from: 'email', to: 'email' },
+      { from: 'company', to: 'company_name' },
+    ]
+    const webhook = await test.createWebhook({ field_mapping: { mode: 'manual', rules } })
     const payload = { email: 'long@example.com', company: 'x'.repeat(300) }
     const { status, body } = await test.send(webhook, payload)
     assert.deepEqual([status, body.error], [400, 'validation_failed'])
     assert.deepEqual(body.details, { company_name: 'Too big: expected string to have <=255 characters' })
     const blank = await test.send(webhook, { email: 'blank@example.com', company: ' ' })
     assert.equal(blank.status, 200)
+    const guessed = await test.send(await test.createWebhook(), payload)
+    assert.deepEqual(
+      [guessed.status, guessed.body.warnings],
+      [200, ['company_name (from company) was left out: Too big: expected string to have <=255 characters']],
+    )
   })
 
   it('create one contact from a hundred concurrent equal payloads', async () => {

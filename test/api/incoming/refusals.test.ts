@@ -34,11 +34,11 @@ describe('bad requests to incoming webhooks', function () {
     ['a body of more than 1 MiB', `"${'x'.repeat(MiB)}"`, {}, 413, 'payload_too_large'],
     ['a text', 'hello', { 'Content-Type': 'text/plain' }, 415, 'unsupported_media_type'],
     [
-      'a multipart form',
-      '--b--',
+      'a multipart form that is cut off',
+      '--b\r\nContent-Disposition: form-data; name="email"\r\n\r\nx@',
       { 'Content-Type': 'multipart/form-data; boundary=b' },
-      415,
-      'unsupported_media_type',
+      400,
+      'invalid_payload',
     ],
     [
       'JSON in UTF-16',
@@ -95,9 +95,39 @@ describe('bad requests to incoming webhooks', function () {
     const [webhook, other] = [await test.createWebhook(), await test.createWebhook()]
     for (const secret of ['', 'wrong', `${webhook.secret}x`, other.secret]) {
       const { status, body, headers } = await test.send({ ...webhook, secret }, '{"a":')
-      assert.deepEqual([status, body.success, body.error], [401, false, 'invalid_secret'])
+      const error = secret === '' ? 'missing_secret' : 'invalid_secret'
+      assert.deepEqual([status, body.success, body.error], [401, false, error])
       assert.equal(headers.get('x-ratelimit-remaining'), '60')
     }
+  })
+
+  /** The status line and the body of an answer to raw HTTP. */
+  async function rawAnswer(request: string): Promise<string> {
+    const { hostname, port } = new URL(test.api.url)
+    const socket = connectSocket(Number(port), hostname)
+    socket.write(request)
+    let answer = ''
+    for await (const chunk of socket) {
+      answer += chunk
+      if (answer.includes('}')) break
+    }
+    return answer
+  }
+
+  it('a Content-Length of 4 GiB: 413, with a log row', async () => {
+    const webhook = await test.createWebhook()
+    const answer = await rawAnswer(
+      `POST /webhooks/incoming/${webhook.id} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
+        `X-Webhook-Secret: ${webhook.secret}\r\nContent-Length: 4294967296\r\n\r\n{`,
+    )
+    assert.match(answer, /^HTTP\/1.1 413 /)
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.error, entry.payload_size], ['payload_too_large', 4_294_967_296])
+  })
+
+  it('no Host: 400 with a reason', async () => {
+    const answer = await rawAnswer(`POST /webhooks/incoming/1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n`)
+    assert.match(answer, /^HTTP\/1.1 400 .*the request has no Host header/s)
   })
 
   it('a sender that disconnects within the body: no record, and a log row', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { isVerified } from '../../../api/incoming/verify.ts'
+import { verify } from '../../../api/incoming/verify.ts'
+import type { Verification } from '../../../db/incoming/types.ts'
 
 const bytes = Buffer.from('{"a":1}')
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -12,6 +13,20 @@ let seconds: number
 beforeEach(() => {
   seconds = Math.floor(Date.now() / 1000)
 })
+
+const at = (headers: Record<string, string>, more: object = {}) => ({
+  method: 'POST',
+  url: 'https://agx.example/webhooks/incoming/1',
+  headers,
+  ...more,
+})
+const isVerified = (
+  verification: Verification,
+  headers: Record<string, string>,
+  body: Buffer,
+  secrets: string[],
+  now?: number,
+) => verify(verification, at(headers), body, secrets, now) === 'verified'
 
 describe('verification of senders', () => {
   it('accepts the secret, the previous secret of a rotation, and no other', () => {
@@ -50,10 +65,70 @@ describe('verification of senders', () => {
     assert.equal(isVerified({ type: 'standard_webhooks' }, headers, bytes, [secret], later), false)
   })
 
+  it('refuses signatures with the key of a secret that is not base64, or too short', () => {
+    for (const weak of ['.'.repeat(16), 'whsec_', `whsec_${'.'.repeat(32)}`, 'whsec_QUJDRA==']) {
+      const key = Buffer.from(weak.replace(/^whsec_/, ''), 'base64')
+      const signed = createHmac('sha256', key).update(`msg_1.${seconds}.`).update(bytes).digest('base64')
+      const headers = {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(seconds),
+        'webhook-signature': `v1,${signed}`,
+      }
+      assert.equal(isVerified({ type: 'standard_webhooks' }, headers, bytes, [weak]), false, weak)
+    }
+  })
+
   it('accepts recent signatures of Stripe', () => {
     const v1 = createHmac('sha256', secret).update(`${seconds}.`).update(bytes).digest('hex')
     const headers = { 'stripe-signature': `t=${seconds},v1=${'0'.repeat(64)},v1=${v1}` }
     assert.equal(isVerified({ type: 'stripe' }, headers, bytes, [secret]), true)
     assert.equal(isVerified({ type: 'stripe' }, { 'stripe-signature': `v1=${v1}` }, bytes, [secret]), false)
+  })
+
+  it('accepts a token in the URL, and HTTP basic', () => {
+    const given = (token?: string) => verify({ type: 'token' }, at({}, { token }), bytes, [secret])
+    assert.deepEqual([given(secret), given('guess'), given()], ['verified', 'wrong', 'missing'])
+    const basic = (text: string) =>
+      verify(
+        { type: 'basic', username: 'form' },
+        at({ authorization: `Basic ${Buffer.from(text).toString('base64')}` }),
+        bytes,
+        [secret],
+      )
+    assert.deepEqual([basic(`form:${secret}`), basic(`other:${secret}`)], ['verified', 'wrong'])
+  })
+
+  it('accepts recent signatures of Calendly, Slack and HubSpot, the latter of the URL too', () => {
+    const sign = (...parts: (string | Buffer)[]) => {
+      const mac = createHmac('sha256', secret)
+      for (const part of parts) mac.update(part)
+      return mac
+    }
+    const calendly = `t=${seconds},v1=${sign(`${seconds}.`, bytes).digest('hex')}`
+    assert.ok(isVerified({ type: 'calendly' }, { 'calendly-webhook-signature': calendly }, bytes, [secret]))
+    const slack = {
+      'x-slack-request-timestamp': String(seconds),
+      'x-slack-signature': `v0=${sign(`v0:${seconds}:`, bytes).digest('hex')}`,
+    }
+    assert.ok(isVerified({ type: 'slack' }, slack, bytes, [secret]))
+    const url = 'https://agx.example/webhooks/incoming/1?a=x:y'
+    const hubspot = {
+      'x-hubspot-request-timestamp': String(seconds * 1000),
+      'x-hubspot-signature-v3': sign('POST', url, bytes, String(seconds * 1000)).digest('base64'),
+    }
+    const called = (to: string) => verify({ type: 'hubspot' }, at(hubspot, { url: to }), bytes, [secret])
+    assert.equal(called('https://agx.example/webhooks/incoming/1?a=x%3Ay'), 'verified')
+    assert.equal(called('https://agx.example/webhooks/incoming/2'), 'wrong')
+  })
+
+  it('tells a missing signature, a wrong one and a stale timestamp apart', () => {
+    const v1 = createHmac('sha256', secret).update(`${seconds}.`).update(bytes).digest('hex')
+    const given = (headers: Record<string, string>, now?: number) =>
+      verify({ type: 'stripe' }, at(headers), bytes, ['another-secret', secret], now)
+    const signed = { 'stripe-signature': `t=${seconds},v1=${v1}` }
+    assert.equal(given({}), 'missing')
+    assert.equal(given({ 'stripe-signature': `t=${seconds},v1=${'0'.repeat(64)}` }), 'wrong')
+    assert.equal(given(signed, (seconds + 301) * 1000), 'stale')
+    assert.equal(given(signed, (seconds + 299) * 1000), 'verified')
   })
 })

@@ -71,6 +71,30 @@ describe('/app/webhooks/incoming', function () {
     assert.deepEqual([own, await sendWith(own)], ['given-by-the-sender', 200])
   })
 
+  it('Standard Webhooks need a secret that is a key: on creation, rotation and change of the verification', async () => {
+    const verification = { type: 'standard_webhooks' }
+    const dots = '.'.repeat(16)
+    const issueOf = async (method: string, path: string, body: object) => {
+      const [issue] = (await test.app(method, path, body, 422)).body.detail
+      return [issue.loc.join('.'), JSON.stringify(issue).includes(dots)]
+    }
+    const refused = { name: 'x', verification, secret: dots }
+    assert.deepEqual(await issueOf('POST', '/webhooks/incoming', refused), ['body.secret', false])
+    const standard = await test.createWebhook({ verification })
+    assert.deepEqual(await issueOf('POST', `${pathOf(standard)}/rotate-secret`, { secret: dots }), [
+      'body.secret',
+      false,
+    ])
+    const plain = await test.createWebhook({ secret: dots })
+    assert.deepEqual(await issueOf('PATCH', pathOf(plain), { verification }), [
+      'body.verification.type',
+      false,
+    ])
+    assert.equal((await test.app('GET', pathOf(plain))).body.verification.type, 'secret')
+    await test.app('POST', `${pathOf(plain)}/rotate-secret`, {})
+    await test.app('PATCH', pathOf(plain), { verification })
+  })
+
   it('a test returns the mapped record without writing, also for an inactive webhook', async () => {
     const webhook = await test.createWebhook()
     await test.app('POST', `${pathOf(webhook)}/deactivate`)

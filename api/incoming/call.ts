@@ -1,0 +1,81 @@
+import type Koa from 'koa'
+import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
+import type { Receiver } from '../../db/incoming/receiving.ts'
+import type { AppDeps } from '../deps.ts'
+import { forLog } from '../http/errors.ts'
+import type { Refusal } from './answer.ts'
+import { describeRequest } from './log-row.ts'
+import type { Mapped } from './mapping/types.ts'
+import type { SecretMask } from './mask.ts'
+import type { Target } from './request-url.ts'
+
+/** The state of one request. The log row is built from it. */
+export interface Call {
+  ctx: Koa.Context
+  deps: AppDeps
+  webhook: Receiver
+  target: Target
+  sourceIp: string
+  started: number
+  /** The valid secrets. */
+  secrets: string[]
+  mask: SecretMask
+  bytes?: Buffer
+  verified: boolean
+  mapped?: Mapped
+}
+
+/** The log row of an accepted request, without its outcome. */
+export function baseLog(call: Call): NewLog {
+  const { ctx, webhook, sourceIp, started, bytes, verified, mapped, mask } = call
+  const { headers } = ctx.req
+  return {
+    webhook_id: webhook.id,
+    source_ip: sourceIp,
+    status: 'Success',
+    action: null,
+    http_status: 200,
+    response_time_ms: Math.round((performance.now() - started) * 10) / 10,
+    error: null,
+    message: null,
+    error_details: undefined,
+    mapped_data: mapped && { entity: webhook.target_entity.toLowerCase(), ...mapped },
+    record_id: null,
+    run_id: null,
+    warnings: mapped?.warnings ?? [],
+    ...describeRequest({ headers, bytes, verification: webhook.verification, verified, mask }),
+  }
+}
+
+/** Logs a set-up request, which writes nothing else. */
+export async function logSetUp(call: Call, message: string): Promise<void> {
+  const { deps, webhook } = call
+  const row = { ...baseLog(call), action: 'Skipped', message } as const
+  await insertRefusalLog(deps.db.system, webhook.organization_id, row)
+}
+
+/** Never throws: a failure to write the log row must not change the answer to the sender. */
+export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
+  const { deps, webhook } = call
+  const { organization_id, block_log_id } = webhook
+  const row: NewLog = {
+    ...baseLog(call),
+    status: refusal.logStatus,
+    http_status: refusal.status,
+    error: refusal.code,
+    message: refusal.message,
+    error_details: refusal.details,
+  }
+  const write = () =>
+    refusal.code === 'blocked' && block_log_id
+      ? insertFoldedLog(deps.db.system, organization_id, block_log_id, row)
+      : insertRefusalLog(deps.db.system, organization_id, row)
+  await write()
+    .catch(write)
+    .catch((error) =>
+      deps.log.error(
+        { err: forLog(error), organization: organization_id, webhook: webhook.id, outcome: refusal.code },
+        'cannot write the log row of an incoming webhook',
+      ),
+    )
+}

@@ -1,0 +1,22 @@
+import { valueAt } from '../path.ts'
+import type { Sender } from './types.ts'
+
+const THINGS = ['issue', 'pull_request', 'discussion']
+
+const of = (name: string) => THINGS.map((thing) => `${thing}.${name}`)
+
+/** Events of a repository: an issue, a pull request or a discussion is a task. Users have no address, only a login. */
+export const github: Sender = {
+  name: 'GitHub',
+  matches: ({ headers, payload }) =>
+    headers['x-github-event'] !== undefined ||
+    (typeof payload.zen === 'string' && payload.hook_id !== undefined) ||
+    (valueAt(payload, 'repository.full_name') !== undefined &&
+      valueAt(payload, 'sender.login') !== undefined),
+  isPing: ({ headers, payload }) =>
+    headers['x-github-event'] === 'ping' ||
+    (typeof payload.zen === 'string' && payload.hook_id !== undefined),
+  fields: {
+    Task: { title: of('title'), body: of('body'), external_id: of('node_id') },
+  },
+}

@@ -1,0 +1,50 @@
+import { calendly } from './calendly.ts'
+import { github } from './github.ts'
+import { hubspot } from './hubspot.ts'
+import { intercom } from './intercom.ts'
+import { jotform } from './jotform.ts'
+import { mailchimp } from './mailchimp.ts'
+import { shopify, shopifyCustomer } from './shopify.ts'
+import { stripe, stripeCustomer } from './stripe.ts'
+import { typeform } from './typeform.ts'
+import type { Sender, SenderRequest } from './types.ts'
+import { woocommerce } from './woocommerce.ts'
+
+/** The common senders; the first that matches is the sender. */
+const senders: Sender[] = [
+  github,
+  shopifyCustomer,
+  shopify,
+  woocommerce,
+  mailchimp,
+  jotform,
+  intercom,
+  stripeCustomer,
+  stripe,
+  typeform,
+  calendly,
+  hubspot,
+]
+
+/** The headers by which senders are recognised. None is a secret, except signatures, of which only the name counts. */
+const HEADERS = [
+  'user-agent',
+  'x-github-event',
+  'x-shopify-topic',
+  'x-wc-webhook-topic',
+  'x-hubspot-signature',
+  'x-hubspot-signature-v3',
+  'calendly-webhook-signature',
+  'stripe-signature',
+]
+
+export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['headers'] =>
+  Object.fromEntries(
+    HEADERS.filter((name) => typeof headers[name] === 'string').map((name) => [
+      name,
+      /signature/.test(name) ? '' : String(headers[name]),
+    ]),
+  )
+
+export const senderOf = (request: SenderRequest): Sender | undefined =>
+  senders.find((sender) => sender.matches(request))

@@ -1,0 +1,31 @@
+import { valueAt } from '../path.ts'
+import type { Sender } from './types.ts'
+
+const PERSONS = ['data.item', 'data.item.contact', 'data.item.user', 'data.item.source.author']
+
+const of = (...names: string[]) => PERSONS.flatMap((person) => names.map((name) => `${person}.${name}`))
+
+/** Notifications about a contact, a lead or a conversation. The `url` of its company is not the person's website. */
+export const intercom: Sender = {
+  name: 'Intercom',
+  matches: ({ payload }) => payload.type === 'notification_event' && Object.hasOwn(payload, 'topic'),
+  isPing: ({ payload }) => payload.topic === 'ping',
+  optsOut: ({ payload }) =>
+    payload.topic === 'contact.unsubscribed' ||
+    payload.topic === 'user.unsubscribed' ||
+    of('unsubscribed_from_emails').some((path) => valueAt(payload, path) === true),
+  fields: {
+    Contact: {
+      full_name: of('name'),
+      email: of('email'),
+      phone: of('phone'),
+      timezone: of('location_data.timezone'),
+      company_name: of('companies.data[0].name', 'companies.companies[0].name'),
+      'address.city': of('location.city', 'location_data.city_name'),
+      'address.state': of('location.region', 'location_data.region_name'),
+      'address.country': of('location.country', 'location_data.country_name'),
+    },
+    Company: { name: ['data.item.name'], website: ['data.item.website'], industry: ['data.item.industry'] },
+  },
+  guessIn: ['data.item.custom_attributes'],
+}

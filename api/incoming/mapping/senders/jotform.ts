@@ -1,0 +1,9 @@
+import type { Sender } from './types.ts'
+
+/** A multipart form; the answers are in `rawRequest`, which the parser opens. */
+export const jotform: Sender = {
+  name: 'Jotform',
+  matches: ({ payload }) => payload.formID !== undefined && payload.rawRequest !== undefined,
+  fields: {},
+  guessIn: ['rawRequest'],
+}

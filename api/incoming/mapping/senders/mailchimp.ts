@@ -1,0 +1,33 @@
+import { valueAt } from '../path.ts'
+import { addressAt, type Sender } from './types.ts'
+
+/** Changes of an audience, as a form: `type=unsubscribe&data[email]=…&data[merges][FNAME]=…`. */
+export const mailchimp: Sender = {
+  name: 'Mailchimp',
+  matches: ({ payload }) =>
+    typeof payload.type === 'string' &&
+    payload.fired_at !== undefined &&
+    valueAt(payload, 'data.list_id') !== undefined,
+  // An address that bounces (`cleaned` without `abuse`) did not opt out.
+  optsOut: ({ payload }) =>
+    payload.type === 'unsubscribe' ||
+    (payload.type === 'cleaned' && valueAt(payload, 'data.reason') === 'abuse'),
+  fields: {
+    Contact: {
+      email: ['data.email', 'data.new_email'],
+      first_name: ['data.merges.FNAME'],
+      last_name: ['data.merges.LNAME'],
+      phone: ['data.merges.PHONE'],
+      company_name: ['data.merges.COMPANY'],
+      ...addressAt(['data.merges.ADDRESS'], {
+        line1: 'addr1',
+        line2: 'addr2',
+        city: 'city',
+        state: 'state',
+        postal_code: 'zip',
+        country: 'country',
+      }),
+    },
+  },
+  guessIn: ['data.merges'],
+}

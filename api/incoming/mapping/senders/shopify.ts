@@ -1,0 +1,58 @@
+import { valueAt } from '../path.ts'
+import { addressAt, type Sender } from './types.ts'
+
+const ADDRESSES = ['default_address', 'customer.default_address', 'billing_address', 'shipping_address']
+
+const inAddresses = (name: string) => ADDRESSES.map((path) => `${path}.${name}`)
+
+/** Customers, and orders with their customer. `state` is that of the account, not of an address. */
+export const shopify: Sender = {
+  name: 'Shopify',
+  matches: ({ headers, payload }) =>
+    headers['x-shopify-topic'] !== undefined ||
+    typeof payload.admin_graphql_api_id === 'string' ||
+    (payload.verified_email !== undefined && payload.orders_count !== undefined),
+  optsOut: ({ payload }) =>
+    ['email_marketing_consent.state', 'customer.email_marketing_consent.state'].some(
+      (path) => valueAt(payload, path) === 'unsubscribed',
+    ),
+  fields: {
+    Contact: {
+      first_name: ['first_name', 'customer.first_name', ...inAddresses('first_name')],
+      last_name: ['last_name', 'customer.last_name', ...inAddresses('last_name')],
+      email: ['email', 'customer.email', 'contact_email'],
+      phone: ['phone', 'customer.phone', ...inAddresses('phone')],
+      company_name: inAddresses('company'),
+      // The tags of an order are not those of its customer, who has `verified_email`.
+      tags: ['customer.tags'],
+      ...addressAt(ADDRESSES, {
+        line1: 'address1',
+        line2: 'address2',
+        city: 'city',
+        state: 'province',
+        postal_code: 'zip',
+        country: 'country',
+      }),
+    },
+    Company: { name: inAddresses('company') },
+    Deal: {
+      name: ['name'],
+      amount: ['total_price'],
+      currency: ['currency'],
+      company_name: inAddresses('company'),
+    },
+  },
+}
+
+/** The customer as the payload itself. */
+export const shopifyCustomer: Sender = {
+  ...shopify,
+  matches: (request) =>
+    shopify.matches(request) &&
+    (request.headers['x-shopify-topic']?.startsWith('customers/') ??
+      request.payload.verified_email !== undefined),
+  fields: {
+    Contact: { ...shopify.fields.Contact, tags: ['tags'], note_content: ['note'] },
+    Company: shopify.fields.Company!,
+  },
+}

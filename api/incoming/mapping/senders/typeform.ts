@@ -1,0 +1,10 @@
+import { valueAt } from '../path.ts'
+import type { Sender } from './types.ts'
+
+/** The answers of a form, and the hidden fields of its URL. */
+export const typeform: Sender = {
+  name: 'Typeform',
+  matches: ({ payload }) => Array.isArray(valueAt(payload, 'form_response.answers')),
+  fields: {},
+  guessIn: ['form_response.answers', 'form_response.hidden'],
+}

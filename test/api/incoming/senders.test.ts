@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mapPayload } from '../../../api/incoming/mapping/map.ts'
+import { parseBody } from '../../../api/incoming/parse-body.ts'
+import type { TargetEntity } from '../../../db/incoming/types.ts'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+
+const FORM = 'application/x-www-form-urlencoded'
+const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
+
+const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
+const phone = '+442079460000'
+
+describe('the payloads of common senders', () => {
+  function read(name: string, target: TargetEntity = 'Contact', headers = {}) {
+    const payload = parseBody(fixture(name), name.endsWith('.txt') ? FORM : 'application/json')
+    return mapPayload(payload, { field_mapping: { mode: 'automatic' }, target_entity: target }, headers)
+  }
+
+  it('an issue of GitHub is a task, and no contact', () => {
+    const { fields, sender, unmapped } = read('github-issue.json')
+    assert.deepEqual([fields, sender], [{}, 'GitHub'])
+    assert.ok(unmapped!.includes('issue.title'))
+    assert.deepEqual(read('github-issue.json', 'Task').fields, {
+      title: 'The mill jams on carry',
+      body: 'It stops at 9 + 1.',
+      external_id: 'MDU6SXNzdWU0NDQ1MDAwNDE=',
+    })
+    assert.deepEqual(read('github-issue.json', 'Company').fields, {})
+  })
+
+  it('the state of an account of Shopify is not that of its address', () => {
+    assert.deepEqual(read('shopify-account.json').fields, ada)
+  })
+
+  it('the role of a customer of WooCommerce is not a job title', () => {
+    const { fields, company_name } = read('woocommerce-customer.json')
+    assert.deepEqual(
+      [company_name, fields],
+      [
+        'Analytical Engines',
+        {
+          ...ada,
+          phone,
+          address: { line1: "12 St James's Square", city: 'London', postal_code: 'SW1Y 4JH', country: 'GB' },
+        },
+      ],
+    )
+  })
+
+  it('the address of a company in Intercom is not the website of the contact', () => {
+    const { fields, company_name } = read('intercom-contact.json')
+    assert.equal(company_name, 'Analytical Engines')
+    assert.deepEqual(fields, {
+      ...ada,
+      phone,
+      job_title: 'Countess',
+      address: { city: 'London', state: 'England', country: 'United Kingdom' },
+    })
+  })
+
+  it('an unsubscription of Mailchimp is an opt-out', () => {
+    assert.deepEqual(read('mailchimp-unsubscribe.txt').fields, { ...ada, do_not_contact: true })
+  })
+
+  it('an opt-out of HubSpot, and no title of its forms', () => {
+    const { fields, company_name } = read('hubspot-contact.json')
+    assert.deepEqual(fields, { ...ada, phone, do_not_contact: true, lifecycle_stage: 'lead' })
+    assert.equal(company_name, 'Analytical Engines')
+  })
+
+  it('the invitee of Calendly, not the host', () => {
+    const { fields, company_name } = read('calendly-invitee.json')
+    assert.deepEqual(
+      [fields, company_name],
+      [{ ...ada, phone, timezone: 'Europe/London' }, 'Analytical Engines'],
+    )
+  })
+
+  it('the customer of a checkout of Stripe; no deal with an amount in cents', () => {
+    const { fields } = read('stripe-checkout.json')
+    const address = { line1: "12 St James's Square", city: 'London', postal_code: 'SW1Y 4JH', country: 'GB' }
+    assert.deepEqual(fields, { ...ada, phone, address })
+    assert.deepEqual(read('stripe-checkout.json', 'Deal').fields, {})
+  })
+
+  it('pings are recognised', () => {
+    for (const name of ['github-ping.json', 'intercom-ping.json']) assert.equal(read(name).isPing, true, name)
+    const woo = mapPayload(
+      { webhook_id: '5' },
+      { field_mapping: { mode: 'automatic' }, target_entity: 'Contact' },
+      { 'user-agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)' },
+    )
+    assert.equal(woo.isPing, true)
+  })
+})
+
+describe('guesses from unknown senders', () => {
+  const read = (payload: unknown, target: TargetEntity = 'Contact') =>
+    mapPayload(payload, { field_mapping: { mode: 'automatic' }, target_entity: target })
+
+  it('take only what speaks of a person', () => {
+    for (const payload of [
+      { issue: { title: 'It jams', labels: [{ name: 'bug' }] } },
+      { formTitle: 'Contact us', form_name: 'Demo' },
+      { build: { name: 'nightly', status: 'failed', url: 'https://ci.example/1' } },
+      { ping: true, version: { name: '1.0' } },
+    ])
+      assert.deepEqual(read(payload).fields, {}, JSON.stringify(payload))
+    const { fields } = read({ ...ada, role: 'customer', state: 'disabled', formTitle: 'Contact us' })
+    assert.deepEqual(fields, ada)
+  })
+
+  it("take agx's own names of fields", () => {
+    const { fields } = read({
+      ...ada,
+      do_not_contact: 'true',
+      leadStatus: 'In Progress',
+      lifecycle_stage: 'MQL',
+      custom_fields: { tier: 'gold', score: 7, interests: ['a', 'b'] },
+      'custom_fields.region': 'EMEA',
+      last_contacted_at: '2026-01-31',
+    })
+    assert.deepEqual(fields, {
+      ...ada,
+      do_not_contact: true,
+      lead_status: 'in_progress',
+      lifecycle_stage: 'mql',
+      custom_fields: { tier: 'gold', score: 7, interests: ['a', 'b'], region: 'EMEA' },
+      last_contacted_at: '2026-01-31',
+    })
+    const company = read({ name: 'Acme', annual_revenue: '1000.00', type: 'webhook.sent' }, 'Company')
+    assert.deepEqual(company.fields, { name: 'Acme', annual_revenue: '1000.00' })
+    const others = { company: { custom_fields: { tier: 'gold' } }, owner: { unsubscribed: true } }
+    assert.deepEqual(read({ ...ada, ...others }).fields, ada)
+    assert.deepEqual(read({ contact: { ...ada, custom_fields: { tier: 'gold' } } }).fields.custom_fields, {
+      tier: 'gold',
+    })
+  })
+
+  it('take every form of an opt-out, and no opposite of one', () => {
+    for (const said of [
+      { unsubscribed: true },
+      { opt_out: 'yes' },
+      { optOut: 1 },
+      { email_opt_out: 'true' },
+      { HasOptedOutOfEmail: true },
+      { unsubscribed_at: '2026-01-31T10:00:00Z' },
+      { status: 'unsubscribed' },
+      { event: 'contact.unsubscribed' },
+      { do_not_contact: false, unsubscribed: true },
+    ])
+      assert.equal(read({ ...ada, ...said }).fields.do_not_contact, true, JSON.stringify(said))
+    for (const said of [
+      { unsubscribed: false },
+      { opt_out: 'no' },
+      { unsubscribed_at: '' },
+      { status: 'subscribed' },
+    ])
+      assert.equal(read({ ...ada, ...said }).fields.do_not_contact, undefined, JSON.stringify(said))
+    assert.equal(read({ ...ada, do_not_contact: false }).fields.do_not_contact, false)
+  })
+
+  it('list what was not taken, for rules too', () => {
+    assert.deepEqual(read({ ...ada, shoe: { size: 9, colour: '' } }).unmapped, ['shoe.size'])
+    assert.equal(read(ada).unmapped, undefined)
+    const rules = [{ from: 'email', to: 'email', transforms: [] }]
+    const manual = mapPayload(
+      { ...ada, more: Array.from({ length: 60 }, (_, n) => n) },
+      { field_mapping: { mode: 'manual', rules }, target_entity: 'Contact' },
+    )
+    assert.deepEqual([manual.unmapped!.length, manual.unmapped_more], [50, 12])
+  })
+})
+
+describe('a webhook with automatic mapping', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  it('leaves out guessed values that do not fit, with a warning in the answer and the log', async () => {
+    const webhook = await test.createWebhook()
+    const { status, body } = await test.send(webhook, {
+      name: 'Ada Lovelace',
+      email: 'n/a',
+      phone,
+      linkedin: '@ada',
+      timezone: 'CET-1',
+      website: 'none yet',
+      tags: ['x'.repeat(65), 'vip'],
+      lead_status: 'asleep',
+    })
+    assert.equal(status, 200, JSON.stringify(body))
+    const names = body.warnings.map((warning: string) => warning.split(' ')[0]).sort()
+    assert.deepEqual(names, ['email', 'lead_status', 'linkedin_url', 'tags', 'timezone', 'website'])
+    assert.ok(
+      body.warnings.some((text: string) => text.startsWith('linkedin_url (from linkedin) was left out: ')),
+    )
+    const contact = await test.contact(body.record_id)
+    assert.deepEqual(
+      [contact.first_name, contact.phone, contact.email, contact.tags],
+      ['Ada', phone, null, ['vip']],
+    )
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual(entry.warnings, body.warnings)
+    const detail = (await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)).body
+    assert.deepEqual(detail.mapped_data.unmapped.sort(), [
+      ...['email', 'lead_status', 'linkedin', 'timezone', 'website'],
+    ])
+  })
+
+  it('leaves out custom fields that their definitions refuse', async () => {
+    const webhook = await test.createWebhook()
+    const field = { name: 'tier', type: 'select', label: 'Tier', options: ['gold', 'silver'] }
+    const made = await test.api.request('POST', '/v1/custom-fields/contacts', { body: field })
+    assert.equal(made.status, 201, JSON.stringify(made.body))
+    const send = (tier: string) => test.send(webhook, { email: 'tier@example.com', custom_fields: { tier } })
+    const bad = await send('tin')
+    assert.deepEqual([bad.status, bad.body.warnings?.length], [200, 1], JSON.stringify(bad.body))
+    const good = await send('gold')
+    assert.deepEqual([good.status, good.body.warnings], [200, undefined])
+    assert.equal((await test.contact(good.body.record_id)).custom_fields.tier, 'gold')
+  })
+
+  it('keeps a rule strict', async () => {
+    const rules = ['email', 'phone'].map((name) => ({ from: name, to: name }))
+    const webhook = await test.createWebhook({ field_mapping: { mode: 'manual', rules } })
+    const { status, body } = await test.send(webhook, { email: 'n/a', phone })
+    assert.deepEqual([status, Object.keys(body.details)], [400, ['email']])
+  })
+
+  it('records an opt-out of an existing contact', async () => {
+    const webhook = await test.createWebhook()
+    const { body } = await test.send(webhook, { email: 'ada@example.com' })
+    const sent = await test.send(webhook, fixture('mailchimp-unsubscribe.txt'), { 'Content-Type': FORM })
+    assert.deepEqual([sent.body.action, sent.body.record_id], ['updated', body.record_id])
+    assert.equal((await test.contact(body.record_id)).do_not_contact, true)
+    await test.send(webhook, { email: 'ada@example.com', unsubscribed: false })
+    assert.equal((await test.contact(body.record_id)).do_not_contact, true)
+  })
+
+  it('answers a ping with 200, and what speaks of nobody with 400; both make nothing', async () => {
+    const webhook = await test.createWebhook({ verification: { type: 'secret' } })
+    const before = await test.db.system('contacts').where({}).count()
+    const ping = await test.send(webhook, fixture('github-ping.json'), { 'X-GitHub-Event': 'ping' })
+    assert.deepEqual(ping.body, {
+      success: true,
+      message: 'ping of GitHub: nothing was written',
+      record_id: null,
+      entity: 'contact',
+      action: 'skipped',
+    })
+    const issue = await test.send(webhook, fixture('github-issue.json'), { 'X-GitHub-Event': 'issues' })
+    assert.deepEqual(
+      [issue.status, issue.body.message],
+      [400, 'the payload of GitHub has nothing of a contact'],
+    )
+    assert.deepEqual(await test.db.system('contacts').where({}).count(), before)
+    const [, entry] = await test.logs(webhook)
+    assert.deepEqual([entry.status, entry.action, entry.record_id], ['Success', 'Skipped', null])
+    const detail = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)
+    assert.deepEqual(detail.body.result, { ...ping.body })
+  })
+
+  it('answers the unsigned ping of WooCommerce, which counts as a wrong secret', async () => {
+    const webhook = await test.createWebhook()
+    const headers = {
+      'Content-Type': FORM,
+      'User-Agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)',
+      'X-Webhook-Secret': '',
+    }
+    const answer = await test.send(webhook, 'webhook_id=5', headers)
+    assert.deepEqual([answer.status, answer.body.record_id], [200, null])
+    assert.equal((await test.send(webhook, 'webhook_id=5&email=x@example.com', headers)).status, 401)
+    const source = await test.db.system('incoming_sources').where({ webhook_id: webhook.id }).first()
+    assert.equal(source.failures, 2)
+  })
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
+
+const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
+
+describe('senders that can set no header', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    const log = { write: (line: string) => lines.push(line) }
+    test = await startIncoming({ PUBLIC_URL: 'https://agx.example', LOG_LEVEL: 'trace' }, log as never)
+  })
+  after(() => test?.close())
+
+  const lines: string[] = []
+  const token = { verification: { type: 'token' } }
+  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    test.api.request(method, path, { key: null, ...(body === undefined ? {} : { body }), headers })
+  const pathOf = (webhook: TestWebhook) => `/webhooks/incoming/${webhook.id}`
+  const detailOf = async (webhook: TestWebhook) => {
+    const [entry] = await test.logs(webhook)
+    return (await test.app('GET', `${pathOf(webhook)}/logs/${entry.id}`)).body
+  }
+
+  it('have the secret in the query or in the path', async () => {
+    const webhook = await test.createWebhook(token)
+    const { url_with_token } = webhook as TestWebhook & { url_with_token: string }
+    assert.equal(url_with_token, `https://agx.example${pathOf(webhook)}?token=${webhook.secret}`)
+    const ada = { email: 'ada@example.com' }
+    const send = async (path: string) => (await call('POST', path, ada)).status
+    assert.equal(await send(`${pathOf(webhook)}?token=${webhook.secret}`), 200)
+    assert.equal(await send(`${pathOf(webhook)}/${webhook.secret}`), 200)
+    assert.equal(await send(`${pathOf(webhook)}?token=wrong`), 401)
+    assert.equal(await send(pathOf(webhook)), 401)
+    assert.equal(await send(`${pathOf(webhook)}/a/b`), 404)
+    assert.ok(lines.some((line) => line.includes('/webhooks/incoming/{webhook_id}')))
+    assert.ok(!lines.join('').includes(webhook.secret))
+    const plain = await test.createWebhook()
+    assert.equal(await send(`${pathOf(plain)}?token=${encodeURIComponent(plain.secret)}`), 401)
+  })
+
+  it('accept a base64 secret as a token, with its plus signs', async () => {
+    const secret = 'whsec_ab+cd/ef+gh/ijkl=='
+    const webhook = await test.createWebhook({ ...token, secret })
+    for (const written of [secret, encodeURIComponent(secret)])
+      assert.equal(
+        (await call('POST', `${pathOf(webhook)}?token=${written}`, { email: 'b@example.com' })).status,
+        200,
+      )
+  })
+
+  it('use HTTP basic', async () => {
+    const webhook = await test.createWebhook({ verification: { type: 'basic', username: 'form' } })
+    const Authorization = `Basic ${Buffer.from(`form:${webhook.secret}`).toString('base64')}`
+    assert.equal(
+      (await call('POST', pathOf(webhook), { email: 'c@example.com' }, { Authorization })).status,
+      200,
+    )
+    assert.equal((await detailOf(webhook)).headers.authorization, '[masked]')
+    const asked = await call('POST', pathOf(webhook), {})
+    assert.deepEqual([asked.status, asked.body.error], [401, 'missing_secret'])
+    assert.match(asked.headers.get('www-authenticate')!, /^Basic /)
+  })
+
+  it('send a multipart form: Jotform, whose answers are opened and whose copy of the token is masked', async () => {
+    const webhook = await test.createWebhook(token)
+    const path = `${pathOf(webhook)}?token=${webhook.secret}`
+    const body = fixture('jotform.multipart').toString().replaceAll('{url}', `https://agx.example${path}`)
+    const type = { 'Content-Type': 'multipart/form-data; boundary=------------------------c0ffee' }
+    const answer = await call('POST', path, body, { ...type, Referer: `https://agx.example${path}` })
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    const contact = await test.contact(answer.body.record_id)
+    assert.deepEqual(
+      [contact.first_name, contact.last_name, contact.email, contact.job_title, contact.address?.city],
+      ['Ada', 'Lovelace', 'ada@example.com', null, 'London'],
+    )
+    assert.equal(contact.phone.replace(/\D/g, ''), '2079460000')
+    const detail = await detailOf(webhook)
+    assert.ok(!JSON.stringify(detail).includes(webhook.secret))
+    assert.match(detail.payload, /token=\[masked\]/)
+    assert.match(detail.headers.referer, /token=\[masked\]$/)
+  })
+
+  it('look with GET whether the URL exists: Mailchimp', async () => {
+    const webhook = await test.createWebhook(token)
+    const right = await call('GET', `${pathOf(webhook)}?token=${webhook.secret}`)
+    assert.deepEqual([right.status, right.body.record_id], [200, null])
+    assert.equal((await call('GET', `${pathOf(webhook)}?token=wrong`)).status, 401)
+    assert.equal((await call('PUT', `${pathOf(webhook)}?token=${webhook.secret}`, {})).status, 405)
+  })
+
+  it('ask with a GET challenge: Meta', async () => {
+    const webhook = await test.createWebhook({ verification: { type: 'meta' } })
+    const ask = (secret: string) =>
+      call(
+        'GET',
+        `${pathOf(webhook)}?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=${encodeURIComponent(secret)}`,
+      )
+    const right = await ask(webhook.secret)
+    assert.deepEqual([right.status, right.body], [200, '1158201444'])
+    assert.match(right.headers.get('content-type')!, /^text\/plain/)
+    assert.ok(right.headers.get('x-ratelimit-limit'))
+    const wrong = await ask('wrong')
+    assert.deepEqual([wrong.status, wrong.body.error], [401, 'invalid_secret'])
+  })
+
+  it('ask with a signed challenge: Slack', async () => {
+    const webhook = await test.createWebhook({ verification: { type: 'slack' } })
+    const body = JSON.stringify({ token: 'x', challenge: '3eZbrw1aB', type: 'url_verification' })
+    const time = String(Math.floor(Date.now() / 1000))
+    const mac = createHmac('sha256', webhook.secret).update(`v0:${time}:${body}`).digest('hex')
+    const signed = { 'X-Slack-Request-Timestamp': time, 'X-Slack-Signature': `v0=${mac}` }
+    assert.deepEqual((await call('POST', pathOf(webhook), body, signed)).body, { challenge: '3eZbrw1aB' })
+    assert.equal((await call('POST', pathOf(webhook), body)).status, 401)
+  })
+})
