@@ -9,12 +9,12 @@ import {
   isSortable,
   MAX_FILTERS,
   MAX_VALUES,
-  parseFilter,
+  parseFilterValue,
 } from '../../db/records/model/filters.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
-import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
+import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
@@ -48,16 +48,16 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
     },
     async upsert(name, by, fields) {
       const entity = entityOf(name)
-      if (!upsertKeys(entity).includes(by))
-        throw new NodeError('invalid_request', `${entity} are upserted by ${upsertKeys(entity).join(', ')}.`)
+      if (!isUpsertKey(entity, by)) {
+        const keys = `${upsertKeys(entity).join(', ')} or custom_fields.<name>`
+        throw new NodeError('invalid_request', `${entity} are upserted by ${keys}.`)
+      }
+      const input = parse(createSchema(entity), fields)
+      // A record without the key would be another one at each run.
+      if (upsertKey(by, input) === undefined)
+        throw new NodeError('validation_error', `${by}: is required as the key of the upsert`)
       // An update changes only the given fields, so it does not set the defaults of a create.
-      return upsertRecord(
-        tx,
-        entity,
-        by,
-        parse(createSchema(entity), fields),
-        parse(upsertSchema(entity), fields),
-      )
+      return upsertRecord(tx, entity, by, input, parse(upsertSchema(entity), fields))
     },
     async delete(name, id) {
       const { deleted } = await deleteRecord(tx, entityOf(name), id)
@@ -103,11 +103,8 @@ function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
   return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
 }
 
-/** Lists become the comma-separated values of the query string, quoted. */
 function filterOf(entity: EntityName, parameter: string, value: unknown): Filter {
-  const quoted = (item: unknown) => `"${String(item).replaceAll('"', '""')}"`
-  const text = Array.isArray(value) ? value.map(quoted).join(',') : String(value)
-  const filter = parseFilter(entities[entity], parameter, text)
+  const filter = parseFilterValue(entities[entity], parameter, value)
   if ('msg' in filter) throw new NodeError('validation_error', `${parameter}: ${filter.msg}`)
   return filter
 }

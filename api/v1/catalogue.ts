@@ -1,7 +1,10 @@
 import { commonFields, READ_ONLY } from '../../db/records/model/common-fields.ts'
-import { referencesOf } from '../../db/records/model/kind.ts'
+import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/records/model/filters.ts'
+import { type Kind, referencesOf } from '../../db/records/model/kind.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
-import type { Catalogue } from '../../workflows/nodes/catalogue.ts'
+import { createSchema, updateSchema } from '../../db/records/model/schemas.ts'
+import { upsertKeys } from '../../db/records/model/upsert-keys.ts'
+import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
@@ -16,9 +19,26 @@ export const catalogue: Catalogue = {
           object: kind.object,
           readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(kind.fields)],
           writable: [...SET_BY_CLIENTS, 'associations', ...settable.map(([field]) => field)],
+          schemas: { create: createSchema(kind.entity), update: updateSchema(kind.entity) },
+          upsertKeys: upsertKeys(kind.entity),
+          sortable: sortNames(kind),
+          checkFilter: (parameter, value) => filterIssue(kind, parameter, value),
           references: Object.fromEntries(referencesOf(kind).map(([field, { to }]) => [field, to])),
         },
       ]
     }),
   ),
+}
+
+function filterIssue(kind: Kind, parameter: string, value: unknown): FilterIssue | undefined {
+  const filter = parseFilterValue(kind, parameter, value)
+  if (!('msg' in filter)) return undefined
+  const [field = ''] = parameter.split('[')
+  const allowed =
+    filter.type === 'unrecognized_key'
+      ? filterNames(kind)
+      : filter.type === 'unknown_operator'
+        ? operatorsOf(kind, field).map((operator) => `${field}[${operator}]`)
+        : (kind.fields[field]?.values ?? [])
+  return { message: filter.msg, type: filter.type, allowed }
 }

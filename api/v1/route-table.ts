@@ -1,5 +1,6 @@
 import type { Route } from '../http/route.ts'
 import { associationRoutes } from './associations.ts'
+import { authoringGuideRoutes } from './authoring-guide.ts'
 import { batchRoutes } from './batch.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
@@ -39,5 +40,6 @@ export const routes: Route[] = [
   ...retryRunRoutes,
   ...runBatchRoutes,
   ...nodeRoutes,
+  ...authoringGuideRoutes,
   ...eventRoutes,
 ]

@@ -177,6 +177,23 @@ describe('runs that work on records', () => {
     )
   })
 
+  it('fail an upsert whose key is empty, instead of creating a record without a name', async () => {
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [
+        crm('save', {
+          operation: 'upsert',
+          entity: 'contacts',
+          by: 'email',
+          fields: { email: '{{ trigger.payload.email | default: "" }}', job_title: 'Keyless' },
+        }),
+      ],
+    })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.error?.code], ['failed', 'validation_error'], JSON.stringify(run.error))
+    assert.match(run.error!.message, /email/)
+    assert.deepEqual(await suite.db.system('contacts').where({ job_title: 'Keyless' }), [])
+  })
+
   it('roll back the writes of a failed node and keep those of the others', async () => {
     const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [

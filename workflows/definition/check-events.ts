@@ -1,7 +1,8 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../events.ts'
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
-import { nearestName, type Problem } from './errors.ts'
+import { nearestName, type Problem, write, writeInstead } from './errors.ts'
+import { flowText } from './repair.ts'
 
 /** A problem of a part of a value; `path` leads to it. */
 type PartProblem = Pick<Problem, 'code' | 'message' | 'hint'> & { path: PropertyKey[] }
@@ -33,7 +34,7 @@ export function checkEventWhen(when: string, members: readonly string[]): Omit<P
       {
         code: 'placeholder_syntax',
         message: 'when has no placeholder, so that it always holds',
-        hint: 'write {{ event.record.… }}',
+        hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
       },
     ]
   try {
@@ -44,7 +45,7 @@ export function checkEventWhen(when: string, members: readonly string[]): Omit<P
         {
           code: 'unknown_field' as const,
           message: `an event has no ${name}: it has ${members.join(', ')}`,
-          hint: `event.record.${name}`,
+          hint: writeInstead(`event.record.${name}`, `event.${name}`),
         },
       ]
     })

@@ -1,38 +1,55 @@
 import { hasPlaceholder } from '../expressions/template.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import type { ConfigProblem } from '../nodes/define.ts'
-import { findNodeType, LOOP_TYPES, nodeTypes } from '../nodes/index.ts'
+import type { ConfigProblem, NodeType } from '../nodes/define.ts'
+import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
 import { checkCredentials } from './check-credentials.ts'
-import { checkConfig, describeIssue } from './config.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
+import { type ConfigIssue, checkConfig, describeIssue } from './config.ts'
+import { nearestName, type Problem, pointer, REMOVE, write } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
+import { flowText, repairHint } from './repair.ts'
 import { MISSING_TYPE } from './salvage.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
-/** Checks the type and config of each node. */
+/**
+ * Reports unknown node types. Where one was meant, the node gets it, so that its config and handles are checked in the
+ * same round.
+ */
+export function correctTypes<T extends { type: string }>(
+  nodes: readonly (readonly [id: string, node: T])[],
+  nodePath: (index: number) => string,
+): { problems: Problem[]; corrected: (readonly [id: string, node: T])[] } {
+  const problems: Problem[] = []
+  const corrected = nodes.map(([id, node], index) => {
+    if (node.type === MISSING_TYPE || findNodeType(node.type)) return [id, node] as const
+    const meant = meantType(node.type)
+    problems.push({
+      code: 'unknown_node_type',
+      message: `there is no node type ${node.type.slice(0, 100)}`,
+      path: `${nodePath(index)}/type`,
+      node_id: id,
+      hint: meant ? `did you mean ${meant.type}?` : `one of ${Object.keys(nodeTypes).join(', ')}`,
+    })
+    return [id, meant ? { ...node, type: meant.type } : node] as const
+  })
+  return { problems, corrected }
+}
+
+/** Checks the config of each node. */
 export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalogue): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const path = nodePath(node.id)
-    if (node.type === MISSING_TYPE) return []
     const type = findNodeType(node.type)
-    if (!type)
-      return [
-        {
-          code: 'unknown_node_type',
-          message: `there is no node type ${node.type.slice(0, 100)}`,
-          path: `${path}/type`,
-          node_id: node.id,
-          ...nearestName(node.type, Object.keys(nodeTypes)),
-        },
-      ]
+    if (!type) return []
     const inConfig = (problem: ConfigProblem): Problem => ({
       ...problem,
       path: `${path}/config${pointer(...problem.path)}`,
       node_id: node.id,
     })
     const shape = checkConfig(type.config, node.config).flatMap((issue) =>
-      describeIssue(issue, node.type, [node.id]).map((one) => inConfig({ ...one, code: 'invalid_config' })),
+      describeIssue(issue, node.type, [node.id]).map((one, index) =>
+        inConfig({ ...one, code: 'invalid_config', hint: () => configHint(type, node.config, issue, index) }),
+      ),
     )
     return [
       ...shape,
@@ -41,6 +58,11 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })
+}
+
+function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {
+  const one = issue.keys ? { ...issue, keys: [issue.keys[index]!] } : issue
+  return repairHint(type.config, config, one, type.example.config)
 }
 
 /** Only external nodes have attempts and a timeout: the others run in the run's transaction. */
@@ -54,6 +76,7 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
       path: `${path}/${member}`,
       node_id: node.id,
       atKey: true,
+      hint: REMOVE,
     }))
 }
 
@@ -149,7 +172,7 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
       problems.push({
         code: 'constant_when',
         message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
-        hint: `write \`when: "{{ ${node.when.slice(0, 200)} }}"\``,
+        hint: write(flowText(`{{ ${node.when.slice(0, 200)} }}`)),
         path: `${where.path}/when`,
         node_id: node.id,
       })

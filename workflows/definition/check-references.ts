@@ -5,10 +5,11 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
+import { type Problem, pointer } from './errors.ts'
 import type { Graph } from './graph.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
+import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint, withFilter } from './reference-hints.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
@@ -16,7 +17,19 @@ const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
 const ITEM_ROOTS = ['item', 'index']
 /** Of the output of a loop, in its own body. */
 const ITEM_FIELDS = ['item', 'index', 'count']
-const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
+
+/** The filters of one text that are corrected, so that its references are checked too: it is parsed again for each. */
+const MAX_CORRECTIONS = 3
+
+interface Given {
+  external?: boolean
+  late?: string | undefined
+  perItem?: boolean
+  corrections?: number
+}
+
+/** The nodes that a hint names. */
+const MAX_NAMED = 5
 
 /** Checks every placeholder of nodes and outputs. @returns the problems, and the ids of nodes whose result is read. */
 export function checkReferences(
@@ -29,7 +42,6 @@ export function checkReferences(
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   const ids = [...nodes.keys()]
   const inputs = Object.keys(definition.inputs)
-  const roots = [...ROOTS, ...ids]
   const problems: Problem[] = []
   const read = new Set<string>()
   const fieldsOf = remembered((node: NodeSpec) => {
@@ -50,16 +62,8 @@ export function checkReferences(
    * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
    * `perItem`: a loop renders it for each item.
    */
-  const check = (
-    text: string,
-    path: string,
-    reader?: NodeSpec,
-    {
-      external = false,
-      late,
-      perItem = false,
-    }: { external?: boolean; late?: string | undefined; perItem?: boolean } = {},
-  ) => {
+  const check = (text: string, path: string, reader?: NodeSpec, given: Given = {}) => {
+    const { external = false, late, perItem = false } = given
     const where = reader ? { path, node_id: reader.id } : { path }
     try {
       for (const reference of references(text)) {
@@ -70,7 +74,12 @@ export function checkReferences(
         if (problem) problems.push({ ...problem, ...where })
       }
     } catch (error) {
-      problems.push({ code: 'placeholder_syntax', message: (error as Error).message, ...where })
+      const { message } = error as Error
+      problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...where })
+      // Its references are checked in the same round.
+      const { corrections = 0 } = given
+      const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined
+      if (corrected !== undefined) check(corrected, path, reader, { ...given, corrections: corrections + 1 })
     }
   }
 
@@ -94,14 +103,14 @@ export function checkReferences(
       return {
         code: 'unknown_root',
         message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
-        ...nearestName(root, roots),
+        hint: () => rootHint(reference, { roots: ROOTS, nodes: ids, inputs }),
       }
     if (name === undefined) return undefined
     if (root === 'inputs' && !Object.hasOwn(definition.inputs, name))
       return {
         code: 'unknown_input',
         message: `the workflow has no input ${name}`,
-        ...nearestName(name, inputs),
+        hint: () => nameHint(reference, 1, inputs),
       }
     if (root !== 'nodes') return undefined
 
@@ -110,20 +119,20 @@ export function checkReferences(
       return {
         code: 'unknown_node',
         message: `there is no node ${name}`,
-        ...nearestName(name, ids),
+        hint: () => nameHint(reference, 1, ids),
       }
     if (member !== undefined && !NODE_MEMBERS.includes(member))
       return {
         code: 'unknown_field',
         message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
-        hint: `nodes.${name}.output.${member}`,
+        hint: memberHint(reference),
       }
     const fields = member === 'output' && field !== undefined ? fieldsAt(node, loops) : undefined
     if (field !== undefined && fields && !fields.known.has(field) && !reference.optional)
       return {
         code: 'unknown_field',
         message: `the output of ${name} has no field ${field}`,
-        ...nearestName(field, fields.names),
+        hint: () => nameHint(reference, 3, fields.names),
       }
     const outside = bodies.around(name).find((loop) => !loops.includes(loop))
     if (outside !== undefined)
@@ -152,10 +161,17 @@ export function checkReferences(
   const orderProblem = (name: string, reader: NodeSpec, reference: Reference) => {
     // Nodes in a cycle and unreachable nodes have no order; both are reported already.
     if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
+    if (name === reader.id)
+      return {
+        code: 'not_upstream' as const,
+        message: `${name} reads its own result, which exists only after it has ended`,
+        hint: () => upstreamHint(reader.id),
+      }
     if (!graph.mayPrecede(name, reader.id))
       return {
         code: 'not_upstream' as const,
         message: `${name} is not upstream of ${reader.id}: its result is never available there`,
+        hint: () => upstreamHint(reader.id),
       }
     if (reference.optional || graph.surelyPrecedes(name, reader.id)) return undefined
     return {
@@ -163,6 +179,13 @@ export function checkReferences(
       message: `${name} is not upstream of ${reader.id} on every path`,
       hint: 'add a default: {{ … | default: "" }}',
     }
+  }
+
+  const upstreamHint = (reader: string) => {
+    const before = ids.filter((id) => id !== reader && graph.mayPrecede(id, reader)).slice(-MAX_NAMED)
+    return before.length > 0
+      ? `read a node before it: ${before.map((id) => `nodes.${id}.output`).join(', ')}`
+      : 'no node is before it: read inputs or trigger'
   }
 
   const limited = (path: string, texts: string[], reader?: NodeSpec) => {

@@ -1,7 +1,8 @@
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { checkEventNames } from './check-events.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
+import { nearestName, type Problem, pointer, write, writeInstead } from './errors.ts'
+import { flowText } from './repair.ts'
 import { cronProblems, isTimezone, neverFires } from './schedule.ts'
 import type { Definition, Trigger } from './types.ts'
 
@@ -36,7 +37,7 @@ function whenProblems(when: string): Problem[] {
         code: 'placeholder_syntax',
         message: 'when has no placeholder, so that it always holds',
         path,
-        hint: 'write {{ trigger.record.… }}',
+        hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
       },
     ]
   try {
@@ -56,7 +57,7 @@ function whenProblems(when: string): Problem[] {
           code: 'unknown_field',
           message: `the trigger of an event has no ${member.slice(0, 100)}: it has ${EVENT_MEMBERS.join(', ')}`,
           path,
-          hint: `trigger.record.${member.slice(0, 100)}`,
+          hint: writeInstead(`trigger.record.${member.slice(0, 100)}`, `trigger.${member.slice(0, 100)}`),
         },
       ]
     })

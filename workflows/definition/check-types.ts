@@ -4,9 +4,10 @@ import { SPEC } from '../limits.ts'
 import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { checkConfig } from './config.ts'
-import { type Problem, pointer } from './errors.ts'
+import { type Problem, pointer, write } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { countValues } from './measure.ts'
+import { flowText, replaced } from './repair.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
 type Nodes = ReadonlyMap<string, NodeSpec>
@@ -21,6 +22,9 @@ const SAMPLES: Record<string, unknown> = {
   array: [],
 }
 
+/** Types that a filter turns into text. */
+const TEXTUAL = ['number', 'integer', 'boolean']
+
 /** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
 export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
@@ -34,11 +38,11 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
     return typed
       .slice(0, SPEC.typeChecks / countValues(node.config))
       .flatMap(({ text, path, valueType }): Problem[] => {
-        const issues = checkConfig(type.config, replaced(node.config, path, SAMPLES[valueType]))
-        const refused = issues.some(
-          (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
-        )
-        if (!refused) return []
+        const refuses = (sample: unknown) =>
+          checkConfig(type.config, replaced(node.config, path, sample)).some(
+            (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
+          )
+        if (!refuses(SAMPLES[valueType])) return []
         const setting = path.join('.')
         return [
           {
@@ -46,6 +50,10 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
             message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
             path: `${nodePath(node.id)}/config${pointer(...path)}`,
             node_id: node.id,
+            hint: () =>
+              TEXTUAL.includes(valueType) && !refuses(SAMPLES.string)
+                ? write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+                : undefined,
           },
         ]
       })
@@ -95,16 +103,4 @@ function placeholders(value: unknown, path: string[] = []): { text: string; path
   if (typeof value === 'string') return value.includes('{{') ? [{ text: value, path }] : []
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, item]) => placeholders(item, [...path, key]))
-}
-
-function replaced(value: unknown, [key, ...rest]: string[], by: unknown): unknown {
-  if (key === undefined) return by
-  if (Array.isArray(value))
-    return value.map((item, index) => (String(index) === key ? replaced(item, rest, by) : item))
-  return Object.fromEntries(
-    Object.entries(value as object).map(([name, item]) => [
-      name,
-      name === key ? replaced(item, rest, by) : item,
-    ]),
-  )
 }

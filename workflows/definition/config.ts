@@ -8,6 +8,8 @@ export interface ConfigIssue {
   code: string
   /** Of `unrecognized_keys`. */
   keys?: string[]
+  /** The allowed values, where it is one of a list. */
+  allowed?: string[]
 }
 
 /**
@@ -50,8 +52,24 @@ function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string
       if (meant) return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
     }
     const keys = issue.code === 'unrecognized_keys' ? { keys: issue.keys } : {}
-    return [{ path: issue.path, message: explain(issue, at), code: issue.code, ...keys }]
+    const allowed = allowedBy(issue)
+    return [
+      {
+        path: issue.path,
+        message: explain(issue, at),
+        code: issue.code,
+        ...keys,
+        ...(allowed ? { allowed } : {}),
+      },
+    ]
   })
+}
+
+function allowedBy(issue: Issue): string[] | undefined {
+  if (issue.code === 'invalid_value') return issue.values.map(String)
+  return issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options)
+    ? issue.options.map(String)
+    : undefined
 }
 
 /** The issues of the only option whose outermost type fits: more specific than "invalid input". */
@@ -70,8 +88,29 @@ function explain(issue: Issue, at: unknown): string {
   if (at === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value' || names))
     return 'is missing'
   if (names) return `must be one of ${names.join(', ')}`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => message).join(', ')
-  return issue.message
+  // Of a union without a message of its own.
+  if (issue.message === 'Invalid input') return `cannot be ${kindOf(at)}`
+  const wanted = issue.code === 'invalid_type' ? KINDS[issue.expected] : undefined
+  return wanted === undefined ? issue.message : `must be ${wanted}, but is ${kindOf(at)}`
+}
+
+/** Types in words of YAML. */
+const KINDS: Record<string, string> = {
+  record: 'a mapping',
+  object: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'a mapping' : (JSON.stringify(value)?.slice(0, 100) ?? 'empty')
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -1,3 +1,4 @@
+import { synonymOf } from './synonyms.ts'
 import type { Finding } from './types.ts'
 
 /** The codes of findings. An error refuses a workflow, a warning does not. */
@@ -8,11 +9,17 @@ export type ErrorCode =
   | 'yaml_tag'
   | 'yaml_value'
   | 'duplicate_key'
+  | 'code_fence'
+  | 'tab_indent'
+  | 'unquoted_placeholder'
+  | 'unquoted_text'
   | 'schema'
   | 'unknown_key'
   | 'missing_key'
   | 'unknown_node_type'
   | 'invalid_config'
+  | 'invalid_value'
+  | 'missing_value'
   | 'unknown_handle'
   | 'missing_target'
   | 'unreachable_node'
@@ -42,6 +49,10 @@ export type WarningCode =
   | 'literal_credential'
   | 'implicit_end'
   | 'constant_when'
+  | 'literal_reference'
+  | 'unconnected_case'
+  | 'input_may_be_missing'
+  | 'trigger_without_record'
   | 'unknown_workflow'
   | 'unknown_secret'
   | 'unknown_env'
@@ -63,6 +74,10 @@ const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
   'literal_credential',
   'implicit_end',
   'constant_when',
+  'literal_reference',
+  'unconnected_case',
+  'input_may_be_missing',
+  'trigger_without_record',
   'unknown_workflow',
   'unknown_secret',
   'unknown_env',
@@ -100,11 +115,25 @@ export const nearestName = (written: string, names: readonly string[]) => ({
   hint: () => didYouMean(written, names).hint,
 })
 
-/** A hint with the nearest name, if there is one; to spread into a problem. */
-export function didYouMean(written: string, names: Iterable<string>): { hint?: string } {
-  const name = nearest(written, names)
+/** The allowed name that was most likely meant: a common synonym, or else the nearest one. */
+export const meantBy = (written: string, names: readonly string[]): string | undefined =>
+  synonymOf(written, names) ?? nearest(written, names)
+
+/** A hint with the name that was most likely meant, if there is one; to spread into a problem. */
+export function didYouMean(written: string, names: readonly string[]): { hint?: string } {
+  const name = meantBy(written, names)
   return name === undefined ? {} : { hint: `did you mean ${name}?` }
 }
+
+/**
+ * The wording of hints that a program can apply. `did you mean X?`: X in place of the name at the finding's position.
+ * `write `X``: X in place of the value at its path. `write `X` instead of `Y``: within the text at its path.
+ * `add `X``: a line of the mapping at its path. `remove it`: the key and its value.
+ */
+export const write = (text: string) => `write \`${text}\``
+export const writeInstead = (text: string, written: string) => `write \`${text}\` instead of \`${written}\``
+export const add = (text: string) => `add \`${text}\``
+export const REMOVE = 'remove it'
 
 /** Levenshtein's, with a transposition of two letters as one edit; Infinity as soon as it is `limit` or more. */
 function distance(a: string, b: string, limit: number): number {

@@ -86,7 +86,7 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
       problems.push({
         code: 'loop_body',
         message: `${id} has no body: its \`${entry}\` leads nowhere`,
-        hint: `write \`next: {${entry}: <the first node of the body>, done: <the node after the loop>}\``,
+        hint: `lead on from it: \`next: {${entry}: <the first node of the body>, done: <the node after the loop>}\``,
         ...where,
       })
     if (bodies.around(id).length >= LOOP.depth)

@@ -1,17 +1,8 @@
-import {
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Pair,
-  type ParsedNode,
-  parseDocument,
-} from 'yaml'
+import { isAlias, isMap, isPair, isScalar, isSeq, type Pair, type ParsedNode, parseDocument } from 'yaml'
 import { SPEC } from '../limits.ts'
 import { isStorable } from '../storable-text.ts'
 import { type Problem, pointer } from './errors.ts'
+import { lastAtMost, mendYaml } from './mend-yaml.ts'
 
 /** Lines and commas: what takes longer to parse than any real spec is refused before. */
 const MAX_SEPARATORS = 12_000
@@ -46,8 +37,34 @@ export function parseYaml(text: string): ParsedYaml {
       locate: () => start,
     }
 
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'error' })
+  const first = parsed(text)
+  const mended = first.broken ? mendYaml(text) : undefined
+  if (!mended) return first
+  const second = parsed(mended.text, mended.original, text)
+  const found = mended.problems.slice(0, SPEC.findings).map(({ offset, ...problem }) => ({
+    ...problem,
+    path: '',
+    ...second.at(offset),
+  }))
+  return { ...second, problems: [...found, ...second.problems] }
+}
+
+/**
+ * `original`: the offset in the author's text, `source`, of one in `text`.
+ * @returns also the position of an offset in the author's text, and whether it is no YAML, or other than was meant.
+ */
+function parsed(
+  text: string,
+  original = (offset: number) => offset,
+  source = text,
+): ParsedYaml & { broken: boolean; at(offset: number): Position } {
+  const document = parseDocument(text, { uniqueKeys: false, logLevel: 'error', prettyErrors: false })
+  const starts = lineStarts(source)
+  const at = (offset: number): Position => {
+    const line = lastAtMost(starts, offset, (start) => start)
+    return { line: line + 1, column: offset - starts[line]! + 1 }
+  }
+  const position = (offset: number) => at(original(offset))
   const syntax = [...document.errors, ...document.warnings].map((error) => ({
     code: 'yaml_syntax' as const,
     message:
@@ -55,37 +72,40 @@ export function parseYaml(text: string): ParsedYaml {
         ? 'a spec holds one workflow: remove --- and the text after it'
         : error.message.split(' at line ')[0]!.split('\n')[0]!,
     path: '',
-    line: error.linePos?.[0].line ?? 1,
-    column: error.linePos?.[0].col ?? 1,
+    ...position(Math.min(error.pos[0], text.length)),
   }))
-  const reading: Reading = { places: new Map(), problems: [], entries: 0 }
+  const reading: Reading = { places: new Map(), problems: [], entries: 0, position }
   const value = document.contents && syntax.length === 0 ? read(document.contents, '', reading) : undefined
   if (reading.entries > SPEC.values)
     reading.problems = [
       { code: 'yaml_limit', message: `a spec may have at most ${SPEC.values} values`, path: '' },
     ]
-
-  const at = (offset: number): Position => {
-    const { line, col } = lines.linePos(offset)
-    return { line: Math.max(line, 1), column: Math.max(col, 1) }
-  }
   return {
     value,
     problems: [...syntax, ...reading.problems],
+    broken: syntax.length > 0 || reading.problems.some(({ code }) => code === 'yaml_syntax'),
+    at,
     locate(path, atKey = false) {
       for (let up = path; ; up = up.slice(0, up.lastIndexOf('/'))) {
         const place = reading.places.get(up)
-        if (place) return at((atKey && up === path ? place.key : undefined) ?? place.value)
-        if (up === '') return start
+        if (place) return position((atKey && up === path ? place.key : undefined) ?? place.value)
+        if (up === '') return { line: 1, column: 1 }
       }
     },
   }
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0]
+  for (const { index } of text.matchAll(/\n/g)) starts.push(index + 1)
+  return starts
 }
 
 interface Reading {
   places: Map<string, { key?: number; value: number }>
   problems: (Problem & Partial<Position>)[]
   entries: number
+  position(offset: number): Position
 }
 
 function read(node: ParsedNode | null, path: string, reading: Reading, key?: number): unknown {
@@ -154,8 +174,9 @@ function readMap(pairs: Pair<ParsedNode, ParsedNode | null>[], path: string, rea
       reading.problems.push({
         code: 'duplicate_key',
         message: `duplicate key ${name}`,
+        hint: 'give it another name, or remove it',
         path: inner,
-        atKey: true,
+        ...reading.position(pair.key.range?.[0] ?? 0),
       })
     entries.set(name, value)
   }

@@ -1,7 +1,10 @@
 import type { z } from 'zod'
-import { checkShape } from './config.ts'
-import { nearestName, type Problem, pointer } from './errors.ts'
-import { rawEdge, rawNode, specNode } from './schema.ts'
+import { meantType } from '../nodes/index.ts'
+import { type ConfigIssue, checkShape } from './config.ts'
+import { type Problem, pointer } from './errors.ts'
+import { flowText, repairHint } from './repair.ts'
+import { inputName, input as inputSchema, rawEdge, rawNode, specNode } from './schema.ts'
+import { keysAt, memberOf, shapeOf } from './shapes.ts'
 
 /** Placeholder for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
@@ -47,15 +50,43 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
             salvaged(specNode, isObject(node) ? node : {}),
           ]),
         )
+  if (value.inputs !== undefined && kept.inputs === undefined)
+    kept.inputs = Object.fromEntries(
+      namedInputs(value.inputs).map(([name, one]) => [
+        name,
+        inputSchema.safeParse(one).success ? one : { type: 'any', default: null },
+      ]),
+    )
+  if (isObject(value.outputs) && kept.outputs === undefined) kept.outputs = { ...value.outputs }
   if (Array.isArray(value.edges)) kept.edges = value.edges.filter((edge) => rawEdge.safeParse(edge).success)
   const parsed = schema.safeParse({ name: 'x', ...kept })
   return parsed.success ? parsed.data : undefined
 }
 
-const salvaged = (schema: z.ZodObject, node: Record<string, unknown>) => ({
-  type: MISSING_TYPE,
-  ...fitting(schema, node),
-})
+/** The inputs with names, of a list too. */
+function namedInputs(inputs: unknown): [string, unknown][] {
+  if (!isObject(inputs)) return []
+  if (!Array.isArray(inputs))
+    return Object.entries(inputs).filter(([name]) => inputName.safeParse(name).success)
+  return inputs.flatMap((one): [string, unknown][] => {
+    const name = isObject(one) ? (one.name ?? Object.keys(one)[0]) : one
+    return typeof name === 'string' && inputName.safeParse(name).success ? [[name, undefined]] : []
+  })
+}
+
+/** Values without effect. */
+const NEUTRAL = { retry: {}, on_error: 'fail' }
+
+/** A node's valid members, with the settings that were written beside its `config`. */
+function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = { type: MISSING_TYPE, ...fitting(schema, node) }
+  // What is there, though wrong, is not missing.
+  for (const [name, neutral] of Object.entries(NEUTRAL))
+    if (Object.hasOwn(node, name) && !Object.hasOwn(kept, name)) kept[name] = neutral
+  const moved = misplacedIn(node)
+  if (Object.keys(moved).length === 0) return kept
+  return { ...kept, config: { ...(isObject(node.config) ? node.config : {}), ...moved } }
+}
 
 function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
@@ -69,31 +100,71 @@ function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<st
 
 function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
   return checkShape(schema, value).flatMap((issue): Problem[] => {
-    const path = pointer(...issue.path)
     const [first, second] = issue.path
     const node = first === 'nodes' && typeof second === 'string' ? { node_id: second } : {}
+    const place = pointer(...issue.path)
     if (issue.keys)
       return issue.keys.map((key) => ({
         code: 'unknown_key',
         message: `unknown key ${key.slice(0, 100)}`,
-        path: `${path}${pointer(key)}`,
+        path: `${place}${pointer(key)}`,
         atKey: true,
         ...node,
-        ...nearestName(key, knownKeys(issue.path)),
+        hint: () =>
+          misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
+    // The parts of a trigger depend on each other: the whole of it is corrected.
+    const whole =
+      first === 'trigger'
+        ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] })
+        : undefined
     return [
-      { code: missing ? 'missing_key' : 'schema', message: `${name} ${issue.message}`.trim(), path, ...node },
+      {
+        code: missing ? 'missing_key' : 'schema',
+        message: `${name} ${issue.message}`.trim(),
+        path: whole === undefined ? place : '/trigger',
+        ...node,
+        hint: () => whole ?? hintFor(schema, value, issue),
+      },
     ]
   })
 }
 
-/** The keys to suggest for a misspelt one: those of a node, or the outermost. */
-const knownKeys = (path: PropertyKey[]) =>
-  path.length === 2 && path[0] === 'nodes'
-    ? Object.keys(specNode.shape)
-    : ['name', 'description', 'trigger', 'inputs', 'nodes', 'outputs', 'settings']
+/** Of a node, only its own schema is asked: a spec has hundreds of them. */
+function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
+  const [first, second, ...inner] = issue.path
+  const node = memberOf(memberOf(value, 'nodes'), second ?? '')
+  if (first !== 'nodes') return repairHint(schema, isObject(value) ? { ...value, nodes: {} } : value, issue)
+  if (second === undefined || !isObject(node) || Array.isArray(node)) return repairHint(schema, value, issue)
+  return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
+}
+
+/** The hint for a setting that was written beside `config` instead of within. */
+function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
+  const [first, id, ...rest] = path
+  const node = memberOf(memberOf(value, 'nodes'), id ?? '')
+  if (first !== 'nodes' || rest.length > 0 || !isObject(node)) return undefined
+  const moved = misplacedIn(node)
+  if (!Object.hasOwn(moved, key)) return undefined
+  const whole = flowText({ ...(isObject(node.config) ? node.config : {}), ...moved })
+  return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
+}
+
+/** The settings of a node's type that are written beside its `config`. */
+function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
+  const type = typeof node.type === 'string' ? meantType(node.type) : undefined
+  const others = Object.entries(node).filter(
+    ([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id',
+  )
+  if (!type || others.length === 0) return {}
+  const config = isObject(node.config) ? node.config : {}
+  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
+  return Object.fromEntries(
+    others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)),
+  )
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null

@@ -16,6 +16,7 @@ const nodeId = z
 const positive = z
   .string()
   .refine((text) => (parseDuration(text) ?? 0) > 0, 'must be a duration above zero, such as 500ms, 30s or 5m')
+  .meta({ examples: ['30s'] })
 const upTo = (most: string) =>
   positive.refine((text) => (parseDuration(text) ?? 0) <= parseDuration(most)!, `must be at most ${most}`)
 
@@ -32,6 +33,7 @@ const retry = z
       (parseDuration(max_interval) ?? 0) >= (parseDuration(initial_interval ?? '1s') ?? 0),
     { path: ['max_interval'], message: 'must not be shorter than initial_interval (default 1s)' },
   )
+  .meta({ examples: [{ max_attempts: 3 }] })
 
 export const trigger = z.union([
   z.enum(['manual', 'webhook']).transform((type) => ({ type })),
@@ -52,7 +54,7 @@ export const trigger = z.union([
 ])
 
 const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
-const input = z.union([
+export const input = z.union([
   z.enum(INPUT_TYPES).transform((type) => ({ type })),
   z.strictObject({
     type: z.enum(INPUT_TYPES).default('any'),
@@ -64,9 +66,9 @@ const input = z.union([
 
 /** The members of a node in both forms. */
 const node = {
-  type: z.string().min(1),
-  title: z.string().max(200).optional(),
-  config: z.record(z.string(), z.unknown()).default({}),
+  type: z.string().min(1).describe('A node type of the catalogue.'),
+  title: z.string().max(200).optional().describe('Its name on screens; default: the id.'),
+  config: z.record(z.string(), z.unknown()).default({}).describe('The settings of its type.'),
   retry: retry
     .optional()
     .describe(
@@ -132,18 +134,26 @@ const concurrency = z
     'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (default; a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number. `limit` is 1 by default. Runs that wait count.',
   )
 
+export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
+
 const common = {
   name: name.default('Untitled'),
   description: description.optional(),
-  trigger: trigger.default({ type: 'manual' }),
+  trigger: trigger
+    .default({ type: 'manual' })
+    .describe('What starts runs; by default only people and other workflows do.'),
   inputs: z
-    .record(z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores'), input)
-    .default({}),
-  outputs: z.record(z.string(), z.unknown()).default({}),
+    .record(inputName, input)
+    .default({})
+    .describe('What a run is given, by name: a type, or `{type, description, required, default}`.'),
+  outputs: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('The result of a run, by name: placeholders or plain values.'),
   settings: z
     .strictObject({
       concurrency: concurrency.optional(),
-      timeout: upTo('365d').optional(),
+      timeout: upTo('365d').optional().describe('The time limit of a run, such as `1h`.'),
       error_workflow: name
         .optional()
         .describe(
@@ -155,11 +165,14 @@ const common = {
 
 export const specSchema = z.strictObject({
   ...common,
-  name,
+  name: name.describe('The name of the workflow; runs by name need it to be unique.'),
   nodes: z
     .record(nodeId, specNode)
     .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
-    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`),
+    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`)
+    .describe(
+      'The steps, by id (lower case letters, digits and underscores), in order; a run starts at the first.',
+    ),
 })
 
 export const definitionSchema = z.strictObject({

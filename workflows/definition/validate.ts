@@ -3,7 +3,15 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { SPEC } from '../limits.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { checkErrorWorkflow, checkGraph, checkLikelyMistakes, checkNodes } from './check-nodes.ts'
+import { checkCases } from './check-cases.ts'
+import { checkMeaning } from './check-meaning.ts'
+import {
+  checkErrorWorkflow,
+  checkGraph,
+  checkLikelyMistakes,
+  checkNodes,
+  correctTypes,
+} from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTypes } from './check-types.ts'
@@ -42,9 +50,16 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
     return conclude(problems, place)
 
   const shape = schemaProblems(specSchema, value)
-  const spec = salvage(specSchema, value)
-  const lowered = spec && lowerSpec(spec)
-  const found = [...problems, ...shape, ...(lowered ? check(lowered, catalogue) : [])]
+  const salvaged = salvage(specSchema, value)
+  const ids = Object.keys(salvaged?.nodes ?? {})
+  const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
+  const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
+  const found = [
+    ...problems,
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...check(lowered, catalogue), ...checkCases(lowered)] : []),
+  ]
   return conclude(found, place, lowered)
 }
 
@@ -53,9 +68,17 @@ export function validateDefinition(raw: unknown, catalogue: Catalogue): Validate
   const limit = beyondLimits(raw)
   if (limit) return conclude([limit], () => ({}))
   const shape = schemaProblems(definitionSchema, raw)
-  const parsed = salvage(definitionSchema, raw)
-  const lowered = parsed && lowerRaw(parsed)
-  const found = [...shape, ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : [])]
+  const salvaged = salvage(definitionSchema, raw)
+  const types = correctTypes(
+    (salvaged?.nodes ?? []).map((node) => [node.id, node] as const),
+    (index) => pointer('nodes', index),
+  )
+  const lowered = salvaged && lowerRaw({ ...salvaged, nodes: types.corrected.map(([, node]) => node) })
+  const found = [
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : []),
+  ]
   return conclude(found, () => ({}), lowered)
 }
 
@@ -82,8 +105,29 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...lowered.warnings,
     ...problems,
     ...checkTypes(lowered),
+    ...checkMeaning(lowered),
     ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
+}
+
+/** Without what only follows from another problem, which is reported. */
+function withoutSequels(found: Problem[]): Problem[] {
+  const codes = new Set(found.map(({ code }) => code))
+  const unread = codes.has('unknown_node') || codes.has('unknown_root') || codes.has('placeholder_syntax')
+  const lost = new Set(
+    found.flatMap(({ code, path }) =>
+      ['yaml_alias', 'yaml_tag', 'yaml_value'].includes(code) ? [path] : [],
+    ),
+  )
+  // A handle by another name leads to the body of a loop.
+  const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
+  return found.filter(({ code, path, message }) => {
+    if (code === 'unused_output') return !unread
+    if (code === 'loop_body') return !bodiless
+    if (code === 'root_not_available' && /^(item|index) /.test(message)) return !bodiless
+    if (code === 'unreachable_node') return !codes.has('missing_target')
+    return code.startsWith('yaml_') || !lost.has(path)
+  })
 }
 
 function finding({ atKey: _, hint, ...problem }: Problem, position: Partial<Position>): Finding {
@@ -133,7 +177,7 @@ type Place = (at: Pick<Problem, 'path' | 'atKey'> & Partial<Position>) => Partia
 function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated {
   const errors: Finding[] = []
   const warnings: Finding[] = []
-  for (const problem of found) {
+  for (const problem of withoutSequels(found)) {
     const list = isWarning(problem.code) ? warnings : errors
     if (list.length < SPEC.findings) list.push(finding(problem, place(problem)))
   }

@@ -30,9 +30,10 @@ export function checkInputs(
   return { inputs: Object.fromEntries(inputs), problems }
 }
 
-function fits(type: InputSpec['type'], value: unknown): boolean {
+/** Whether a value has the type of an input. */
+export function fits(type: InputSpec['type'], value: unknown): boolean {
   if (type === 'any') return true
   if (type === 'array') return Array.isArray(value)
-  if (type === 'object') return typeof value === 'object' && !Array.isArray(value)
+  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
   return typeof value === type
 }

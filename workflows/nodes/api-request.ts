@@ -27,6 +27,18 @@ export const apiRequest = defineNode({
   type: 'api_request',
   category: 'integration',
   title: 'API request',
+  alsoCalled: [
+    'http',
+    'http_request',
+    'request',
+    'fetch',
+    'api',
+    'api_call',
+    'webhook',
+    'rest',
+    'curl',
+    'call_api',
+  ],
   description:
     'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
   effect: 'external',

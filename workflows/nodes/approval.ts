@@ -12,6 +12,7 @@ export const approval = defineNode({
   type: 'approval',
   category: 'flow',
   title: 'Approval',
+  alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
     'Asks a person to approve or reject, and waits for the decision. The event `approval.requested` has a link at which anybody who has it can decide; webhooks and other workflows can pass it on. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',

@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+
 /** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {
   /** The kinds of records, by plural name. */
@@ -13,6 +15,22 @@ export interface RecordKind {
   writable: readonly string[]
   /** The fields that point to a record, with the plural name of its kind. */
   references: Readonly<Record<string, string>>
+  /** The values of fields that a write accepts. */
+  schemas: { create: z.ZodType; update: z.ZodType }
+  /** The fields by which an upsert finds a record; `custom_fields.<name>` is another. */
+  upsertKeys: readonly string[]
+  /** The fields that a search can sort by; `custom_fields.<name>` is another. */
+  sortable: readonly string[]
+  /** Checks one filter of a search. @returns the issue, if there is one. */
+  checkFilter(parameter: string, value: unknown): FilterIssue | undefined
+}
+
+export interface FilterIssue {
+  message: string
+  /** `unrecognized_key`: the field; `unknown_operator`; `invalid_value`. */
+  type: string
+  /** The names or values to write instead. */
+  allowed: readonly string[]
 }
 
 /** The plural name of a kind, by its plural or singular name. */

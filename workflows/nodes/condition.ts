@@ -19,6 +19,8 @@ export const condition = defineNode({
   type: 'condition',
   category: 'flow',
   title: 'Condition',
+  alsoCalled: ['if', 'if_else', 'branch', 'filter', 'decision', 'check', 'gateway'],
+  compared: true,
   description:
     'Leaves by `true` if all (or any, see `match`) of the conditions hold, otherwise by `false`. Text comparison ignores case; numeric text compares as a number.',
   effect: 'pure',

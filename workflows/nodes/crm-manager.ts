@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { nearestName } from '../definition/errors.ts'
 import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
-import { type Authored, type ConfigProblem, defineNode } from './define.ts'
+import { checkValues, kindOf } from './crm-values.ts'
+import { type Authored, defineNode } from './define.ts'
 import { isObject } from './fields.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
@@ -35,7 +35,12 @@ const operations = z.discriminatedUnion('operation', [
   z.strictObject({
     operation: z.literal('upsert'),
     entity,
-    by: z.string().min(1).describe('The field that identifies a record: email, domain or external_id.'),
+    by: z
+      .string()
+      .min(1)
+      .describe(
+        'The field that identifies a record: email (contacts), domain (companies), external_id or a unique custom_fields.<name>. `fields` must have it.',
+      ),
     fields,
   }),
   z.strictObject({ operation: z.literal('delete'), entity, id }),
@@ -55,6 +60,19 @@ export const crmManager = defineNode({
   type: 'crm_manager',
   category: 'records',
   title: 'CRM records',
+  alsoCalled: [
+    'crm',
+    'record',
+    'records',
+    'contact',
+    'contacts',
+    'deal',
+    'create_contact',
+    'update_contact',
+    'create_record',
+    'update_record',
+    'database',
+  ],
   description:
     'Creates, reads, searches, updates, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`. Each related record holds the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
@@ -66,7 +84,7 @@ export const crmManager = defineNode({
     const level = reads(config) ? 'read' : 'write'
     return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
   },
-  check,
+  check: checkValues,
   outputFields,
   example: {
     config: {
@@ -142,34 +160,6 @@ function linkedBy(entity: unknown, fields: unknown, catalogue: Catalogue): unkno
   ]
 }
 
-/** Reports unknown kinds, and fields that cannot be set. */
-function check(config: Authored, { entities }: Catalogue): ConfigProblem[] {
-  const problems: ConfigProblem[] = []
-  for (const member of ['entity', 'target']) {
-    const name = config[member]
-    if (typeof name !== 'string' || hasPlaceholder(name) || Object.hasOwn(entities, name)) continue
-    problems.push({
-      code: 'unknown_entity',
-      message: `there is no record kind ${name.slice(0, 100)}`,
-      path: [member],
-      ...nearestName(name, Object.keys(entities)),
-    })
-  }
-  const { entity, fields } = config
-  const kind = kindOf(entity, entities)
-  if (!kind || !isObject(fields)) return problems
-  for (const name of Object.keys(fields))
-    if (!kind.writable.includes(name))
-      problems.push({
-        code: 'unknown_field',
-        message: `${entity} have no writable field ${name.slice(0, 100)}`,
-        path: ['fields', name],
-        atKey: true,
-        ...nearestName(name, kind.writable),
-      })
-  return problems
-}
-
 function outputFields({ operation, entity }: Authored, { entities }: Catalogue) {
   switch (operation) {
     case 'create':
@@ -185,6 +175,3 @@ function outputFields({ operation, entity }: Authored, { entities }: Catalogue) 
       return undefined
   }
 }
-
-const kindOf = (entity: unknown, entities: Catalogue['entities']) =>
-  typeof entity === 'string' && Object.hasOwn(entities, entity) ? entities[entity] : undefined

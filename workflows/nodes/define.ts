@@ -18,6 +18,12 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** Its group in the catalogue; it has no other effect. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
+  /** What people call it elsewhere: hints lead from these names to the type. */
+  alsoCalled?: readonly string[]
+  /** The handles that the author named: each must lead somewhere. Default none. */
+  cases?: (config: Authored) => string[]
+  /** Settings that are compared: no value is as good as any there, and a plain reference in one is a mistake. */
+  compared?: true
   /** One or two sentences: what it does and when to use it. */
   description: string
   /**
@@ -84,6 +90,9 @@ export interface NodeType
     | 'answered'
     | 'asksPerson'
   > {
+  alsoCalled: readonly string[]
+  cases(config: Authored): string[]
+  compared: boolean
   effectClass(config: Authored): EffectClass
   effects: readonly EffectName[]
   /** Every output handle, the default one first. */
@@ -196,6 +205,9 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     throw new Error(`${node.type} must declare its scopes`)
   return {
     ...(node as unknown as NodeDefinition<unknown, unknown, never>),
+    alsoCalled: node.alsoCalled ?? [],
+    cases: node.cases ?? (() => []),
+    compared: node.compared ?? false,
     effectClass,
     effects,
     handles: fallible ? (config) => [...handles(config), ERROR_HANDLE] : handles,

@@ -7,6 +7,7 @@ export const delay = defineNode({
   type: 'delay',
   category: 'time',
   title: 'Delay',
+  alsoCalled: ['wait', 'sleep', 'pause', 'timer'],
   description:
     'Waits for a duration, then continues. The wait is durable: restarts of the service do not change its end.',
   effect: 'pure',

@@ -6,6 +6,7 @@ export const emitEvent = defineNode({
   type: 'emit_event',
   category: 'events',
   title: 'Emit event',
+  alsoCalled: ['event', 'publish', 'publish_event', 'raise_event', 'trigger_event'],
   description:
     'Raises a custom event, such as `invoice.paid`, which outgoing webhooks deliver. The names of events that the service itself raises are refused.',
   effect: 'write',

@@ -1,6 +1,6 @@
 /** A short valid authoring spec, for documentation. */
 export const EXAMPLE_SPEC = `name: Greet
-inputs: {email: string}
+inputs: {email: {type: string, required: true}}
 nodes:
   save:
     type: crm_manager

@@ -1,3 +1,4 @@
+import { nearest } from '../definition/errors.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
 import { condition } from './condition.ts'
@@ -47,4 +48,18 @@ export function findNodeType(type: string): NodeType | undefined {
 
 function byType(types: NodeType[]): Record<string, NodeType> {
   return Object.fromEntries(types.map((type) => [type.type, type]))
+}
+
+const key = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+const otherNames = new Map(
+  Object.values(nodeTypes).flatMap(({ type, alsoCalled }) =>
+    [type, ...alsoCalled].map((name) => [key(name), type] as const),
+  ),
+)
+
+/** The node type that was meant by a name: its own, what it is called elsewhere, or the nearest one. */
+export function meantType(name: string): NodeType | undefined {
+  const type = otherNames.get(key(name)) ?? nearest(name, Object.keys(nodeTypes))
+  return findNodeType(name) ?? (type === undefined ? undefined : nodeTypes[type])
 }

@@ -8,6 +8,14 @@ export const runWorkflow = defineNode({
   type: 'run_workflow',
   category: 'flow',
   title: 'Run a workflow',
+  alsoCalled: [
+    'sub_workflow',
+    'subworkflow',
+    'execute_workflow',
+    'call_workflow',
+    'workflow',
+    'child_workflow',
+  ],
   description:
     'Starts a run of another workflow and waits for its end; the node fails if that run does not complete. A workflow cannot start one that is already running above it. If this run ends while it waits, the other is cancelled.',
   effect: 'write',

@@ -6,6 +6,16 @@ export const setFields = defineNode({
   type: 'set_fields',
   category: 'data',
   title: 'Set fields',
+  alsoCalled: [
+    'set',
+    'set_variable',
+    'set_variables',
+    'assign',
+    'variables',
+    'edit_fields',
+    'transform',
+    'map',
+  ],
   description: 'Sets named values for later nodes. The output is `fields` with its placeholders rendered.',
   effect: 'pure',
   config: z.strictObject({

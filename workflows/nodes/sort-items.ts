@@ -10,6 +10,7 @@ export const sortItems = defineNode({
   type: 'sort_items',
   category: 'data',
   title: 'Sort items',
+  alsoCalled: ['sort', 'order_by', 'sort_list'],
   description:
     'Sorts a list by one or more fields of its items, each in its own direction. Numbers come before times, times before text. Text sorts case-insensitively; numbers and times written as text sort by their value. Items whose field is missing or empty come last in both directions. Equal items keep their order.',
   effect: 'pure',

@@ -5,6 +5,7 @@ export const stop = defineNode({
   type: 'stop',
   category: 'flow',
   title: 'Stop',
+  alsoCalled: ['end', 'finish', 'terminate', 'fail', 'exit', 'return', 'stop_and_error'],
   description:
     'Ends the run as completed or failed, and cancels the nodes that are still running in other branches.',
   effect: 'pure',

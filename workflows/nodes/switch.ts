@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { equal } from './compare.ts'
-import { defineNode } from './define.ts'
-import { handleName } from './fields.ts'
+import { type Authored, defineNode } from './define.ts'
+import { handleName, isObject } from './fields.ts'
 
 const RESERVED = ['default', 'error']
 
@@ -9,6 +9,8 @@ export const switchNode = defineNode({
   type: 'switch',
   category: 'flow',
   title: 'Switch',
+  alsoCalled: ['case', 'router', 'route', 'choice', 'match', 'multi_branch'],
+  compared: true,
   description:
     'Compares `value` with the cases in order and leaves by the first one that is equal, otherwise by `default`. The name of each case is a handle.',
   effect: 'pure',
@@ -29,10 +31,9 @@ export const switchNode = defineNode({
       .describe('Maps each handle name to the value, or list of values, that leads to it.'),
   }),
   output: z.strictObject({ value: z.unknown(), case: z.string() }),
-  handles: ({ cases }) => [
-    ...(typeof cases === 'object' && cases !== null && !Array.isArray(cases) ? Object.keys(cases) : [])
-      .filter((name) => !RESERVED.includes(name))
-      .map((name) => ({ name, description: `The value equals the case ${name}.` })),
+  cases: casesOf,
+  handles: (config) => [
+    ...casesOf(config).map((name) => ({ name, description: `The value equals the case ${name}.` })),
     { name: 'default', description: 'No case matches.' },
   ],
   example: {
@@ -52,3 +53,7 @@ export const switchNode = defineNode({
     return { output: { value, case: handle }, handle }
   },
 })
+
+function casesOf({ cases }: Authored): string[] {
+  return isObject(cases) ? Object.keys(cases).filter((name) => !RESERVED.includes(name)) : []
+}

@@ -24,6 +24,7 @@ export const waitForEvent = defineNode({
   type: 'wait_for_event',
   category: 'events',
   title: 'Wait for an event',
+  alsoCalled: ['await_event', 'on_event', 'listen', 'wait_event'],
   description:
     'Waits until an event occurs, and continues with it. The wait is durable, also over months. With `timeout` it leaves by `timeout` if no event has come in time.',
   effect: 'pure',

@@ -9,6 +9,7 @@ export const waitForSignal = defineNode({
   type: 'wait_for_signal',
   category: 'events',
   title: 'Wait for a signal',
+  alsoCalled: ['signal', 'await_signal', 'wait_signal', 'callback'],
   description:
     'Waits until a signal of that name is sent to the run (`POST /v1/runs/{run_id}/signal`), and continues with its payload. A signal that came before the wait counts; each is taken by one node. With `timeout` it leaves by `timeout` if none has come in time.',
   effect: 'pure',

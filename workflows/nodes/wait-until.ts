@@ -19,6 +19,7 @@ export const waitUntil = defineNode({
   type: 'wait_until',
   category: 'time',
   title: 'Wait until',
+  alsoCalled: ['wait_till', 'until', 'schedule_at', 'sleep_until'],
   description:
     'Waits until a time, then continues; at once if the time has passed. The wait is durable, also over months: restarts of the service do not change its end.',
   effect: 'pure',

@@ -121,6 +121,15 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   return { field, operator, values: stored as string[] }
 }
 
+/**
+ * Parses one filter of a node: a list becomes the comma-separated values of the query string, quoted.
+ * @returns the filter, or the issue.
+ */
+export function parseFilterValue(kind: Kind, parameter: string, value: unknown): Filter | Issue {
+  const quoted = (item: unknown) => `"${String(item).replaceAll('"', '""')}"`
+  return parseFilter(kind, parameter, Array.isArray(value) ? value.map(quoted).join(',') : String(value))
+}
+
 /** The operators that compare whole values. */
 export const WHOLE_VALUE_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin']
 

@@ -163,6 +163,7 @@ describe('the example responses of the document', function () {
       await example(id)
     for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)
     await example('getNodeType', { params: { node_type: 'delay' } })
+    await example('getAuthoringGuide', { query: '?topic=inputs' })
   }
 
   /** @returns the id of the contact. */

@@ -7,7 +7,7 @@ import { withApi } from '../../support/with-api.ts'
 
 const spec = (name = 'Greet', note = 'hello') => `name: ${name}
 description: Says hello
-inputs: {email: string}
+inputs: {email: {type: string, required: true}}
 nodes:
   save:
     type: crm_manager

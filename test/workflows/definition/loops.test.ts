@@ -3,7 +3,7 @@ import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
 
 const catalogue = { entities: {} }
-const spec = (nodes: string, rest = 'inputs: {list: array, name: string}') =>
+const spec = (nodes: string, rest = 'inputs: {list: {type: array, required: true}, name: string}') =>
   `name: Test\nnodes:\n${nodes}\n${rest}`
 const set = (id: string, value = '1', more = '') =>
   `  ${id}: {type: set_fields, config: {fields: {x: ${JSON.stringify(value)}}}${more}}`
@@ -126,7 +126,7 @@ describe('a loop in a definition', () => {
       spec([each('', 'items: "{{ nodes.each.output.items }}"'), set('a')].join('\n')),
       'not_upstream',
       3,
-      /^$/,
+      /^no node is before it/,
     ],
     [
       'an unknown field of the item that is processed',
@@ -191,7 +191,7 @@ describe('a loop in a definition', () => {
         set('a'),
         set('b', '{{ nodes.each.output.count }}'),
       ].join('\n'),
-      'inputs: {list: array}\noutputs: {x: "{{ nodes.each.output }}"}',
+      'inputs: {list: {type: array, required: true}}\noutputs: {x: "{{ nodes.each.output }}"}',
     )
     const { definition } = validateSpec(text, catalogue)
     const { nodes, engine } = compile(definition!)

@@ -1,19 +1,8 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'
+import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
-
-const catalogue = {
-  entities: {
-    contacts: {
-      object: 'contact',
-      readable: ['id', 'email', 'first_name', 'created_at'],
-      writable: ['email', 'first_name'],
-      references: {},
-    },
-    companies: { object: 'company', readable: ['id', 'name'], writable: ['name'], references: {} },
-  },
-}
 
 /** `nodes` indented by two, from line 3 on. */
 const spec = (nodes: string, rest = '') => `name: Test\nnodes:\n${nodes}\n${rest}`
@@ -64,15 +53,15 @@ nodes:
 outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name }}"]}
 `,
     'records linked, related, upserted': spec(
-      `  a: {type: crm_manager, config: {operation: upsert, entity: companies, by: name, fields: {name: X}}}
+      `  a: {type: crm_manager, config: {operation: upsert, entity: companies, by: domain, fields: {name: X, domain: x.test}}}
   b: {type: crm_manager, config: {operation: link, entity: contacts, id: "{{ trigger.record.id }}", target: companies, target_id: "{{ nodes.a.output.record.id }}"}}
   c: {type: crm_manager, config: {operation: list_related, entity: companies, id: "{{ nodes.a.output.record.id }}", target: contacts, limit: 5}}
   d: {type: set_fields, config: {fields: {n: "{{ nodes.c.output.data | size }}"}}}`,
-      'outputs: {n: "{{ nodes.d.output.n }}"}',
+      'outputs: {n: "{{ nodes.d.output.n }}"}\ntrigger: webhook',
     ),
     'a type that fits': spec(
       `  a: {type: delay, config: {for: "{{ inputs.wait }}"}}`,
-      'inputs: {wait: string}',
+      'inputs: {wait: {type: string, required: true}}',
     ),
     'Markdown, braces and ampersands in a text': spec(`  a:
     type: stop
@@ -218,7 +207,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_root',
       3,
       37,
-      'did you mean inputs?',
+      'write `inputs.x` instead of `input.x`',
     ],
     ['secrets', spec('  a: {type: stop, config: {message: "{{ secrets.x }}"}}'), 'root_not_available', 3, 37],
     [
@@ -248,7 +237,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_input',
       3,
       37,
-      'did you mean email?',
+      'write `inputs.email` instead of `inputs.emial`',
     ],
     [
       'a field that the output lacks',
@@ -263,7 +252,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_field',
       4,
       37,
-      'nodes.a.output.x',
+      'write `nodes.a.output.x` instead of `nodes.a.x`',
     ],
     [
       'an unknown kind of record',
@@ -325,7 +314,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_field',
       3,
       61,
-      'event.record.amount',
+      'write `event.record.amount` instead of `event.amount`',
     ],
     [
       'a filter of a wait that reads an unknown input',
@@ -382,7 +371,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       'unknown_field',
       4,
       50,
-      'trigger.record.amount',
+      'write `trigger.record.amount` instead of `trigger.amount`',
     ],
     [
       'a `when` that does not parse',

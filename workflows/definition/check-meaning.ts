@@ -1,0 +1,174 @@
+import { references } from '../expressions/references.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { fits } from '../interpret/inputs.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { type Problem, pointer, write, writeInstead } from './errors.ts'
+import type { Lowered } from './lower.ts'
+import { NODE_MEMBERS } from './reference-hints.ts'
+import { flowText } from './repair.ts'
+import type { Definition, InputSpec, NodeSpec } from './types.ts'
+
+/** Checks what is valid by its form, but means something else than its author thinks. */
+export function checkMeaning(lowered: Lowered): Problem[] {
+  return [...defaultProblems(lowered.definition), ...literalReferences(lowered), ...readsOf(lowered)]
+}
+
+/** The default of an input has its type. */
+function defaultProblems({ inputs }: Definition): Problem[] {
+  return Object.entries(inputs).flatMap(([name, input]): Problem[] => {
+    const { type, default: value } = input
+    if (value === undefined || fits(type, value)) return []
+    const better = converted(type, value)
+    return [
+      {
+        code: 'type_mismatch',
+        message: `the default of ${name} must be of type ${type}, but is ${JSON.stringify(value)?.slice(0, 100)}`,
+        path: `/inputs${pointer(name)}/default`,
+        ...(better === undefined ? {} : { hint: write(flowText(better)) }),
+      },
+    ]
+  })
+}
+
+function converted(type: InputSpec['type'], value: unknown): unknown {
+  const text = typeof value === 'object' ? undefined : String(value)
+  if (type === 'string') return text
+  if (type === 'array') return value === null ? [] : [value]
+  if (type === 'number' && text !== undefined && /^-?\d+(\.\d+)?$/.test(text.trim())) return Number(text)
+  if (type === 'boolean' && text !== undefined) {
+    if (/^(true|yes|on|1)$/i.test(text)) return true
+    return /^(false|no|off|0)$/i.test(text) ? false : undefined
+  }
+  return undefined
+}
+
+/** The members that a plain `<root>.<member>` must have to be taken for a reference. */
+const MEMBERS: Record<string, readonly string[]> = {
+  trigger: ['record', 'data', 'payload', 'event', 'type', 'previous', 'run', 'node', 'error'],
+  run: ['id', 'workflow_id', 'workflow_name', 'started_at'],
+  org: ['id', 'name', 'currency', 'timezone'],
+}
+
+/** A reference in other braces, or without any. */
+const BRACED =
+  /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
+const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
+
+/** Warns about references without `{{ }}`: they are plain text. */
+function literalReferences({ definition, nodePath }: Lowered): Problem[] {
+  const { nodes, inputs } = definition
+  const ids = new Set(nodes.map(({ id }) => id))
+  const resolves = (text: string) => {
+    const [, root = '', name = '', member] = PLAIN.exec(text) ?? []
+    if (root === 'inputs') return Object.hasOwn(inputs, name)
+    if (root === 'nodes') return ids.has(name) && NODE_MEMBERS.includes(member?.slice(1) ?? '')
+    return MEMBERS[root]?.includes(name) ?? false
+  }
+  const check = (text: string, path: string, node_id?: string): Problem[] => {
+    const where = { path, ...(node_id === undefined ? {} : { node_id }) }
+    const braced = BRACED.exec(text)
+    const found = braced ? braced[0] : resolves(text) ? text : undefined
+    if (found === undefined) return []
+    return [
+      {
+        code: 'literal_reference',
+        message: `${found.slice(0, 100)} is plain text: only {{ … }} is a placeholder`,
+        hint: braced ? writeInstead(`{{ ${braced[1]} }}`, braced[0]) : write(flowText(`{{ ${text} }}`)),
+        ...where,
+      },
+    ]
+  }
+  return [
+    ...nodes.flatMap(({ id, config, when }) => [
+      ...texts(config).flatMap(([text, path]) => check(text, `${nodePath(id)}/config${path}`, id)),
+      ...(when !== undefined && BRACED.test(when) ? check(when, `${nodePath(id)}/when`, id) : []),
+    ]),
+    ...texts(definition.outputs).flatMap(([text, path]) => check(text, `/outputs${path}`)),
+  ]
+}
+
+/** Warns about what may be missing where it is read: inputs that are not required, records that no trigger gives. */
+function readsOf({ definition, nodePath }: Lowered): Problem[] {
+  const { inputs, nodes, outputs, trigger } = definition
+  const read = new Set<string>()
+  const problems: Problem[] = []
+  /** Reported once each. */
+  const absent = new Set<string>()
+  const check = (text: string, path: string, node?: NodeSpec, compared = false) => {
+    for (const {
+      path: [root, name],
+      optional,
+    } of referencesIn(text)) {
+      if (optional) continue
+      // A comparison holds or not for null too.
+      if (root === 'inputs' && typeof name === 'string' && !compared) read.add(name)
+      const member = String(name)
+      if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_BY_EVENTS.includes(member)) continue
+      if (absent.has(member)) continue
+      absent.add(member)
+      problems.push({
+        code: 'trigger_without_record',
+        message: `there is no trigger.${member} in a workflow that is started by hand`,
+        hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input',
+        path,
+        ...(node ? { node_id: node.id } : {}),
+      })
+    }
+  }
+  for (const node of nodes) {
+    const type = findNodeType(node.type)
+    for (const [name, value] of Object.entries(node.config)) {
+      // A filter of what it waits for compares too.
+      const compared = type?.compared || Object.hasOwn(type?.late ?? {}, name)
+      for (const [text, path] of texts(value, pointer(name)))
+        check(text, `${nodePath(node.id)}/config${path}`, node, compared)
+    }
+    if (node.when !== undefined) check(node.when, `${nodePath(node.id)}/when`, node, true)
+  }
+  for (const [text, path] of texts(outputs)) check(text, `/outputs${path}`)
+  const given = trigger.type === 'manual' || trigger.type === 'webhook'
+  const missing = Object.entries(inputs).filter(
+    ([name, input]) => read.has(name) && !input.required && input.default === undefined,
+  )
+  return [
+    ...problems,
+    ...missing.map(([name, { type, ...rest }]): Problem => {
+      const { required: _, ...others } = rest
+      const better = given ? { type, ...others, required: true } : { type, ...others, default: EMPTY[type] }
+      return {
+        code: 'input_may_be_missing',
+        message: `${name} is read, but is null where a run is not given it: it is not required and has no default`,
+        hint: write(flowText(better)),
+        path: `/inputs${pointer(name)}`,
+      }
+    }),
+  ]
+}
+
+/** The default to propose for an input of a trigger that gives none. */
+const EMPTY: Record<InputSpec['type'], unknown> = {
+  string: '',
+  number: 0,
+  boolean: false,
+  object: {},
+  array: [],
+  any: '',
+}
+
+/** What the trigger has where an event or a webhook starts the run, and not where a person does. */
+const GIVEN_BY_EVENTS = ['record', 'payload', 'data', 'previous', 'event']
+
+function referencesIn(text: string) {
+  try {
+    return hasPlaceholder(text) ? references(text) : []
+  } catch {
+    // Reported as placeholder_syntax.
+    return []
+  }
+}
+
+function texts(value: unknown, path = ''): [text: string, path: string][] {
+  if (typeof value === 'string') return [[value, path]]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => texts(item, `${path}${pointer(key)}`))
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+
+/** The JSON Schema of a value, as far as hints read it. */
+export interface Shape {
+  type?: string
+  const?: unknown
+  enum?: unknown[]
+  examples?: unknown[]
+  description?: string
+  default?: unknown
+  properties?: Record<string, Shape>
+  required?: string[]
+  additionalProperties?: Shape | boolean
+  items?: Shape
+  format?: string
+  anyOf?: Shape[]
+  oneOf?: Shape[]
+  allOf?: Shape[]
+}
+
+/** Schemas never change, and take a millisecond to write out. */
+const known = new WeakMap<z.ZodType, Shape>()
+
+/** The JSON Schema of the values that a schema accepts. */
+export function shapeOf(schema: z.ZodType): Shape {
+  const found = known.get(schema)
+  if (found) return found
+  const { $ref, $defs, ...root } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+  }) as Shape & {
+    $ref?: string
+    $defs?: Record<string, Shape>
+  }
+  // A schema with a name is written as a reference to itself.
+  const shape: Shape = $defs?.[$ref?.replace('#/$defs/', '') ?? ''] ?? root
+  known.set(schema, shape)
+  return shape
+}
+
+/** The shapes that the value at a path may have: of a union, those whose constants the value around it has. */
+export function shapesAt(shape: Shape, value: unknown, path: readonly PropertyKey[]): Shape[] {
+  let shapes = optionsOf(shape, value)
+  let at = value
+  for (const key of path) {
+    at = memberOf(at, key)
+    shapes = shapes.flatMap((one) => memberShapes(one, key)).flatMap((one) => optionsOf(one, at))
+  }
+  return shapes
+}
+
+/** The names of the keys that the mapping at a path can have. */
+export const keysAt = (shape: Shape, value: unknown, path: readonly PropertyKey[]): string[] => [
+  ...new Set(shapesAt(shape, value, path).flatMap(({ properties = {} }) => Object.keys(properties))),
+]
+
+/** The member of a mapping or list; undefined if there is none. */
+export function memberOf(value: unknown, key: PropertyKey): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+  return (value as Record<PropertyKey, unknown>)[key]
+}
+
+function memberShapes({ properties = {}, additionalProperties, items }: Shape, key: PropertyKey): Shape[] {
+  if (typeof key === 'number') return items ? [items] : []
+  const name = String(key)
+  if (Object.hasOwn(properties, name)) return [properties[name]!]
+  if (items && /^\d+$/.test(name)) return [items]
+  return typeof additionalProperties === 'object' ? [additionalProperties] : []
+}
+
+function optionsOf(shape: Shape, value: unknown): Shape[] {
+  const inner = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])]
+  if (inner.length === 0) return [shape]
+  const options = inner.flatMap((one) => optionsOf(one, value))
+  const fitting = options.filter(({ properties = {} }) =>
+    Object.entries(properties).every(([name, one]) => {
+      const given = memberOf(value, name)
+      return one.const === undefined || given === undefined || given === one.const
+    }),
+  )
+  return fitting.length > 0 ? fitting : options
+}

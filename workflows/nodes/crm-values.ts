@@ -1,0 +1,173 @@
+import { type ConfigIssue, checkConfig } from '../definition/config.ts'
+import { meantBy, nearest, nearestName } from '../definition/errors.ts'
+import { repairHint } from '../definition/repair.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import type { Catalogue, RecordKind } from './catalogue.ts'
+import type { Authored, ConfigProblem } from './define.ts'
+import { isObject } from './fields.ts'
+
+/**
+ * Checks what a node of records is told in plain values, with the schemas that will check it in a run: kinds, fields and
+ * their values, filters, sorts, keys of upserts. Values of placeholders are not known yet.
+ */
+export function checkValues(config: Authored, { entities }: Catalogue): ConfigProblem[] {
+  const { operation, entity, fields, filters, sort, by } = config
+  const problems = ['entity', 'target'].flatMap((member) => kindProblems(member, config[member], entities))
+  const kind = typeof entity === 'string' ? entities[meantKind(entity, entities) ?? ''] : undefined
+  if (!kind) return problems
+  const written = isObject(fields) ? fields : undefined
+  return [
+    ...problems,
+    ...(written ? fieldProblems(String(entity), kind, written, operation) : []),
+    ...(isObject(filters) ? Object.entries(filters).flatMap((one) => filterProblems(kind, ...one)) : []),
+    ...(operation === 'search' ? sortProblems(kind, sort) : []),
+    ...(operation === 'upsert' ? keyProblems(kind, by, written) : []),
+  ]
+}
+
+export const kindOf = (entity: unknown, entities: Catalogue['entities']): RecordKind | undefined =>
+  typeof entity === 'string' && Object.hasOwn(entities, entity) ? entities[entity] : undefined
+
+function kindProblems(member: string, name: unknown, entities: Catalogue['entities']): ConfigProblem[] {
+  if (typeof name !== 'string' || hasPlaceholder(name) || Object.hasOwn(entities, name)) return []
+  const meant = meantKind(name, entities)
+  return [
+    {
+      code: 'unknown_entity',
+      message: `there is no record kind ${name.slice(0, 100)}`,
+      path: [member],
+      hint: meant ? `did you mean ${meant}?` : `one of ${Object.keys(entities).join(', ')}`,
+    },
+  ]
+}
+
+/** The kind of that name, or else the one that was meant: the rest of the config is checked in the same round. */
+function meantKind(name: string, entities: Catalogue['entities']): string | undefined {
+  if (Object.hasOwn(entities, name)) return name
+  const singular = Object.keys(entities).find((one) => entities[one]!.object === name.toLowerCase())
+  return singular ?? nearest(name, Object.keys(entities))
+}
+
+function fieldProblems(
+  entity: string,
+  kind: RecordKind,
+  fields: Authored,
+  operation: unknown,
+): ConfigProblem[] {
+  const known = Object.entries(fields).filter(([name]) => kind.writable.includes(name))
+  const unknown = Object.keys(fields)
+    .filter((name) => !kind.writable.includes(name))
+    .map(
+      (name): ConfigProblem => ({
+        code: 'unknown_field',
+        message: kind.readable.includes(name)
+          ? `${name} of ${entity} is set by the service and cannot be written`
+          : `${entity} have no writable field ${name.slice(0, 100)}`,
+        path: ['fields', name],
+        atKey: true,
+        ...choice(name, kind.writable),
+      }),
+    )
+  const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create
+  const written = Object.fromEntries(known)
+  // With a field that is not known, another one may only seem to be missing.
+  const issues = checkConfig(schema, written).filter(
+    ({ path: [name] }) => unknown.length === 0 || Object.hasOwn(written, String(name)),
+  )
+  return [
+    ...unknown,
+    ...issues.map((issue): ConfigProblem => {
+      const missing = !Object.hasOwn(written, String(issue.path[0]))
+      return {
+        code: missing ? 'missing_value' : 'invalid_value',
+        message: messageOf(issue),
+        path: ['fields', ...(missing ? [] : issue.path)],
+        ...(missing ? {} : { hint: () => repairHint(schema, written, issue) }),
+      }
+    }),
+  ]
+}
+
+const messageOf = ({ path, message, keys }: ConfigIssue) =>
+  keys ? `${path.join('.')} has no ${keys.join(', ')}` : `${path.join('.')} ${message}`.trim()
+
+function filterProblems(kind: RecordKind, parameter: string, value: unknown): ConfigProblem[] {
+  const issue = kind.checkFilter(parameter, value)
+  const unknownYet = [value].flat().some((one) => typeof one === 'string' && hasPlaceholder(one))
+  if (!issue || (issue.type === 'invalid_value' && unknownYet)) return []
+  const { message, type, allowed } = issue
+  const path = ['filters', parameter]
+  if (type === 'invalid_value')
+    return [{ code: 'invalid_value', message: `${parameter} ${message}`, path, ...choice(value, allowed) }]
+  const [field = '', operator] = parameter.split('[')
+  const meant =
+    type === 'unknown_operator'
+      ? meantBy(
+          operator?.replace(/\]$/, '') ?? '',
+          allowed.map((one) => one.slice(field.length + 1, -1)),
+        )
+      : undefined
+  return [
+    {
+      code: 'unknown_field',
+      message:
+        type === 'unknown_operator' ? message : `records cannot be filtered by ${parameter.slice(0, 100)}`,
+      path,
+      atKey: true,
+      ...(meant === undefined
+        ? type === 'unknown_operator'
+          ? { hint: `one of ${allowed.join(', ')}` }
+          : nearestName(field, allowed)
+        : { hint: `did you mean ${field}[${meant}]?` }),
+    },
+  ]
+}
+
+/** The value that was meant, or all. */
+function choice(value: unknown, allowed: readonly string[]): { hint?: string } {
+  if (allowed.length === 0) return {}
+  const meant = typeof value === 'string' ? meantBy(value, allowed) : undefined
+  return { hint: meant === undefined ? `one of ${allowed.join(', ')}` : `did you mean ${meant}?` }
+}
+
+function sortProblems(kind: RecordKind, sort: unknown): ConfigProblem[] {
+  if (typeof sort !== 'string' || hasPlaceholder(sort) || sort.startsWith('custom_fields.')) return []
+  if (kind.sortable.includes(sort)) return []
+  return [
+    {
+      code: 'unknown_field',
+      message: `records cannot be sorted by ${sort.slice(0, 100)}`,
+      path: ['sort'],
+      ...choice(sort, kind.sortable),
+    },
+  ]
+}
+
+/** Without a value of its key, each run of an upsert would create another record. */
+function keyProblems(kind: RecordKind, by: unknown, fields: Authored | undefined): ConfigProblem[] {
+  if (typeof by !== 'string' || hasPlaceholder(by)) return []
+  const [root, custom] = by.split('.')
+  const isCustom = root === 'custom_fields' && Boolean(custom)
+  if (!isCustom && !kind.upsertKeys.includes(by))
+    return [
+      {
+        code: 'unknown_field',
+        message: `records cannot be upserted by ${by.slice(0, 100)}`,
+        path: ['by'],
+        hint: `one of ${kind.upsertKeys.join(', ')}, or custom_fields.<name> of a unique custom field`,
+      },
+    ]
+  if (!fields) return []
+  const inner = isCustom ? fields.custom_fields : fields
+  if (typeof inner === 'string') return []
+  const value = isObject(inner) ? inner[isCustom ? custom! : by] : undefined
+  if (value !== undefined && value !== null && value !== '') return []
+  return [
+    {
+      code: 'missing_value',
+      message: `fields has no ${by}, the key of the upsert`,
+      path: ['fields'],
+      ...(isCustom ? {} : { hint: `add \`${by}: …\`, the value that identifies the record` }),
+    },
+  ]
+}

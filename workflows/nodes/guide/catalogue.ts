@@ -1,0 +1,81 @@
+import { flowText } from '../../definition/repair.ts'
+import { shapeOf } from '../../definition/shapes.ts'
+import type { Catalogue } from '../catalogue.ts'
+import type { NodeType } from '../define.ts'
+import { nodeTypes } from '../index.ts'
+import { firstSentence, settingLines, typeText } from './schemas.ts'
+
+/** The catalogue of node types, and the kinds of records, as Markdown. */
+
+/** `brief`: the settings of each node type by name only, where the guide would be too long. */
+export type Level = 'brief' | 'standard' | 'full'
+
+export const allNodes = (level: Level): string =>
+  Object.values(nodeTypes)
+    .map((type) => nodeText(type, level))
+    .join('\n\n')
+
+export function nodeText(type: NodeType, level: Level): string {
+  const full = level === 'full'
+  const { example } = type
+  const fields = fieldsOf(type)
+  const handles = type.handles(example.config)
+  const shown = full
+    ? handles.map(({ name, description }) => `\`${name}\` (${description})`)
+    : handles.map(({ name }) => `\`${name}\``)
+  const schemas = full
+    ? [
+        '',
+        'Config schema:',
+        fenced('json', JSON.stringify(shapeOf(type.config))),
+        'Output schema:',
+        fenced('json', JSON.stringify(shapeOf(type.output))),
+      ]
+    : []
+  return [
+    `### ${type.type}`,
+    `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
+    ...(level === 'brief'
+      ? [`- settings: ${typeText(shapeOf(type.config))}`]
+      : settingLines(shapeOf(type.config), { full })),
+    `- handles: ${shown.join(', ') || 'none, it ends the run'}. Output: ${fields ? `{${fields.join(', ')}}` : 'see above'}`,
+    '',
+    `\`${flowText({ type: type.type, config: example.config })}\``,
+    ...schemas,
+  ].join('\n')
+}
+
+/** The fields of the output, if they do not depend on the config. */
+function fieldsOf({ output }: NodeType): string[] | undefined {
+  const names = Object.keys(shapeOf(output).properties ?? {})
+  return names.length > 0 ? names : undefined
+}
+
+export const allKinds = (catalogue: Catalogue, full: boolean): string =>
+  Object.keys(catalogue.entities)
+    .map((entity) => kindText(catalogue, entity, full))
+    .join('\n')
+
+export function kindText({ entities }: Catalogue, entity: string, full: boolean): string {
+  const kind = entities[entity]!
+  const { properties = {}, required = [] } = shapeOf(kind.schemas.create)
+  const shown = Object.entries(properties).filter(([name]) => full || !commonFields(entities).includes(name))
+  const fields = shown.map(([name, one]) => {
+    const values = (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
+    const mark = required.includes(name) ? '*' : ''
+    if (full) return `- \`${name}${mark}\` (${typeText(one)})`
+    return values.length > 0 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
+  })
+  const keys = `upsert by ${[...kind.upsertKeys, 'custom_fields.<name>'].join(', ')}`
+  return full
+    ? [`### ${entity}`, `One is a ${kind.object}; ${keys}. * is required.`, ...fields].join('\n')
+    : `- **${entity}** (${keys}): ${fields.join(', ')}`
+}
+
+/** The fields that every kind has; the guide names them once. */
+export function commonFields(entities: Catalogue['entities']): string[] {
+  const [first = [], ...others] = Object.values(entities).map(({ writable }) => writable)
+  return first.filter((name) => others.every((names) => names.includes(name)))
+}
+
+export const fenced = (language: string, text: string) => `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``
