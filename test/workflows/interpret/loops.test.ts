@@ -337,7 +337,10 @@ describe('a loop', () => {
   it('over something that is no list fails', async () => {
     const run = runOf({ nodes: [each({ items: '{{ run.id }}' }), set('body')], edges: [body] })
     const { end } = await run.next()
-    assert.deepEqual([end?.error?.code, end?.error?.message], ['invalid_config', 'items must be a list'])
+    assert.deepEqual(
+      [end?.error?.code, end?.error?.message],
+      ['invalid_config', 'items must be a list, but is "019a0000-0000-7000-8000-000000000001"'],
+    )
   })
 
   it('opens few items of loops in loops at the same time, but always goes on', async () => {
