@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { RUN_STATUSES, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { isOpenRun, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { SIGNAL } from '../../workflows/limits.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -21,7 +21,7 @@ export async function sendSignal(
   )
   const status = runs[0]?.status
   if (!status) throw notFound('run')
-  if (!OPEN.includes(status)) throw conflict(`the run has ended: it is ${status}`)
+  if (!isOpenRun(status)) throw conflict(`the run has ended: it is ${status}`)
   const { rows } = await tx.trx.raw<{ rows: { path: string; node_id: string }[] }>(
     `update run_waits set ${ANSWER}
      where (organization_id, run_id, path, node_id) = (
@@ -55,8 +55,6 @@ export async function sendSignal(
   if (taken) tx.wake('agx_waits')
   return { node_id: taken?.node_id ?? null }
 }
-
-const OPEN: readonly RunStatus[] = RUN_STATUSES.filter((status) => ['queued', 'running'].includes(status))
 
 /** SQL: what changes in a wait that a signal answers. */
 const ANSWER = `answer = jsonb_build_object('payload', cast(:payload as jsonb)), answered_by = cast(:actor as jsonb),
