@@ -171,6 +171,36 @@ describe('runs with loops', function () {
     assert.deepEqual(await openRows(id), [0, 0, 0, 0])
   })
 
+  it('ask nobody and take no signal for items that are cancelled at once', async () => {
+    const id = await run({
+      nodes: [
+        node('hold', 'wait_for_signal', { name: 'start' }),
+        each(['wait', 'ask', 'fail']),
+        node('which', 'switch', { value: '{{ item }}', cases: { wait: 'wait', ask: 'ask' } }),
+        node('wait', 'wait_for_signal', { name: 'kept' }),
+        ask,
+        node('fails', 'set_fields', { fields: { value: '{{ item.missing.member }}' } }),
+        node('after', 'wait_for_signal', { name: 'kept', timeout: '10s' }),
+      ],
+      edges: [
+        edge('hold', 'each', 'received'),
+        edge('each', 'which', 'item'),
+        edge('which', 'wait', 'wait'),
+        edge('which', 'ask', 'ask'),
+        edge('which', 'fails', 'default'),
+        edge('each', 'after', 'error'),
+      ],
+      outputs: { payload: '{{ nodes.after.output.payload }}' },
+    })
+    await untilWaits(id, 1)
+    await move((tx) => sendSignal(tx, id, { name: 'kept', payload: 1 }))
+    await move((tx) => sendSignal(tx, id, { name: 'start', payload: null }))
+    assert.deepEqual((await untilRun(suite.db, id)).outputs, { payload: 1 })
+    assert.deepEqual(await iterations(id), ['cancelled', 'cancelled', 'failed'])
+    const requests = await suite.db.system('events').where({ name: 'approval.requested', cause: id })
+    assert.equal(requests.length, 0)
+  })
+
   it('are paused in the middle of a loop: no further item starts, until they are resumed', async () => {
     const gate = held()
     answer = () => gate.promise
