@@ -160,7 +160,7 @@ nodes:
   long: {type: delay, config: {for: 1h}, next: never}
   never: ${save('never')}`,
     timeout: `
-settings: {timeout: 20s}
+settings: {timeout: 30s}
 nodes:
   start: ${save('start', ', next: long')}
   long: {type: delay, config: {for: 1h}, next: never}

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { Client, Connection } from '@temporalio/client'
 import { Worker } from '@temporalio/worker'
 import { scheduleIdOf } from '../../workflows/protocol.ts'
 import { testBundle } from '../support/bundle.ts'
+import { saveHistory } from '../support/histories.ts'
 import { until } from '../support/journey.ts'
 import { type HeldService, shapeSpecs, startHeldService } from '../support/shapes.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
@@ -23,6 +25,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
   let api: (method: string, path: string, body?: unknown) => Promise<Json>
   let temporal: Client
   let connection: Connection
+  let killedAt: number
   const workflows: Record<string, string> = {}
   const runs: Record<string, string> = {}
 
@@ -84,7 +87,9 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     service.failing.clear()
     for (const shape of ['parallel', 'joins', 'loop', 'nested', 'child', 'approval'])
       runs[shape] = await start(shape)
-    for (const shape of ['event wait', 'pause', 'stop', 'timeout']) runs[shape] = await start(shape)
+    for (const shape of ['event wait', 'pause', 'stop']) runs[shape] = await start(shape)
+    runs.timeout = await start('timeout')
+    await until('the delay', async () => (await show(runs.timeout!)).nodes[1])
     runs.retry = (
       await api('POST', `/runs/${runs.retried}/retry`, { from_node: 'second', confirm: true })
     ).run_id
@@ -117,6 +122,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     ])
     stack.kill('worker')
     stack.kill('api')
+    killedAt = Date.now()
     // Temporal fires it while there is no worker.
     await schedule.trigger()
     service.release()
@@ -299,14 +305,26 @@ describe('a workflow whose worker and api are killed in the middle', function ()
   })
 
   it('fails at its timeout', async () => {
-    const { status, error, nodes } = await show(runs.timeout!)
+    const { status, error, nodes, ended_at } = await show(runs.timeout!)
     assert.deepEqual([status, error.code], ['failed', 'timeout'])
+    assert.ok(Date.parse(ended_at) > killedAt)
     assert.deepEqual(
       nodes.map((node: Json) => `${node.node_id} ${node.status}`),
       ['start completed', 'long cancelled'],
     )
     assert.deepEqual(await contactsOf(runs.timeout!), ['start'])
   })
+
+  /** Stores a history of each shape for `test/workflows/replay.test.ts`. Stored ones are never overwritten. */
+  async function record(): Promise<void> {
+    const ids = new Map(Object.entries(runs).filter(([name]) => !['batch', 'retried'].includes(name)))
+    for (const name of ['schedule', 'chain first', 'chain second', 'on error', 'bulk'])
+      ids.set(name, (await runsOf(name))[0].run_id)
+    for (const [name, id] of ids) {
+      const file = new URL(`../fixtures/histories/killed-${name.replaceAll(' ', '-')}.binpb`, import.meta.url)
+      if (!existsSync(file)) saveHistory(file, await temporal.workflow.getHandle(`run:${id}`).fetchHistory())
+    }
+  }
 
   it('replays its history', async () => {
     const workflowBundle = { codePath: await testBundle() }
@@ -317,5 +335,6 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       replayed += 1
     }
     assert.ok(replayed >= 30, `${replayed} histories`)
+    if (process.env.RECORD_HISTORIES) await record()
   })
 })
