@@ -19,7 +19,7 @@ import { loopKey, nodeKey } from '../workflows/interpret/frames.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
-import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
+import { type NewWait, runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { EndStatus } from '../workflows/interpret/statuses.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
@@ -191,10 +191,11 @@ async function oneSegment(
   const end = await withErrorWorkflow(tx, run, withReason(run, ended))
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, publicUrl, approval)
-  events.push(...(await openWaits(tx, run, waits, linkOf)))
+  const gone = nodes.filter(({ status }) => status === 'cancelled')
+  events.push(...(await openWaits(tx, run, withoutCancelled(waits, gone), linkOf)))
   const hasFamily =
     run.parent_run_id !== null || children !== undefined || awaiting.length > 0 || waits.length > 0
-  const cancelled = end ? [] : nodes.filter(({ status }) => status === 'cancelled')
+  const cancelled = end ? [] : gone
   if (end ? !hasFamily : cancelled.length === 0) tx.last()
   await recordSegment(tx, run.id, {
     temporal_run_id: temporalRun.id,
@@ -222,6 +223,15 @@ function withReason<E extends SegmentResult['end']>({ cancel_reason }: RunState[
 
 /** Whether a waiting node gets its end from an answer. */
 const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
+
+/**
+ * A node that the same segment has cancelled asks nobody and takes no signal. The wait for a child stays: the child is
+ * cancelled by it.
+ */
+function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWait[] {
+  const keys = new Set(cancelled.map(({ path, node_id }) => nodeKey(path, node_id)))
+  return waits.filter((wait) => 'child_run_id' in wait || !keys.has(nodeKey(wait.path, wait.node_id)))
+}
 
 /** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
 function delayOf({ run, nodes }: RunState, happened: Happened[], now: Date): number | undefined {

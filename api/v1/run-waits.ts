@@ -15,6 +15,10 @@ const time = z.iso.datetime()
 /** What a node of a run waits for. */
 export const runWait = z
   .object({
+    path: z.string().meta({
+      description:
+        'The iteration of a loop that the node is in, such as `each:3`; empty outside of any loop.',
+    }),
     node_id: z.string(),
     type: z.enum(WAIT_TYPES),
     name: z.string().nullable().meta({ description: 'Of a signal: its name.' }),
@@ -42,7 +46,7 @@ export const runWait = z
   .meta({ id: 'RunWait' })
 
 export function presentWait(
-  { id, node_id, type, name, topics, subject_id, filter, problem, since, settings, ...times }: OpenWait,
+  { id, path, node_id, type, name, topics, subject_id, filter, problem, since, settings, ...times }: OpenWait,
   runId: string,
   organizationId: string,
   deps: AppDeps,
@@ -50,7 +54,7 @@ export function presentWait(
   const { created_at, expires_at } = times
   const key = { organization_id: organizationId, run_id: runId, id }
   return {
-    ...{ node_id, type, name },
+    ...{ path, node_id, type, name },
     events: topics?.map((topic) => topic.split(':')[0]!) ?? null,
     record_id: type === 'event' ? subject_id : null,
     when: filter,

@@ -228,6 +228,10 @@ async function afterEnd(tx: Tenant, run: Pick<RunState['run'], 'id' | 'parent_ru
     .trx('run_iterations')
     .where({ organization_id: tx.organizationId, run_id: run.id, settled_segment: null })
     .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  await tx
+    .trx('run_loops')
+    .where({ organization_id: tx.organizationId, run_id: run.id, open: true })
+    .update({ open: false })
   await endFamily(tx, run)
   tx.wake('agx_run_ended', run.id)
   tx.wake('agx_run_changed', run.id)

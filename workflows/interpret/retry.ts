@@ -30,7 +30,9 @@ export function planRetry(program: Program, rows: RetriedNode[], from: string): 
   }
   const top = new Map(rows.filter(({ path }) => path === '').map((row) => [row.node_id, row]))
   if (!top.has(from) && rows.some(({ node_id }) => node_id === from)) return IN_LOOP(from)
-  const ids = Object.keys(program.nodes)
+  const all = Object.keys(program.nodes)
+  // The body of a loop runs again with it, or not at all.
+  const ids = all.filter((id) => program.nodes[id]!.loop === undefined)
   const settled = (id: string) => {
     const row = top.get(id)
     // Without a handle it failed or stopped the run, or was cancelled.
@@ -45,7 +47,7 @@ export function planRetry(program: Program, rows: RetriedNode[], from: string): 
   const states = new Map<string, NodeState>(reused.map((id) => [id, top.get(id)!]))
   if (!step(program, states).ready.includes(from))
     return `the run did not reach ${from}: no edge that leads to it was taken`
-  return { reused, again: ids.filter((id) => again.has(id)) }
+  return { reused, again: all.filter((id) => again.has(id)) }
 }
 
 const IN_LOOP = (id: string) => `${id} is inside a loop: start with the loop, or with a node before it`

@@ -95,4 +95,41 @@ describe('a run with loops', function () {
     )
     assert.equal(stranger.status, 404)
   })
+
+  it('takes a list of 10,000 items at most, and says so, however large it is', async () => {
+    const spec = `name: Lists
+inputs: { list: array, text: string }
+nodes:
+  each: { type: for_each, config: { items: "{{ inputs.list }}" }, next: { item: body, done: split } }
+  body: { type: set_fields, config: { fields: { n: "{{ item }}" } }, next: end }
+  split: { type: for_each, config: { items: "{{ inputs.text | split: ',' }}" } }
+  again: { type: set_fields, config: { fields: { n: "{{ item }}" } } }
+`
+    const saved = await suite.api.request('POST', '/v1/workflows', { body: { spec } })
+    const run = (inputs: object) =>
+      suite.api.request('POST', `/v1/workflows/${saved.body.workflow_id}/run`, {
+        body: { inputs, confirm: true },
+        headers: { Prefer: 'wait=20' },
+      })
+    const million = await run({ list: Array(1_000_000).fill(1), text: '' })
+    assert.deepEqual([million.status, million.body.error.type], [413, 'payload_too_large'])
+    for (const inputs of [
+      { list: Array(10_001).fill(1), text: '' },
+      { list: [], text: Array(10_001).fill('x').join(',') },
+    ]) {
+      const { body } = await run(inputs)
+      assert.deepEqual(
+        [body.status, body.error?.code, body.error?.message],
+        ['failed', 'too_many_items', 'There are 10001 items: a loop takes 10000 at most.'],
+      )
+    }
+    const { status, body } = await run({ list: 'a,b', text: '' })
+    assert.deepEqual([status, body.error.type], [422, 'validation_error'])
+    const text = await run({ list: [], text: 'x,'.repeat(400_000) })
+    assert.deepEqual(
+      [text.body.status, text.body.error?.node_id],
+      ['failed', 'split'],
+      JSON.stringify(text.body).slice(0, 500),
+    )
+  })
 })

@@ -92,6 +92,40 @@ describe('the stream of a run', function () {
     assert.ok(events.every(({ data }) => !('output' in data) && !('input' in data)))
   })
 
+  it('shows the nodes of each item of a loop by their path, each change once', async () => {
+    const each = { id: 'each', type: 'for_each', config: { items: ['a', 'b', 'c'], concurrency: 2 } }
+    const [wait, body, last] = [
+      { ...definition.nodes[1]!, config: { for: '300ms' } },
+      set('body'),
+      set('last'),
+    ]
+    const id = await queueRun(suite.db, suite.api.organizationId, {
+      nodes: [each, wait, body, last],
+      edges: [
+        { from: 'each', handle: 'item', to: 'wait' },
+        { from: 'wait', handle: 'success', to: 'body' },
+        { from: 'each', handle: 'done', to: 'last' },
+      ],
+    })
+    const events = await eventsOf(open(id), (all) => shown(all).includes('body completed'))
+    const ofId = events.findLast((event) => event.id !== undefined)!
+    const seen = events.slice(0, events.indexOf(ofId) + 1)
+    const rest = await eventsOf(open(id, { 'Last-Event-ID': ofId.id! }))
+    const nodes = [...seen, ...rest].filter(({ event }) => event === 'node').map(({ data }) => data)
+    const lines = nodes.map(({ path, node_id, status }) => `${path}/${node_id} ${status}`)
+    assert.deepEqual([...new Set(lines)].sort(), [...lines].sort(), 'no change twice')
+    assert.deepEqual(
+      lines.filter((line) => !line.includes(' waiting')).sort(),
+      [
+        ...['/each completed', '/last completed'],
+        ...[0, 1, 2].flatMap((n) => [`each:${n}/body completed`, `each:${n}/wait completed`]),
+      ].sort(),
+    )
+    assert.equal(lines[0], '/each waiting')
+    assert.equal(lines.at(-1), '/last completed')
+    assert.equal(rest.at(-1)!.event, 'end')
+  })
+
   it('goes on after Last-Event-ID', async () => {
     const id = await queue()
     const before = await eventsOf(open(id), (events) => shown(events).includes('wait waiting'))

@@ -152,4 +152,29 @@ describe('POST /v1/runs/{run_id}/signal', function () {
       .whereRaw("data ->> 'title' = 'a'")
     assert.deepEqual(events, [])
   })
+
+  it('lists the waits of the items of a loop by their paths', async () => {
+    const id = await queueRun(suite.db, suite.api.organizationId, {
+      nodes: [
+        node('each', 'for_each', { items: ['a', 'b'], concurrency: 2 }),
+        node('ask', 'approval', { title: '{{ item }}' }),
+      ],
+      edges: [{ from: 'each', handle: 'item', to: 'ask' }],
+    })
+    for (let waits = []; waits.length < 2; ) ({ waits } = await get(id))
+    const { waits } = await get(id)
+    assert.deepEqual(
+      waits.map(({ path, approval }: { path: string; approval: { title: string } }) => [
+        path,
+        approval.title,
+      ]),
+      [
+        ['each:0', 'a'],
+        ['each:1', 'b'],
+      ],
+    )
+    for (const { approval } of waits)
+      assert.equal((await send(id, { approval_id: approval.id, decision: 'approved' })).status, 200)
+    await untilRun(suite.db, id)
+  })
 })
