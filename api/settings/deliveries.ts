@@ -1,13 +1,10 @@
 import { leastRole } from '../../db/access/roles.ts'
+import { testDelivery } from '../../db/outgoing/actions.ts'
 import {
-  cancelDelivery,
   type Delivery,
   type DeliveryDetails,
   getDelivery,
   listDeliveries,
-  resendDelivery,
-  retryDelivery,
-  testDelivery,
 } from '../../db/outgoing/deliveries.ts'
 import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -26,7 +23,7 @@ import {
 
 const tag = 'Deliveries'
 
-/** Deliveries of outgoing webhooks, and the actions on them. */
+/** Deliveries of outgoing webhooks; `delivery-actions.ts` has the actions on one. */
 export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -45,7 +42,7 @@ export const deliveryRoutes: AppRoute[] = [
       tenant(async (tx) => {
         const webhook = await getOutgoingWebhook(tx, params.webhook_id)
         const name = body.event ?? exampleEvent(webhook.events[0]!)
-        return show(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
+        return showDelivery(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
       }),
   }),
   appRoute({
@@ -80,39 +77,12 @@ export const deliveryRoutes: AppRoute[] = [
     summary: 'Retrieve a delivery',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, tenant }) => tenant((tx) => show(tx, params.delivery_id)),
+    handler: ({ params, tenant }) => tenant((tx) => showDelivery(tx, params.delivery_id)),
   }),
-  actionRoute(
-    'resend',
-    'Resend a delivery',
-    'Creates a new delivery of the same event, with the same `webhook-id`. Only for a delivery that has ended.',
-    resendDelivery,
-  ),
-  actionRoute('retry', 'Retry a delivery now', 'Makes the next attempt at once.', retryDelivery),
-  actionRoute('cancel', 'Cancel a delivery', 'Makes no further attempt.', cancelDelivery),
 ]
 
-function actionRoute(
-  verb: 'resend' | 'retry' | 'cancel',
-  summary: string,
-  description: string,
-  act: (tx: Tenant, id: string) => Promise<string>,
-) {
-  return appRoute({
-    method: 'POST',
-    path: `/deliveries/{delivery_id}/${verb}`,
-    role: leastRole('webhooks:write'),
-    id: `${verb}Delivery`,
-    tag,
-    summary,
-    description,
-    params: deliveryParams,
-    response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, tenant }) => tenant(async (tx) => show(tx, await act(tx, params.delivery_id))),
-  })
-}
-
-async function show(tx: Tenant, id: string) {
+/** A delivery as its routes answer. Throws not_found. */
+export async function showDelivery(tx: Tenant, id: string) {
   const delivery = await getDelivery(tx, id)
   const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
     ...attempt,

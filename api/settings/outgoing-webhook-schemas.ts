@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
+import { MAX_AHEAD_DAYS } from '../../db/outgoing/actions.ts'
 import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
-import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
+import { EVENT_NAME, exampleEvent, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
 import { pageControls } from '../http/list-query.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
@@ -49,21 +50,23 @@ const headers = z
   .refine((all) => Object.keys(all).length <= 20, 'must have at most 20 headers')
   .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
-const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
-
-const eventPattern = z.string().superRefine((name, ctx) => {
-  const shaped = EVENT_NAME.test(name) || isWildcard(name)
-  const meant = shaped ? misspelt(name) : nearestEvent(name)
-  if (shaped && meant === undefined) return
-  ctx.addIssue({
-    code: 'custom',
-    message: shaped ? 'is not an event' : 'is not <entity>.<action>, <entity>.* or *',
-    params: {
-      type: 'unknown_event',
-      hint: meant ? `did you mean ${meant}?` : 'GET /v1/events lists them: contact.created, contact.*, *',
-    },
+/** The name of an event, and with `wildcards` a pattern: the same rule for subscriptions and test events. */
+const eventPattern = ({ wildcards }: { wildcards: boolean }) =>
+  z.string().superRefine((name, ctx) => {
+    const shaped = EVENT_NAME.test(name) || (wildcards && isWildcard(name))
+    const meant = shaped ? misspelt(name) : isWildcard(name) ? exampleEvent(name) : nearestEvent(name)
+    if (shaped && meant === undefined) return
+    const forms = wildcards ? '<entity>.<action>, <entity>.* or *' : '<entity>.<action>'
+    const examples = wildcards ? 'contact.created, contact.*, *' : 'contact.created'
+    ctx.addIssue({
+      code: 'custom',
+      message: shaped ? 'is not an event' : `is not ${forms}`,
+      params: {
+        type: 'unknown_event',
+        hint: meant ? `did you mean ${meant}?` : `GET /v1/events lists them: ${examples}`,
+      },
+    })
   })
-})
 
 const values = {
   name: z.string().trim().min(1).max(100),
@@ -72,7 +75,7 @@ const values = {
     .max(2_000)
     .meta({ description: 'The URL: https, unless the operator allows http.' }),
   events: z
-    .array(eventPattern)
+    .array(eventPattern({ wildcards: true }))
     .min(1)
     .max(200)
     .transform((names) => [...new Set(names)])
@@ -118,10 +121,24 @@ export const rotateBody = z
 
 export const testBody = z
   .strictObject({
-    event: eventName.optional().meta({ description: 'The event. Default: the first event of the webhook.' }),
+    event: eventPattern({ wildcards: false })
+      .optional()
+      .meta({ description: 'The event. Default: the first event of the webhook.' }),
   })
   .meta({ id: 'OutgoingWebhookTestRequest' })
   .prefault({})
+
+export const rescheduleBody = z
+  .strictObject({
+    at: z.iso
+      .datetime({ offset: true })
+      .meta({ description: `The time of the next attempt, at most ${MAX_AHEAD_DAYS} days ahead.` }),
+  })
+  .meta({ id: 'DeliveryReschedule' })
+
+export const retargetBody = z
+  .strictObject({ webhook_id: z.uuid().meta({ description: 'The outgoing webhook to send the event to.' }) })
+  .meta({ id: 'DeliveryRetarget' })
 
 export const webhookSchema = z
   .object({
@@ -168,7 +185,7 @@ export const deliverySchema = z
     status: z.enum(DELIVERY_STATUSES),
     held_for: z.enum(HELD_FOR).nullable().meta({
       description:
-        'Why the delivery is held: the webhook is inactive, the quota is exceeded, or an operator paused it in Temporal.',
+        'Why the delivery is held: the webhook is inactive, the quota is exceeded, it is paused, or an operator paused it in Temporal.',
     }),
     attempt_count: z.int(),
     next_attempt_at: z.iso.datetime().nullable(),

@@ -1,5 +1,6 @@
 import type { AppRoute } from '../http/route.ts'
 import { deliveryRoutes } from './deliveries.ts'
+import { deliveryActionRoutes } from './delivery-actions.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
 import { organizationRoutes } from './organization.ts'
@@ -16,4 +17,5 @@ export const appRoutes: AppRoute[] = [
   ...incomingWebhookRoutes,
   ...outgoingWebhookRoutes,
   ...deliveryRoutes,
+  ...deliveryActionRoutes,
 ]

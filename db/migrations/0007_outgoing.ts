@@ -43,9 +43,9 @@ export async function up(knex: Knex): Promise<void> {
       -- 'queued' is the outbox
       status text not null
         check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled')),
-      -- what a held one waits for: its endpoint to become Active, or quota; 'operator' where the activity of one that is
-      -- 'delivering' is paused in Temporal
-      held_for text check (held_for in ('endpoint', 'quota', 'operator')),
+      -- what a held one waits for: its endpoint to become Active, quota, or to be resumed; 'operator' where the activity
+      -- of one that is 'delivering' is paused in Temporal
+      held_for text check (held_for in ('endpoint', 'quota', 'paused', 'operator')),
       -- whether it was charged to the month's quota
       charged boolean not null default false,
       -- how often it was released after being held; each release is another Temporal workflow, '<id>:<releases>'
