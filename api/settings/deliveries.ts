@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import { testDelivery } from '../../db/outgoing/actions.ts'
 import {
@@ -13,6 +14,7 @@ import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { eventExample } from '../v1/event-examples.ts'
 import {
+  allDeliveriesQuery,
   deliveryDetailSchema,
   deliveryParams,
   deliveryQuery,
@@ -58,15 +60,21 @@ export const deliveryRoutes: AppRoute[] = [
     response: { status: 200, schema: listEnvelope(deliverySchema) },
     handler: ({ params, query, tenant }) =>
       tenant(async (tx) => {
-        const { limit, cursor, offset: _, ...filter } = query
         await getOutgoingWebhook(tx, params.webhook_id)
-        const page = await listDeliveries(tx, params.webhook_id, filter, {
-          limit,
-          cursor,
-          offset: offsetOf(query),
-        })
-        return presentList({ ...page, data: page.data.map(present) })
+        return pageOf(tx, params.webhook_id, query)
       }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/deliveries',
+    role: leastRole('webhooks:read'),
+    id: 'listAllDeliveries',
+    tag,
+    summary: 'List the deliveries of all webhooks',
+    description: 'Lists the deliveries of all outgoing webhooks, newest first.',
+    query: allDeliveriesQuery,
+    response: { status: 200, schema: listEnvelope(deliverySchema) },
+    handler: ({ query: { webhook_id, ...query }, tenant }) => tenant((tx) => pageOf(tx, webhook_id, query)),
   }),
   appRoute({
     method: 'GET',
@@ -80,6 +88,12 @@ export const deliveryRoutes: AppRoute[] = [
     handler: ({ params, tenant }) => tenant((tx) => showDelivery(tx, params.delivery_id)),
   }),
 ]
+
+async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output<typeof deliveryQuery>) {
+  const { limit, cursor, offset: _, ...filter } = query
+  const page = await listDeliveries(tx, webhookId, filter, { limit, cursor, offset: offsetOf(query) })
+  return presentList({ ...page, data: page.data.map(present) })
+}
 
 /** A delivery as its routes answer. Throws not_found. */
 export async function showDelivery(tx: Tenant, id: string) {

@@ -3,8 +3,9 @@ import { WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { MAX_AHEAD_DAYS } from '../../db/outgoing/actions.ts'
 import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
+import { checkBodyWhen } from '../../workflows/definition/check-events.ts'
 import { EVENT_NAME, exampleEvent, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
-import { pageControls } from '../http/list-query.ts'
+import { pageControls, period } from '../http/list-query.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const deliveryParams = z.object({ delivery_id: z.uuid() })
@@ -83,6 +84,22 @@ const values = {
       description:
         'Names of `GET /v1/events`, or any `<entity>.<action>` that a workflow raises. `contact.*` is every event of contacts, `*` every event.',
     }),
+  when: z
+    .string()
+    .max(2_000)
+    .superRefine((when, ctx) => {
+      for (const { message, hint, code } of checkBodyWhen(when))
+        ctx.addIssue({ code: 'custom', message, params: { type: code, ...(hint ? { hint } : {}) } })
+    })
+    .nullable()
+    .meta({
+      description:
+        'A placeholder that must hold for an event to be delivered, such as `{{ data.amount > 1000 }}`. It reads the members of the body of the delivery: `id`, `event`, `created_at`, `data`, `previous`. It does not hold for an event without such a value. null: all events.',
+    }),
+  ordered: z.boolean().meta({
+    description:
+      'Whether deliveries about one record go one after another, in the order of their events: a later one waits until the earlier ones have ended, retries included. Those about different records do not wait for each other.',
+  }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:
       'Seconds before each retry; empty for no retry. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
@@ -103,6 +120,8 @@ export const createBody = z
     events: values.events,
     secret: secret.optional(),
     headers: headers.default({}),
+    when: values.when.default(null),
+    ordered: values.ordered.default(false),
     retry_schedule: values.retry_schedule.default(null),
     timeout_ms: values.timeout_ms.default(15_000),
     concurrency: values.concurrency.default(10),
@@ -147,6 +166,8 @@ export const webhookSchema = z
     name: z.string(),
     url: z.string(),
     events: z.array(z.string()),
+    when: z.string().nullable(),
+    ordered: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),
     status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),
     header_names: z.array(z.string()),
@@ -171,6 +192,17 @@ export const deliveryQuery = z.strictObject({
   ...pageControls,
   status: z.enum(DELIVERY_STATUSES).optional().describe('Deliveries with this status.'),
   event: z.string().max(130).optional().describe('Deliveries of this event.'),
+  code: z
+    .string()
+    .regex(/^([1-5]xx|[1-5]\d\d)$/, 'must be an HTTP status such as 503, or a class such as 5xx')
+    .optional()
+    .describe('Deliveries whose last answer had this HTTP status, such as `503`, or a class: `5xx`.'),
+  record_id: z.uuid().optional().describe('Deliveries of events about this record.'),
+  ...period,
+})
+
+export const allDeliveriesQuery = deliveryQuery.extend({
+  webhook_id: z.uuid().optional().describe('Deliveries to this outgoing webhook.'),
 })
 
 export const deliverySchema = z
@@ -180,6 +212,7 @@ export const deliverySchema = z
     webhook_id: z.uuid(),
     event_id: z.uuid(),
     event: z.string(),
+    record_id: z.uuid().nullable().meta({ description: 'The record or run that the event is about.' }),
     test: z.boolean(),
     generation: z.int().meta({ description: 'The number of earlier deliveries of the event.' }),
     status: z.enum(DELIVERY_STATUSES),

@@ -4,6 +4,7 @@ import { deliveryActionRoutes } from './delivery-actions.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
 import { organizationRoutes } from './organization.ts'
+import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
@@ -18,4 +19,5 @@ export const appRoutes: AppRoute[] = [
   ...outgoingWebhookRoutes,
   ...deliveryRoutes,
   ...deliveryActionRoutes,
+  ...outgoingReplayRoutes,
 ]

@@ -4,6 +4,7 @@ import type { Scope } from '../http/scopes.ts'
 import { deliveryRoutes } from '../settings/deliveries.ts'
 import { deliveryActionRoutes } from '../settings/delivery-actions.ts'
 import { incomingWebhookRoutes } from '../settings/incoming-webhooks.ts'
+import { outgoingReplayRoutes } from '../settings/outgoing-replays.ts'
 import { outgoingWebhookRoutes } from '../settings/outgoing-webhooks.ts'
 
 /**
@@ -15,6 +16,7 @@ export const webhookRoutes: Route[] = [
   ...outgoingWebhookRoutes,
   ...deliveryRoutes,
   ...deliveryActionRoutes,
+  ...outgoingReplayRoutes,
 ].map(forKeys)
 
 /** Reading needs `webhooks:read`, everything else `webhooks:write`. Throws if the role of sessions differs from that. */

@@ -55,7 +55,7 @@ export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Prom
   if (at.getTime() > Date.now() + MAX_AHEAD_DAYS * 86_400_000)
     throw refuse(`is more than ${MAX_AHEAD_DAYS} days ahead`, 'pause the delivery, and resume it later')
   await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).update({ next_attempt_at: at })
-  if (status === 'delivering') await signalWorkflow(tx, id)
+  if (isRunning) await signalWorkflow(tx, id)
   return id
 }
 
@@ -93,7 +93,7 @@ export async function resumeDelivery(tx: Tenant, id: string): Promise<string> {
  * @returns the id of the new delivery.
  */
 export async function retargetDelivery(tx: Tenant, id: string, webhookId: string): Promise<string> {
-  const { status, webhook_id, event_id, test } = await lock(tx, id)
+  const { status, webhook_id, event_id, subject_id, test } = await lock(tx, id)
   const refuse = (msg: string, type: string, hint: string) =>
     invalid([{ loc: ['body', 'webhook_id'], msg, type, hint, input: webhookId }])
   if (webhookId === webhook_id)
@@ -105,7 +105,7 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
   if (!target)
     throw refuse('is not an outgoing webhook', 'unknown_webhook', 'GET /app/webhooks/outgoing lists them')
   const generation = await nextGeneration(tx, { webhook_id: webhookId, event_id })
-  const created = await addDelivery(tx, { webhook_id: webhookId, event_id, test, generation })
+  const created = await addDelivery(tx, { webhook_id: webhookId, event_id, subject_id, test, generation })
   if (!isDeliveryEnd(status)) {
     await endDelivery(tx, id, 'cancelled', `retargeted: delivery ${created} sends the event instead`)
     if (status === 'delivering') await signalWorkflow(tx, id)
@@ -118,11 +118,11 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
  * @returns the id of the new delivery.
  */
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
-  const { status, webhook_id, event_id, test } = await lock(tx, id)
+  const { status, webhook_id, event_id, subject_id, test } = await lock(tx, id)
   if (!isDeliveryEnd(status))
     throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt now' })
   const generation = await nextGeneration(tx, { webhook_id, event_id })
-  return addDelivery(tx, { webhook_id, event_id, test, generation })
+  return addDelivery(tx, { webhook_id, event_id, subject_id, test, generation })
 }
 
 /**
@@ -144,7 +144,7 @@ export async function testDelivery(
     // Already matched: no other endpoint receives it.
     matched_at: tx.trx.fn.now(),
   })
-  return addDelivery(tx, { webhook_id: webhookId, event_id: id, test: true, generation: 0 })
+  return addDelivery(tx, { webhook_id: webhookId, event_id: id, subject_id: null, test: true, generation: 0 })
 }
 
 /** The generation of another delivery of an event to an endpoint. Throws conflict if one is open. */
@@ -175,7 +175,7 @@ async function nextGeneration(
 
 async function addDelivery(
   tx: Tenant,
-  delivery: { webhook_id: string; event_id: string; test: boolean; generation: number },
+  delivery: Pick<Row, 'webhook_id' | 'event_id' | 'subject_id' | 'test'> & { generation: number },
 ): Promise<string> {
   const active = await lockEndpoint(tx, delivery.webhook_id)
   const charged = !delivery.test && active && (await chargeDeliveries(tx.trx, tx.organizationId, 1)) === 1
@@ -188,10 +188,13 @@ interface Row {
   next_attempt_at: Date | null
   webhook_id: string
   event_id: string
+  subject_id: string | null
   test: boolean
   charged: boolean
 }
-const COLUMNS = ['status', 'held_for', 'next_attempt_at', 'webhook_id', 'event_id', 'test', 'charged']
+const COLUMNS = [
+  ...['status', 'held_for', 'next_attempt_at', 'webhook_id', 'event_id', 'subject_id', 'test', 'charged'],
+]
 
 const rowOf = (tx: Tenant, id: string) =>
   tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).select<Row[]>(COLUMNS)

@@ -2,6 +2,7 @@ import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { firstIdAt } from '../retention/purge.ts'
 import type { DeliveryStatus, HeldFor } from './moves/statuses.ts'
 
 /** A delivery as lists show it. */
@@ -10,6 +11,8 @@ export interface Delivery {
   webhook_id: string
   event_id: string
   event: string
+  /** What the event is about. */
+  record_id: string | null
   test: boolean
   /** The number of earlier resends of the event. */
   generation: number
@@ -44,9 +47,15 @@ export interface DeliveryDetails extends Delivery {
   attempts: Attempt[]
 }
 
+/** Of the log. `code`: of the last attempt with an answer; an HTTP status, or a class such as `5xx`. */
 export interface DeliveryFilter {
   status?: DeliveryStatus | undefined
   event?: string | undefined
+  code?: string | undefined
+  record_id?: string | undefined
+  /** Of the time of creation, inclusive. */
+  from?: Date | undefined
+  to?: Date | undefined
 }
 
 const SHOWN = [
@@ -55,6 +64,7 @@ const SHOWN = [
     'd.webhook_id',
     'd.event_id',
     'e.name as event',
+    'd.subject_id as record_id',
     'd.test',
     'd.generation',
     'd.status',
@@ -70,22 +80,44 @@ const SHOWN = [
   ],
 ]
 
+const TIME = 'cast(? as timestamptz)'
+/** The most by which the clock of a process, which makes ids, may differ from that of the database. */
+const CLOCKS = `interval '1 minute'`
+
+/** SQL: the HTTP status of the last attempt of the delivery `d` that has an answer. */
+const LAST_CODE = `(
+  select a.http_status from delivery_attempts a
+  where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
+  order by a.attempt desc limit 1)`
+
 const withEvents = (tx: Tenant) =>
   tx
     .trx('deliveries as d')
     .join('events as e', (on) => on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'))
     .where('d.organization_id', tx.organizationId)
 
-/** Deliveries of an endpoint, newest first. */
+/** Deliveries of an endpoint, or of all, newest first. */
 export function listDeliveries(
   tx: Tenant,
-  webhookId: string,
+  webhookId: string | undefined,
   filter: DeliveryFilter,
   page: IdPage,
 ): Promise<Page<Delivery>> {
-  const found = withEvents(tx).where('d.webhook_id', webhookId).select(SHOWN)
+  const found = withEvents(tx).select(SHOWN)
+  if (webhookId) found.where('d.webhook_id', webhookId)
   if (filter.status) found.where('d.status', filter.status)
   if (filter.event) found.where('e.name', filter.event)
+  if (filter.record_id) found.where('d.subject_id', filter.record_id)
+  const { from, to } = filter
+  if (from)
+    found.whereRaw(`d.id >= ${firstIdAt(`${TIME} - ${CLOCKS}`)} and d.created_at >= ${TIME}`, [from, from])
+  if (to) found.whereRaw(`d.id < ${firstIdAt(`${TIME} + ${CLOCKS}`)} and d.created_at <= ${TIME}`, [to, to])
+  if (filter.code) {
+    const [least, most] = /^[1-5]xx$/.test(filter.code)
+      ? [Number(filter.code[0]) * 100, Number(filter.code[0]) * 100 + 99]
+      : [Number(filter.code), Number(filter.code)]
+    found.whereRaw(`${LAST_CODE} between ? and ?`, [least, most])
+  }
   // A derived table, so that `id` is unambiguous.
   const rows = tx.trx.from(found.as('shown')).select('*')
   return pageById(tx, rows, page, { of: ['deliveries', webhookId, filter] })

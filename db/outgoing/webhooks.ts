@@ -13,6 +13,10 @@ export interface OutgoingWebhook {
   name: string
   url: string
   events: string[]
+  /** A placeholder that must hold for an event to be delivered. */
+  when: string | null
+  /** Whether deliveries about one record go one after another, in the order of their events. */
+  ordered: boolean
   status: WebhookStatus
   /** Why the service made it Inactive. */
   status_reason: string | null
@@ -29,12 +33,31 @@ export interface OutgoingWebhook {
 /** The values that users set. `headers_sealed` is sealed JSON of names and values. */
 export type OutgoingValues = Pick<
   OutgoingWebhook,
-  'name' | 'url' | 'events' | 'header_names' | 'retry_schedule' | 'timeout_ms' | 'concurrency'
+  | 'name'
+  | 'url'
+  | 'events'
+  | 'when'
+  | 'ordered'
+  | 'header_names'
+  | 'retry_schedule'
+  | 'timeout_ms'
+  | 'concurrency'
 > & { headers_sealed: string | null }
 type Patch = { [K in keyof OutgoingValues]?: OutgoingValues[K] | undefined }
 
 const COLUMNS = [
-  ...['id', 'name', 'url', 'events', 'status', 'status_reason', 'header_names', 'retry_schedule'],
+  ...[
+    'id',
+    'name',
+    'url',
+    'events',
+    'when',
+    'ordered',
+    'status',
+    'status_reason',
+    'header_names',
+    'retry_schedule',
+  ],
   ...['timeout_ms', 'concurrency', 'failing_since', 'created_at', 'updated_at'],
 ]
 

@@ -282,6 +282,9 @@ describe('the example responses of the document', function () {
     await example('rotateOutgoingWebhookSecret', { params })
     const test = await example('testOutgoingWebhook', { params })
     await example('cancelDelivery', { params: { delivery_id: test.id } })
+    const { id: replay_id } = await example('createReplay', { params })
+    for (const operation of ['pauseReplay', 'resumeReplay', 'getReplay', 'stopReplay'])
+      await example(operation, { params: { ...params, replay_id } })
     await call('updateOutgoingWebhook', {
       params,
       body: { url: receiver.url, events: ['task.completed'], retry_schedule: [3_600] },
@@ -363,6 +366,7 @@ describe('the example responses of the document', function () {
     await example('retryDelivery', { params: { delivery_id } })
     await until('getDelivery', { params: { delivery_id } }, ({ status }) => status === 'succeeded')
     await example('getDelivery', { params: { delivery_id } })
+    await example('listAllDeliveries', { query: `?limit=1&webhook_id=${outgoingId}&event=task.completed` })
     await example('resendDelivery', of)
     const other = await call('createOutgoingWebhook', {
       body: { name: 'Backup', url: receiver.url, events: ['*'] },
