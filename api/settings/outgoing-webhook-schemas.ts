@@ -111,6 +111,10 @@ const values = {
     .min(1)
     .max(100)
     .meta({ description: 'The number of concurrent attempts. Waiting retries do not count.' }),
+  rate_per_minute: z.number().int().min(1).max(100_000).nullable().meta({
+    description:
+      'The most attempts in a minute (UTC), retries included; further deliveries wait for the next minute. null: no limit.',
+  }),
 }
 
 export const createBody = z
@@ -125,6 +129,7 @@ export const createBody = z
     retry_schedule: values.retry_schedule.default(null),
     timeout_ms: values.timeout_ms.default(15_000),
     concurrency: values.concurrency.default(10),
+    rate_per_minute: values.rate_per_minute.default(null),
   })
   .meta({ id: 'OutgoingWebhookCreate' })
 
@@ -174,6 +179,7 @@ export const webhookSchema = z
     retry_schedule: z.array(z.int()).nullable(),
     timeout_ms: z.int(),
     concurrency: z.int(),
+    rate_per_minute: z.int().nullable(),
     failing_since: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),

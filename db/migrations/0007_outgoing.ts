@@ -28,6 +28,8 @@ export async function up(knex: Knex): Promise<void> {
       retry_schedule integer[],
       timeout_ms integer not null default 15000,
       concurrency integer not null default 10,
+      -- attempts per minute; null: no limit
+      rate_per_minute integer,
       -- since when every attempt has failed
       failing_since timestamptz(3),
       created_at timestamptz(3) not null default now(),

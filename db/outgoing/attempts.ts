@@ -21,6 +21,8 @@ export interface DeliveryJob {
   headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
+  /** The cap of attempts per minute. */
+  rate_per_minute: number | null
   /** Whether the endpoint's last attempt failed. */
   failing: boolean
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
@@ -30,7 +32,7 @@ export interface DeliveryJob {
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.next_attempt_at, ${HAS_SLOT} as has_slot,
-       w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+       w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms, w.rate_per_minute,
        case when d.attempts = 0 then 0 else (
          select count(*) from delivery_attempts a
          where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status <> 'unknown')

@@ -3,6 +3,7 @@ import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
+import { LEFT_OF_RATE } from './rate.ts'
 import { DUE, HELD } from './slots.ts'
 
 /** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
@@ -40,7 +41,8 @@ const FOLLOWS = `(d.subject_id is not null and not d.test and exists (
 const CLAIM = `
   with recursive ${queuedLanes('deliveries', 'webhook_id')}, endpoints as materialized (
     select w.organization_id, w.id, w.name, w.status, w.ordered, w.failing_since is not null as failing,
-      (w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())))::integer as free
+      least(w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())),
+        ${LEFT_OF_RATE})::integer as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
   ), candidates as (
     select q.organization_id, q.id, w.name, w.failing,

@@ -25,6 +25,8 @@ export interface OutgoingWebhook {
   retry_schedule: number[] | null
   timeout_ms: number
   concurrency: number
+  /** The cap of attempts per minute. */
+  rate_per_minute: number | null
   failing_since: Date | null
   created_at: Date
   updated_at: Date
@@ -42,6 +44,7 @@ export type OutgoingValues = Pick<
   | 'retry_schedule'
   | 'timeout_ms'
   | 'concurrency'
+  | 'rate_per_minute'
 > & { headers_sealed: string | null }
 type Patch = { [K in keyof OutgoingValues]?: OutgoingValues[K] | undefined }
 
@@ -58,7 +61,7 @@ const COLUMNS = [
     'header_names',
     'retry_schedule',
   ],
-  ...['timeout_ms', 'concurrency', 'failing_since', 'created_at', 'updated_at'],
+  ...['timeout_ms', 'concurrency', 'rate_per_minute', 'failing_since', 'created_at', 'updated_at'],
 ]
 
 /** Creates an endpoint with status Active. Throws plan_limit. */

@@ -74,4 +74,20 @@ describe('an ordered webhook, and one that is deactivated by the service', funct
     await on.ended(await on.raise(webhook))
     assert.equal(await status(), 'Inactive')
   })
+
+  it('makes no more attempts in a minute than the rate cap of the webhook allows', async () => {
+    // Not across the end of a minute.
+    while (new Date().getSeconds() > 50) await new Promise((resolve) => setTimeout(resolve, 500))
+    const webhook = await on.createWebhook({ rate_per_minute: 2, concurrency: 10 })
+    const ids = await Promise.all([1, 2, 3, 4].map(() => on.raise(webhook)))
+    await until(async () => on.receiver.received.length === 2)
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    assert.equal(on.receiver.received.length, 2)
+    const rows = await Promise.all(ids.map(on.get))
+    assert.equal(rows.filter(({ status }) => status === 'succeeded').length, 2)
+    await on.app('PATCH', `/webhooks/outgoing/${webhook.id}`, { rate_per_minute: null })
+    for (const { id, next_attempt_at } of rows)
+      if (next_attempt_at) await on.app('POST', `/deliveries/${id}/retry`)
+    for (const id of ids) assert.equal((await on.ended(id)).status, 'succeeded')
+  })
 })
