@@ -90,10 +90,13 @@ const LAST_CODE = `(
   where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
   order by a.attempt desc limit 1)`
 
+/** An outer join, although each has its event: of an inner one the planner expects few rows, and reads all of them. */
 const withEvents = (tx: Tenant) =>
   tx
     .trx('deliveries as d')
-    .join('events as e', (on) => on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'))
+    .leftJoin('events as e', (on) =>
+      on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'),
+    )
     .where('d.organization_id', tx.organizationId)
 
 /** Deliveries of an endpoint, or of all, newest first. */
