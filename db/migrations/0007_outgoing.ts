@@ -135,5 +135,6 @@ export async function up(knex: Knex): Promise<void> {
     create index outgoing_replays_running on outgoing_replays (created_at) where status = 'running';
     create index outgoing_replays_webhook on outgoing_replays (organization_id, webhook_id, id);
   `)
-  for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts', 'outgoing_replays']) await protect(knex, table)
+  for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts', 'outgoing_replays'])
+    await protect(knex, table)
 }
