@@ -3,6 +3,7 @@ import { ApplicationFailureCategory } from '@temporalio/common'
 import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
 import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
 import { markPaused } from '../db/outgoing/moves/holds.ts'
+import { takeRate } from '../db/outgoing/rate.ts'
 import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
@@ -18,6 +19,7 @@ import { signatureHeaders } from './http/sign.ts'
 const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 const KEPT_BODY = 20_000
 const MAX_RETRY_AFTER = 86_400
+const RATE = 'due: the webhook has had its attempts of this minute'
 const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
 
 /** `deliverOnce` makes the first attempt; `deliverUntilDone` makes the retries, each when it is due. */
@@ -63,6 +65,11 @@ async function attempt(
       const error = 'the retry schedule of the webhook allows no further attempt'
       await endDelivery(tx, delivery_id, 'failed', error)
       return { done: { status: 'failed' as const, error } }
+    }
+    const capped = job!.test ? undefined : await takeRate(tx, delivery_id, job!)
+    if (capped) {
+      const retry_in_ms = Math.max(1, capped.getTime() - Date.now())
+      return { done: { status: 'waiting' as const, error: RATE, retry_in_ms } }
     }
     tx.last()
     return { job: job!, number: await beginAttempt(tx, delivery_id) }

@@ -5,8 +5,8 @@ import { capitalized, type ObjectName, objectNames, withArticle } from './record
 export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` holds: a record of this kind, a run, an approval, or any object that the raising node sets. */
-  subject: ObjectName | 'run' | 'approval' | 'any'
+  /** What `data` holds: a record of this kind, a run, an approval, an outgoing webhook, or any object that the raising node sets. */
+  subject: ObjectName | 'run' | 'approval' | 'webhook' | 'any'
 }
 
 /** The actions of every record kind, with their words in titles. */
@@ -39,6 +39,7 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'approval.reminder', title: 'A run still waits for a decision', subject: 'approval' },
   { name: 'approval.escalated', title: 'A run has waited too long for a decision', subject: 'approval' },
   { name: 'approval.answered', title: 'A decision was made', subject: 'approval' },
+  { name: 'webhook.disabled', title: 'The service deactivated an outgoing webhook', subject: 'webhook' },
 ]
 
 /** The catalogue. A node can raise any other `<entity>.<action>`; the two invoice events are examples. */

@@ -102,7 +102,7 @@ interface Parts {
 }
 
 function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): Omit<Operation, 'security'> {
-  const { id, response } = route
+  const { id, exampleOf: exampled = id, response } = route
   const name = `${id[0]!.toUpperCase()}${id.slice(1)}`
   return {
     operationId: id,
@@ -118,13 +118,13 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
         headers: headersOf(route),
         content:
           'file' in response
-            ? { [response.file]: { schema: FILE, ...examples.of(id) } }
+            ? { [response.file]: { schema: FILE, ...examples.of(exampled) } }
             : 'stream' in response
-              ? { [response.stream]: { schema: { type: 'string' }, ...examples.of(id) } }
+              ? { [response.stream]: { schema: { type: 'string' }, ...examples.of(exampled) } }
               : {
                   'application/json': {
                     schema: shapes.answer(response.schema, `${name}Response`),
-                    ...examples.of(id),
+                    ...examples.of(exampled),
                   },
                 },
       },

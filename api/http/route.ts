@@ -23,6 +23,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
   /** The OpenAPI `operationId`. */
   id: string
+  /** The operation whose example this one shows, because it has the same handler. Default: its own. */
+  exampleOf?: string
   tag: string
   summary: string
   description?: string

@@ -1,13 +1,11 @@
+import type { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
+import { testDelivery } from '../../db/outgoing/actions.ts'
 import {
-  cancelDelivery,
   type Delivery,
   type DeliveryDetails,
   getDelivery,
   listDeliveries,
-  resendDelivery,
-  retryDelivery,
-  testDelivery,
 } from '../../db/outgoing/deliveries.ts'
 import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -16,6 +14,7 @@ import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { eventExample } from '../v1/event-examples.ts'
 import {
+  allDeliveriesQuery,
   deliveryDetailSchema,
   deliveryParams,
   deliveryQuery,
@@ -26,7 +25,7 @@ import {
 
 const tag = 'Deliveries'
 
-/** Deliveries of outgoing webhooks, and the actions on them. */
+/** Deliveries of outgoing webhooks; `delivery-actions.ts` has the actions on one. */
 export const deliveryRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -45,7 +44,7 @@ export const deliveryRoutes: AppRoute[] = [
       tenant(async (tx) => {
         const webhook = await getOutgoingWebhook(tx, params.webhook_id)
         const name = body.event ?? exampleEvent(webhook.events[0]!)
-        return show(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
+        return showDelivery(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
       }),
   }),
   appRoute({
@@ -61,15 +60,21 @@ export const deliveryRoutes: AppRoute[] = [
     response: { status: 200, schema: listEnvelope(deliverySchema) },
     handler: ({ params, query, tenant }) =>
       tenant(async (tx) => {
-        const { limit, cursor, offset: _, ...filter } = query
         await getOutgoingWebhook(tx, params.webhook_id)
-        const page = await listDeliveries(tx, params.webhook_id, filter, {
-          limit,
-          cursor,
-          offset: offsetOf(query),
-        })
-        return presentList({ ...page, data: page.data.map(present) })
+        return pageOf(tx, params.webhook_id, query)
       }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/deliveries',
+    role: leastRole('webhooks:read'),
+    id: 'listAllDeliveries',
+    tag,
+    summary: 'List the deliveries of all webhooks',
+    description: 'Lists the deliveries of all outgoing webhooks, newest first.',
+    query: allDeliveriesQuery,
+    response: { status: 200, schema: listEnvelope(deliverySchema) },
+    handler: ({ query: { webhook_id, ...query }, tenant }) => tenant((tx) => pageOf(tx, webhook_id, query)),
   }),
   appRoute({
     method: 'GET',
@@ -80,39 +85,18 @@ export const deliveryRoutes: AppRoute[] = [
     summary: 'Retrieve a delivery',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, tenant }) => tenant((tx) => show(tx, params.delivery_id)),
+    handler: ({ params, tenant }) => tenant((tx) => showDelivery(tx, params.delivery_id)),
   }),
-  actionRoute(
-    'resend',
-    'Resend a delivery',
-    'Creates a new delivery of the same event, with the same `webhook-id`. Only for a delivery that has ended.',
-    resendDelivery,
-  ),
-  actionRoute('retry', 'Retry a delivery now', 'Makes the next attempt at once.', retryDelivery),
-  actionRoute('cancel', 'Cancel a delivery', 'Makes no further attempt.', cancelDelivery),
 ]
 
-function actionRoute(
-  verb: 'resend' | 'retry' | 'cancel',
-  summary: string,
-  description: string,
-  act: (tx: Tenant, id: string) => Promise<string>,
-) {
-  return appRoute({
-    method: 'POST',
-    path: `/deliveries/{delivery_id}/${verb}`,
-    role: leastRole('webhooks:write'),
-    id: `${verb}Delivery`,
-    tag,
-    summary,
-    description,
-    params: deliveryParams,
-    response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, tenant }) => tenant(async (tx) => show(tx, await act(tx, params.delivery_id))),
-  })
+async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output<typeof deliveryQuery>) {
+  const { limit, cursor, offset: _, ...filter } = query
+  const page = await listDeliveries(tx, webhookId, filter, { limit, cursor, offset: offsetOf(query) })
+  return presentList({ ...page, data: page.data.map(present) })
 }
 
-async function show(tx: Tenant, id: string) {
+/** A delivery as its routes answer. Throws not_found. */
+export async function showDelivery(tx: Tenant, id: string) {
   const delivery = await getDelivery(tx, id)
   const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
     ...attempt,

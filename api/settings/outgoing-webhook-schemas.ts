@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
+import { MAX_AHEAD_DAYS } from '../../db/outgoing/actions.ts'
 import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
-import { EVENT_NAME, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
-import { pageControls } from '../http/list-query.ts'
+import { checkBodyWhen } from '../../workflows/definition/check-events.ts'
+import { EVENT_NAME, exampleEvent, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
+import { pageControls, period } from '../http/list-query.ts'
 import { standardSecret } from '../http/standard-secret.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
@@ -41,21 +43,23 @@ const headers = z
   .refine((all) => Object.keys(all).length <= 20, 'must have at most 20 headers')
   .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
-const eventName = z.string().regex(EVENT_NAME, 'is not <entity>.<action>, such as contact.created')
-
-const eventPattern = z.string().superRefine((name, ctx) => {
-  const shaped = EVENT_NAME.test(name) || isWildcard(name)
-  const meant = shaped ? misspelt(name) : nearestEvent(name)
-  if (shaped && meant === undefined) return
-  ctx.addIssue({
-    code: 'custom',
-    message: shaped ? 'is not an event' : 'is not <entity>.<action>, <entity>.* or *',
-    params: {
-      type: 'unknown_event',
-      hint: meant ? `did you mean ${meant}?` : 'GET /v1/events lists them: contact.created, contact.*, *',
-    },
+/** The name of an event, and with `wildcards` a pattern: the same rule for subscriptions and test events. */
+const eventPattern = ({ wildcards }: { wildcards: boolean }) =>
+  z.string().superRefine((name, ctx) => {
+    const shaped = EVENT_NAME.test(name) || (wildcards && isWildcard(name))
+    const meant = shaped ? misspelt(name) : isWildcard(name) ? exampleEvent(name) : nearestEvent(name)
+    if (shaped && meant === undefined) return
+    const forms = wildcards ? '<entity>.<action>, <entity>.* or *' : '<entity>.<action>'
+    const examples = wildcards ? 'contact.created, contact.*, *' : 'contact.created'
+    ctx.addIssue({
+      code: 'custom',
+      message: shaped ? 'is not an event' : `is not ${forms}`,
+      params: {
+        type: 'unknown_event',
+        hint: meant ? `did you mean ${meant}?` : `GET /v1/events lists them: ${examples}`,
+      },
+    })
   })
-})
 
 const values = {
   name: z.string().trim().min(1).max(100),
@@ -64,7 +68,7 @@ const values = {
     .max(2_000)
     .meta({ description: 'The URL: https, unless the operator allows http.' }),
   events: z
-    .array(eventPattern)
+    .array(eventPattern({ wildcards: true }))
     .min(1)
     .max(200)
     .transform((names) => [...new Set(names)])
@@ -72,6 +76,22 @@ const values = {
       description:
         'Names of `GET /v1/events`, or any `<entity>.<action>` that a workflow raises. `contact.*` is every event of contacts, `*` every event.',
     }),
+  when: z
+    .string()
+    .max(2_000)
+    .superRefine((when, ctx) => {
+      for (const { message, hint, code } of checkBodyWhen(when))
+        ctx.addIssue({ code: 'custom', message, params: { type: code, ...(hint ? { hint } : {}) } })
+    })
+    .nullable()
+    .meta({
+      description:
+        'A placeholder that must hold for an event to be delivered, such as `{{ data.amount > 1000 }}`. It reads the members of the body of the delivery: `id`, `event`, `created_at`, `data`, `previous`. It does not hold for an event without such a value. null: all events.',
+    }),
+  ordered: z.boolean().meta({
+    description:
+      'Whether deliveries about one record go one after another, in the order of their events: a later one waits until the earlier ones have ended, retries included. Those about different records do not wait for each other.',
+  }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:
       'Seconds before each retry; empty for no retry. null: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.',
@@ -83,6 +103,10 @@ const values = {
     .min(1)
     .max(100)
     .meta({ description: 'The number of concurrent attempts. Waiting retries do not count.' }),
+  rate_per_minute: z.number().int().min(1).max(100_000).nullable().meta({
+    description:
+      'The most attempts in a minute (UTC), retries included; further deliveries wait for the next minute. null: no limit.',
+  }),
 }
 
 export const createBody = z
@@ -92,9 +116,12 @@ export const createBody = z
     events: values.events,
     secret: standardSecret.optional(),
     headers: headers.default({}),
+    when: values.when.default(null),
+    ordered: values.ordered.default(false),
     retry_schedule: values.retry_schedule.default(null),
     timeout_ms: values.timeout_ms.default(15_000),
     concurrency: values.concurrency.default(10),
+    rate_per_minute: values.rate_per_minute.default(null),
   })
   .meta({ id: 'OutgoingWebhookCreate' })
 
@@ -113,10 +140,24 @@ export const rotateBody = z
 
 export const testBody = z
   .strictObject({
-    event: eventName.optional().meta({ description: 'The event. Default: the first event of the webhook.' }),
+    event: eventPattern({ wildcards: false })
+      .optional()
+      .meta({ description: 'The event. Default: the first event of the webhook.' }),
   })
   .meta({ id: 'OutgoingWebhookTestRequest' })
   .prefault({})
+
+export const rescheduleBody = z
+  .strictObject({
+    at: z.iso
+      .datetime({ offset: true })
+      .meta({ description: `The time of the next attempt, at most ${MAX_AHEAD_DAYS} days ahead.` }),
+  })
+  .meta({ id: 'DeliveryReschedule' })
+
+export const retargetBody = z
+  .strictObject({ webhook_id: z.uuid().meta({ description: 'The outgoing webhook to send the event to.' }) })
+  .meta({ id: 'DeliveryRetarget' })
 
 export const webhookSchema = z
   .object({
@@ -128,12 +169,15 @@ export const webhookSchema = z
         'The URL, which can contain a token: for callers that cannot change webhooks only its origin, followed by `/…`.',
     }),
     events: z.array(z.string()),
+    when: z.string().nullable(),
+    ordered: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),
     status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),
     header_names: z.array(z.string()),
     retry_schedule: z.array(z.int()).nullable(),
     timeout_ms: z.int(),
     concurrency: z.int(),
+    rate_per_minute: z.int().nullable(),
     failing_since: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -152,6 +196,17 @@ export const deliveryQuery = z.strictObject({
   ...pageControls,
   status: z.enum(DELIVERY_STATUSES).optional().describe('Deliveries with this status.'),
   event: z.string().max(130).optional().describe('Deliveries of this event.'),
+  code: z
+    .string()
+    .regex(/^([1-5]xx|[1-5]\d\d)$/, 'must be an HTTP status such as 503, or a class such as 5xx')
+    .optional()
+    .describe('Deliveries whose last answer had this HTTP status, such as `503`, or a class: `5xx`.'),
+  record_id: z.uuid().optional().describe('Deliveries of events about this record.'),
+  ...period,
+})
+
+export const allDeliveriesQuery = deliveryQuery.extend({
+  webhook_id: z.uuid().optional().describe('Deliveries to this outgoing webhook.'),
 })
 
 export const deliverySchema = z
@@ -161,12 +216,13 @@ export const deliverySchema = z
     webhook_id: z.uuid(),
     event_id: z.uuid(),
     event: z.string(),
+    record_id: z.uuid().nullable().meta({ description: 'The record or run that the event is about.' }),
     test: z.boolean(),
     generation: z.int().meta({ description: 'The number of earlier deliveries of the event.' }),
     status: z.enum(DELIVERY_STATUSES),
     held_for: z.enum(HELD_FOR).nullable().meta({
       description:
-        'Why the delivery is held: the webhook is inactive, the quota is exceeded, or an operator paused it in Temporal.',
+        'Why the delivery is held: the webhook is inactive, the quota is exceeded, it is paused, or an operator paused it in Temporal.',
     }),
     attempt_count: z.int(),
     next_attempt_at: z.iso.datetime().nullable(),

@@ -1,8 +1,10 @@
 import type { AppRoute } from '../http/route.ts'
 import { deliveryRoutes } from './deliveries.ts'
+import { deliveryActionRoutes } from './delivery-actions.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { keyRoutes } from './keys.ts'
 import { organizationRoutes } from './organization.ts'
+import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
@@ -16,4 +18,6 @@ export const appRoutes: AppRoute[] = [
   ...incomingWebhookRoutes,
   ...outgoingWebhookRoutes,
   ...deliveryRoutes,
+  ...deliveryActionRoutes,
+  ...outgoingReplayRoutes,
 ]

@@ -41,6 +41,16 @@ const approval = z.object({
   link: z.string().nullable().describe('Where to decide; whoever has it can. Null in `approval.answered`.'),
 })
 
+const webhook = z.object({
+  id: z.uuid().describe('The outgoing webhook.'),
+  object: z.literal('outgoing_webhook'),
+  name: z.string(),
+  url: z.string(),
+  status: z.literal('Inactive'),
+  status_reason: z.string(),
+  failing_since: z.iso.datetime().nullable(),
+})
+
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
 const mergedFrom = { merged_from: z.uuid().describe('The merged duplicate, which no longer exists.') }
 
@@ -134,4 +144,16 @@ const OTHERS: Record<
 > = {
   run: { schema: run, example: runExample },
   approval: { schema: approval, example: approvalExample },
+  webhook: {
+    schema: webhook,
+    example: () => ({
+      id: ID,
+      object: 'outgoing_webhook',
+      name: 'Billing',
+      url: 'https://example.com/hooks',
+      status: 'Inactive',
+      status_reason: 'five days without a success',
+      failing_since: TIME,
+    }),
+  },
 }

@@ -18,6 +18,7 @@ import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { userRoutes } from './users.ts'
+import { webhookRoutes } from './webhooks.ts'
 import { workflowRoutes } from './workflows.ts'
 
 /** Every operation of /v1, in reference order. To add a resource, add a file beside this one and a line here. */
@@ -42,4 +43,5 @@ export const routes: Route[] = [
   ...nodeRoutes,
   ...authoringGuideRoutes,
   ...eventRoutes,
+  ...webhookRoutes,
 ]

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { createDeliveries, type Subscription } from '../outgoing/match.ts'
+import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
 import { takesLock } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
@@ -31,16 +32,18 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
     const rows = await takeEvents(trx, limit)
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
-    const { since, runs, problems } = await createTriggeredRuns(
+    const isSubscription = (row: Row): row is Row & Subscription => row.webhook_id !== null
+    const { selected, since: unchecked } = await selectByCondition(trx, rows.filter(isSubscription))
+    const isChecked = ({ event_id }: Row) => unchecked === undefined || event_id < unchecked
+    const { since = unchecked, ...triggered } = await createTriggeredRuns(
       trx,
-      events.filter((row) => row.triggers),
+      events.filter((row) => row.triggers && isChecked(row)),
     )
+    const { runs, problems } = triggered
     const isLeft = ({ event_id }: Row) => since !== undefined && event_id >= since
     const left = events.filter(isLeft)
     if (left.length > 0) await putBack(trx, left)
-    const subscriptions = rows.filter(
-      (row): row is Row & Subscription => row.webhook_id !== null && !isLeft(row),
-    )
+    const subscriptions = selected.filter((row) => !isLeft(row))
     const awaited = events.filter((row) => row.awaited && !isLeft(row))
     return {
       waits: await answerEventWaits(trx, awaited),
@@ -65,12 +68,15 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
 interface Row {
   organization_id: string
   event_id: string
+  subject_id: string | null
   /** Whether any workflow has a trigger for it. */
   triggers: boolean
   /** Whether any node waits for such an event. */
   awaited: boolean
   webhook_id: string | null
   active: boolean | null
+  /** The condition of the endpoint. */
+  when: string | null
 }
 
 /**
@@ -84,7 +90,7 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
          select organization_id, id from events where matched_at is null and ${takesLock('events')}
          order by id limit ? for update skip locked) o
        where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name, e.subject_id)
-     select m.organization_id, m.id as event_id, w.id as webhook_id, w.status = 'Active' as active,
+     select m.organization_id, m.id as event_id, m.subject_id, w.id as webhook_id, w."when", w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
          and t.events @> array[m.name]) as triggers,
        ${isAwaited('m')} as awaited

@@ -10,6 +10,10 @@ export async function up(knex: Knex): Promise<void> {
       name text not null,
       url text not null,
       events text[] not null,
+      -- a placeholder that must hold for an event to be delivered
+      "when" text,
+      -- whether deliveries about one record go one after another, in the order of their events
+      ordered boolean not null default false,
       status text not null default 'Active' check (status in ('Active', 'Inactive')),
       -- why the service made it Inactive
       status_reason text,
@@ -24,6 +28,8 @@ export async function up(knex: Knex): Promise<void> {
       retry_schedule integer[],
       timeout_ms integer not null default 15000,
       concurrency integer not null default 10,
+      -- attempts per minute; null: no limit
+      rate_per_minute integer,
       -- since when every attempt has failed
       failing_since timestamptz(3),
       created_at timestamptz(3) not null default now(),
@@ -36,6 +42,8 @@ export async function up(knex: Knex): Promise<void> {
       id uuid not null,
       webhook_id uuid not null,
       event_id uuid not null,
+      -- of its event: the log by record, and the order per record, must not read the events
+      subject_id uuid,
       -- a resend is the next generation
       generation integer not null default 0,
       -- sent on request: one attempt, to an endpoint in either status, not counted in the quota
@@ -43,9 +51,9 @@ export async function up(knex: Knex): Promise<void> {
       -- 'queued' is the outbox
       status text not null
         check (status in ('held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled')),
-      -- what a held one waits for: its endpoint to become Active, or quota; 'operator' where the activity of one that is
-      -- 'delivering' is paused in Temporal
-      held_for text check (held_for in ('endpoint', 'quota', 'operator')),
+      -- what a held one waits for: its endpoint to become Active, quota, or to be resumed; 'operator' where the activity
+      -- of one that is 'delivering' is paused in Temporal
+      held_for text check (held_for in ('endpoint', 'quota', 'paused', 'operator')),
       -- whether it was charged to the month's quota
       charged boolean not null default false,
       -- how often it was released after being held; each release is another Temporal workflow, '<id>:<releases>'
@@ -80,6 +88,9 @@ export async function up(knex: Knex): Promise<void> {
     create index deliveries_held on deliveries (organization_id, webhook_id, held_for, id) where status = 'held';
     create index deliveries_idle on deliveries ((coalesce(checked_at, started_at))) where status = 'delivering';
     create index deliveries_changed on deliveries (id) where changes > changes_told;
+    create index deliveries_subject on deliveries (organization_id, subject_id, id desc) where subject_id is not null;
+    create index deliveries_open_subject on deliveries (organization_id, webhook_id, subject_id, id)
+      where status in ('held', 'queued', 'delivering') and subject_id is not null;
     create index deliveries_webhook on deliveries (organization_id, webhook_id, id desc);
 
     create table delivery_attempts (
@@ -98,5 +109,32 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, delivery_id) references deliveries on delete cascade
     );
   `)
-  for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts']) await protect(knex, table)
+  await knex.raw(`
+    -- Resends of everything that failed or was missed in a period. Workers create the deliveries page by page.
+    create table outgoing_replays (
+      organization_id uuid not null,
+      id uuid not null,
+      webhook_id uuid not null,
+      include text[] not null,
+      since timestamptz(3) not null,
+      until timestamptz(3) not null,
+      status text not null default 'running' check (status in ('running', 'paused', 'stopped', 'completed')),
+      -- the events found when it was created
+      total integer not null,
+      created integer not null default 0,
+      skipped integer not null default 0,
+      -- the last event that was read
+      position uuid,
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      ended_at timestamptz(3),
+      lease_until timestamptz(3),
+      primary key (organization_id, id),
+      foreign key (organization_id, webhook_id) references outgoing_webhooks on delete cascade
+    );
+    create index outgoing_replays_running on outgoing_replays (created_at) where status = 'running';
+    create index outgoing_replays_webhook on outgoing_replays (organization_id, webhook_id, id);
+  `)
+  for (const table of ['outgoing_webhooks', 'deliveries', 'delivery_attempts', 'outgoing_replays'])
+    await protect(knex, table)
 }

@@ -1,3 +1,4 @@
+import { insertEvents } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
@@ -20,6 +21,8 @@ export interface DeliveryJob {
   headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
+  /** The cap of attempts per minute. */
+  rate_per_minute: number | null
   /** Whether the endpoint's last attempt failed. */
   failing: boolean
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
@@ -29,7 +32,7 @@ export interface DeliveryJob {
 export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.next_attempt_at, ${HAS_SLOT} as has_slot,
-       w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms,
+       w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms, w.rate_per_minute,
        case when d.attempts = 0 then 0 else (
          select count(*) from delivery_attempts a
          where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status <> 'unknown')
@@ -48,13 +51,26 @@ export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob 
   return rows[0]
 }
 
-/** Makes the endpoint Inactive after a 410 or five days without a success, and then holds its deliveries. */
+/** The data of the event webhook.disabled, from which the owner learns of it. */
+interface DisabledEndpoint {
+  id: string
+  name: string
+  url: string
+  status: string
+  status_reason: string
+  failing_since: Date | null
+}
+
+/**
+ * Makes the endpoint Inactive after a 410 or five days without a success, and then holds its deliveries and raises
+ * webhook.disabled for other endpoints and for workflows.
+ */
 export async function noteEndpointHealth(
   tx: Tenant,
   webhookId: string,
   result: AttemptResult,
 ): Promise<void> {
-  const { rows } = await tx.trx.raw<{ rows: { status: string }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: DisabledEndpoint[] }>(
     `update outgoing_webhooks set
        failing_since = case when :succeeded then null else coalesce(failing_since, now()) end,
        status = case when :gone or (not :succeeded and failing_since < now() - interval '5 days')
@@ -64,7 +80,7 @@ export async function noteEndpointHealth(
          else status_reason end
      where organization_id = :organizationId and id = :webhookId and status = 'Active'
        and not (:succeeded and failing_since is null)
-     returning status`,
+     returning id, name, url, status, status_reason, failing_since`,
     {
       organizationId: tx.organizationId,
       webhookId,
@@ -72,5 +88,10 @@ export async function noteEndpointHealth(
       gone: result.http_status === 410,
     },
   )
-  if (rows[0]?.status === 'Inactive') await holdDeliveries(tx, webhookId)
+  const [endpoint] = rows
+  if (endpoint?.status !== 'Inactive') return
+  await holdDeliveries(tx, webhookId)
+  await insertEvents(tx, [
+    { name: 'webhook.disabled', data: { object: 'outgoing_webhook' as const, ...endpoint } },
+  ])
 }

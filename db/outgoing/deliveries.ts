@@ -1,12 +1,9 @@
-import { v7 as uuidv7 } from 'uuid'
-import { conflict, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { endDelivery } from './moves/attempts.ts'
-import { insertDelivery } from './moves/queue.ts'
-import { type DeliveryEnd, type DeliveryStatus, type HeldFor, isDeliveryEnd } from './moves/statuses.ts'
-import { chargeDeliveries } from './quota.ts'
+import { firstIdAt } from '../retention/purge.ts'
+import type { DeliveryStatus, HeldFor } from './moves/statuses.ts'
 
 /** A delivery as lists show it. */
 export interface Delivery {
@@ -14,6 +11,8 @@ export interface Delivery {
   webhook_id: string
   event_id: string
   event: string
+  /** What the event is about. */
+  record_id: string | null
   test: boolean
   /** The number of earlier resends of the event. */
   generation: number
@@ -48,9 +47,15 @@ export interface DeliveryDetails extends Delivery {
   attempts: Attempt[]
 }
 
+/** Of the log. `code`: of the last attempt with an answer; an HTTP status, or a class such as `5xx`. */
 export interface DeliveryFilter {
   status?: DeliveryStatus | undefined
   event?: string | undefined
+  code?: string | undefined
+  record_id?: string | undefined
+  /** Of the time of creation, inclusive. */
+  from?: Date | undefined
+  to?: Date | undefined
 }
 
 const SHOWN = [
@@ -59,6 +64,7 @@ const SHOWN = [
     'd.webhook_id',
     'd.event_id',
     'e.name as event',
+    'd.subject_id as record_id',
     'd.test',
     'd.generation',
     'd.status',
@@ -74,22 +80,47 @@ const SHOWN = [
   ],
 ]
 
+const TIME = 'cast(? as timestamptz)'
+/** The most by which the clock of a process, which makes ids, may differ from that of the database. */
+const CLOCKS = `interval '1 minute'`
+
+/** SQL: the HTTP status of the last attempt of the delivery `d` that has an answer. */
+const LAST_CODE = `(
+  select a.http_status from delivery_attempts a
+  where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
+  order by a.attempt desc limit 1)`
+
+/** An outer join, although each has its event: of an inner one the planner expects few rows, and reads all of them. */
 const withEvents = (tx: Tenant) =>
   tx
     .trx('deliveries as d')
-    .join('events as e', (on) => on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'))
+    .leftJoin('events as e', (on) =>
+      on.on('e.organization_id', 'd.organization_id').andOn('e.id', 'd.event_id'),
+    )
     .where('d.organization_id', tx.organizationId)
 
-/** Deliveries of an endpoint, newest first. */
+/** Deliveries of an endpoint, or of all, newest first. */
 export function listDeliveries(
   tx: Tenant,
-  webhookId: string,
+  webhookId: string | undefined,
   filter: DeliveryFilter,
   page: IdPage,
 ): Promise<Page<Delivery>> {
-  const found = withEvents(tx).where('d.webhook_id', webhookId).select(SHOWN)
+  const found = withEvents(tx).select(SHOWN)
+  if (webhookId) found.where('d.webhook_id', webhookId)
   if (filter.status) found.where('d.status', filter.status)
   if (filter.event) found.where('e.name', filter.event)
+  if (filter.record_id) found.where('d.subject_id', filter.record_id)
+  const { from, to } = filter
+  if (from)
+    found.whereRaw(`d.id >= ${firstIdAt(`${TIME} - ${CLOCKS}`)} and d.created_at >= ${TIME}`, [from, from])
+  if (to) found.whereRaw(`d.id < ${firstIdAt(`${TIME} + ${CLOCKS}`)} and d.created_at <= ${TIME}`, [to, to])
+  if (filter.code) {
+    const [least, most] = /^[1-5]xx$/.test(filter.code)
+      ? [Number(filter.code[0]) * 100, Number(filter.code[0]) * 100 + 99]
+      : [Number(filter.code), Number(filter.code)]
+    found.whereRaw(`${LAST_CODE} between ? and ?`, [least, most])
+  }
   // A derived table, so that `id` is unambiguous.
   const rows = tx.trx.from(found.as('shown')).select('*')
   return pageById(tx, rows, page, { of: ['deliveries', webhookId, filter] })
@@ -110,116 +141,4 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
       ...['response_headers', 'response_body', 'error'],
     )
   return { ...row, attempts }
-}
-
-/** Cancels a delivery; it succeeds if an attempt in flight still arrives. Throws not_found, conflict. @returns its id. */
-export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
-  const { status } = await lock(tx, id)
-  if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
-  await endDelivery(tx, id, 'cancelled', null)
-  if (status === 'delivering') await signalWorkflow(tx, id)
-  return id
-}
-
-/** Makes the next attempt due now. Throws not_found, conflict. @returns its id. */
-export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
-  const { status, next_attempt_at } = await lock(tx, id)
-  if (isDeliveryEnd(status))
-    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
-  if (status === 'held') throw conflict('the delivery is held', { hint: 'activate its webhook' })
-  if (!next_attempt_at) throw conflict('an attempt is already in progress')
-  // Already due: it is signalled when a slot is free.
-  if (next_attempt_at.getTime() <= Date.now()) return id
-  await tx
-    .trx('deliveries')
-    .where({ organization_id: tx.organizationId, id })
-    .update({ next_attempt_at: tx.trx.fn.now() })
-  await signalWorkflow(tx, id)
-  return id
-}
-
-/**
- * Resends the event of an ended delivery as a new delivery, unless a resend is in progress. Throws not_found, conflict.
- * @returns the id of the new delivery.
- */
-export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
-  const { status, webhook_id, event_id, test } = await lock(tx, id)
-  if (!isDeliveryEnd(status))
-    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt now' })
-  // Serializes resends of different deliveries of one event.
-  await tx
-    .trx('events')
-    .where({ organization_id: tx.organizationId, id: event_id })
-    .forNoKeyUpdate()
-    .first('id')
-  const last = await tx
-    .trx('deliveries')
-    .where({ organization_id: tx.organizationId, webhook_id, event_id })
-    .orderBy('generation', 'desc')
-    .first<{ id: string; generation: number; status: DeliveryStatus }>('id', 'generation', 'status')
-  if (!isDeliveryEnd(last.status))
-    throw conflict('the event is already being resent', { hint: `see delivery ${last.id}` })
-  return addDelivery(tx, { webhook_id, event_id, test, generation: last.generation + 1 })
-}
-
-/**
- * Sends an example event to one endpoint, Active or Inactive: one attempt, which counts neither against the quota nor
- * for the endpoint's health. @returns the delivery's id.
- */
-export async function testDelivery(
-  tx: Tenant,
-  webhookId: string,
-  event: { name: string; data: Record<string, unknown> },
-): Promise<string> {
-  const id = uuidv7()
-  await tx.trx('events').insert({
-    organization_id: tx.organizationId,
-    id,
-    name: event.name,
-    data: JSON.stringify(event.data),
-    actor: JSON.stringify(tx.actor),
-    // Already matched: no other endpoint receives it.
-    matched_at: tx.trx.fn.now(),
-  })
-  return addDelivery(tx, { webhook_id: webhookId, event_id: id, test: true, generation: 0 })
-}
-
-async function addDelivery(
-  tx: Tenant,
-  delivery: { webhook_id: string; event_id: string; test: boolean; generation: number },
-): Promise<string> {
-  const webhook = await tx
-    .trx('outgoing_webhooks')
-    .where({ organization_id: tx.organizationId, id: delivery.webhook_id })
-    .first<{ status: string }>('status')
-  const active = webhook.status === 'Active'
-  const charged = !delivery.test && active && (await chargeDeliveries(tx.trx, tx.organizationId, 1)) === 1
-  return insertDelivery(tx, { ...delivery, active, charged })
-}
-
-/** Locks the row against changes by its workflow and by other requests. */
-async function lock(tx: Tenant, id: string) {
-  const row = await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).forUpdate().first<
-    | {
-        status: DeliveryStatus
-        next_attempt_at: Date | null
-        webhook_id: string
-        event_id: string
-        test: boolean
-      }
-    | undefined
-  >('status', 'next_attempt_at', 'webhook_id', 'event_id', 'test')
-  if (!row) throw notFound('delivery')
-  return row
-}
-
-async function signalWorkflow(tx: Tenant, id: string): Promise<void> {
-  await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).increment('changes', 1)
-  tx.wake('agx_delivery_changes')
-}
-
-const ENDED: Record<DeliveryEnd, string> = {
-  succeeded: 'succeeded',
-  failed: 'failed',
-  cancelled: 'been cancelled',
 }

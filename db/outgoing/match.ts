@@ -6,6 +6,7 @@ import { chargeDeliveries } from './quota.ts'
 export interface Subscription {
   organization_id: string
   event_id: string
+  subject_id: string | null
   webhook_id: string
   active: boolean
 }
@@ -18,7 +19,11 @@ export async function createDeliveries(trx: Knex, subscriptions: Subscription[])
   const deliveries: NewDelivery[] = []
   for (const [organizationId, rows] of byOrganization(subscriptions)) {
     let granted = await chargeDeliveries(trx, organizationId, rows.filter((row) => row.active).length)
-    for (const row of rows) deliveries.push({ ...row, charged: row.active && granted-- > 0 })
+    for (const { event_id, subject_id, webhook_id, active } of rows)
+      deliveries.push({
+        ...{ organization_id: organizationId, event_id, subject_id, webhook_id, active },
+        charged: active && granted-- > 0,
+      })
   }
   return insertDeliveries(trx, deliveries)
 }

@@ -13,6 +13,16 @@ export const outgoingPurges = [
     ended: 't.ended_at < :before',
   }),
   byRange({
+    name: 'outgoing replays',
+    tables: ['outgoing_replays'],
+    keeps: 'log_retention_days after their end',
+    index: 'outgoing_replays_pkey',
+    rows: 500,
+    table: 'outgoing_replays',
+    retention: retentionOf('log_retention_days'),
+    ended: 't.ended_at < :before',
+  }),
+  byRange({
     name: 'events',
     tables: ['events'],
     keeps: 'log_retention_days, and as long as their deliveries',

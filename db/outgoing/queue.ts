@@ -3,6 +3,7 @@ import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
+import { LEFT_OF_RATE } from './rate.ts'
 import { DUE, HELD } from './slots.ts'
 
 /** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
@@ -27,10 +28,21 @@ export interface ClaimedDelivery extends Release {
 export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
   claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
 
+/**
+ * SQL: whether the queued delivery `d` must wait for an earlier one about the same record. Waiting for a retry, or held,
+ * counts: otherwise the receiver would get the events in another order.
+ */
+const FOLLOWS = `(d.subject_id is not null and not d.test and exists (
+  select from deliveries earlier
+  where earlier.organization_id = d.organization_id and earlier.webhook_id = d.webhook_id
+    and earlier.subject_id = d.subject_id and earlier.id < d.id and not earlier.test
+    and earlier.status in ('held', 'queued', 'delivering')))`
+
 const CLAIM = `
   with recursive ${queuedLanes('deliveries', 'webhook_id')}, endpoints as materialized (
-    select w.organization_id, w.id, w.name, w.status, w.failing_since is not null as failing,
-      (w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())))::integer as free
+    select w.organization_id, w.id, w.name, w.status, w.ordered, w.failing_since is not null as failing,
+      least(w.concurrency - ${HELD} - least(${DUE}, floor(w.concurrency / 2.0 + random())),
+        ${LEFT_OF_RATE})::integer as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
   ), candidates as (
     select q.organization_id, q.id, w.name, w.failing,
@@ -40,6 +52,7 @@ const CLAIM = `
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.status = 'queued'
         and (w.status = 'Active' or d.test)
         and (d.lease_until is null or d.lease_until < now())
+        and (not w.ordered or not ${FOLLOWS})
       order by d.id limit greatest(0, least(w.free, :limit))) q
   ), chosen as materialized (select * from candidates order by turn, id limit :limit)
   update deliveries d set lease_until = now() + make_interval(secs => :lease)

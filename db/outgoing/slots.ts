@@ -58,11 +58,15 @@ async function markDue(tx: Tenant, deliveryId: string): Promise<void> {
   )
 }
 
-/** Renews the lease of an attempt. @returns false if the delivery was held or has ended: the attempt may stop. */
+/**
+ * Renews the lease of an attempt. @returns false if the delivery was held or has ended: the attempt may stop. That of a
+ * paused delivery goes on, because its result saves an attempt.
+ */
 export async function renewSlot(tx: Tenant, deliveryId: string, attempt: number): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update deliveries set slot_until = ${SLOT_END}
-     where organization_id = ? and id = ? and attempts = ? and status = 'delivering' and next_attempt_at is null`,
+     where organization_id = ? and id = ? and attempts = ? and next_attempt_at is null
+       and (status = 'delivering' or (status = 'held' and held_for = 'paused'))`,
     [tx.organizationId, deliveryId, attempt],
   )
   return rowCount > 0

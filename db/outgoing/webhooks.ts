@@ -13,6 +13,10 @@ export interface OutgoingWebhook {
   name: string
   url: string
   events: string[]
+  /** A placeholder that must hold for an event to be delivered. */
+  when: string | null
+  /** Whether deliveries about one record go one after another, in the order of their events. */
+  ordered: boolean
   status: WebhookStatus
   /** Why the service made it Inactive. */
   status_reason: string | null
@@ -21,6 +25,8 @@ export interface OutgoingWebhook {
   retry_schedule: number[] | null
   timeout_ms: number
   concurrency: number
+  /** The cap of attempts per minute. */
+  rate_per_minute: number | null
   failing_since: Date | null
   created_at: Date
   updated_at: Date
@@ -29,13 +35,33 @@ export interface OutgoingWebhook {
 /** The values that users set. `headers_sealed` is sealed JSON of names and values. */
 export type OutgoingValues = Pick<
   OutgoingWebhook,
-  'name' | 'url' | 'events' | 'header_names' | 'retry_schedule' | 'timeout_ms' | 'concurrency'
+  | 'name'
+  | 'url'
+  | 'events'
+  | 'when'
+  | 'ordered'
+  | 'header_names'
+  | 'retry_schedule'
+  | 'timeout_ms'
+  | 'concurrency'
+  | 'rate_per_minute'
 > & { headers_sealed: string | null }
 type Patch = { [K in keyof OutgoingValues]?: OutgoingValues[K] | undefined }
 
 const COLUMNS = [
-  ...['id', 'name', 'url', 'events', 'status', 'status_reason', 'header_names', 'retry_schedule'],
-  ...['timeout_ms', 'concurrency', 'failing_since', 'created_at', 'updated_at'],
+  ...[
+    'id',
+    'name',
+    'url',
+    'events',
+    'when',
+    'ordered',
+    'status',
+    'status_reason',
+    'header_names',
+    'retry_schedule',
+  ],
+  ...['timeout_ms', 'concurrency', 'rate_per_minute', 'failing_since', 'created_at', 'updated_at'],
 ]
 
 /** Creates an endpoint with status Active. Throws plan_limit. */

@@ -9,6 +9,7 @@ import {
   claimIdleDeliveries,
   listStrandedEndpoints,
 } from '../../db/outgoing/queue.ts'
+import { claimReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { PURGES } from '../../db/retention/purges.ts'
@@ -43,6 +44,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: changes': ({ system }) => claimDeliveryChanges(system, 100),
     'claim: answered waits': ({ system }) => claimAnswered(system, 100),
     'claim: due waits': ({ system }) => claimDue(system, 100),
+    'claim: replays': ({ system }) => claimReplays(system, 4),
     'claim: events': ({ system }) => matchEvents(system),
     'sweep: runs': async ({ system }) => {
       const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)
@@ -56,6 +58,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'sweep: quota': ({ system }) => releaseForQuota(system),
     'sweep: endpoints': ({ system }) => listStrandedEndpoints(system),
     'list: logs': tenant(async (tx) => listLogs(tx, await endpoint(tx), {}, page)),
+    'list: all deliveries': tenant(async (tx) => listDeliveries(tx, undefined, {}, page)),
     'list: deliveries': tenant(async (tx) => listDeliveries(tx, await endpoint(tx), {}, page)),
     'list: runs': tenant((tx) => listRuns(tx, {}, page, { order: 'desc', count: 'estimated' })),
     'list: failed runs': tenant((tx) =>

@@ -7,6 +7,7 @@ import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
+import { outgoingReplaysQueue } from './outgoing-replays.ts'
 import { runBatchesQueue } from './run-batches.ts'
 import { runCommandsQueue } from './run-commands.ts'
 import { type QueueDeps, runsQueue } from './runs.ts'
@@ -33,6 +34,7 @@ export function allQueues({
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
+    outgoingReplaysQueue(db),
     schedulesQueue({ db, taskQueue, log }),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
   ]

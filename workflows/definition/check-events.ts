@@ -27,6 +27,36 @@ export function checkEventNames(names: unknown): PartProblem[] {
   ]
 }
 
+/** The members of the body of a delivery. */
+const BODY = ['id', 'event', 'created_at', 'data', 'previous']
+
+/** Checks the condition of an endpoint, which reads the body of a delivery. */
+export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
+  if (!hasPlaceholder(when))
+    return [
+      {
+        code: 'placeholder_syntax',
+        message: 'has no placeholder, so that it always holds',
+        hint: 'write {{ data.… }}',
+      },
+    ]
+  try {
+    return references(when).flatMap(({ path: [root] }) => {
+      if (typeof root !== 'string' || BODY.includes(root)) return []
+      const name = root.slice(0, 100)
+      return [
+        {
+          code: 'unknown_root' as const,
+          message: `the body of a delivery has no ${name}: it has ${BODY.join(', ')}`,
+          hint: `did you mean data.${name}?`,
+        },
+      ]
+    })
+  } catch (error) {
+    return [{ code: 'placeholder_syntax', message: (error as Error).message }]
+  }
+}
+
 /** Checks the filter of a wait, apart from the values of the run that it reads. `members`: those of `event`. */
 export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {
   if (!hasPlaceholder(when))

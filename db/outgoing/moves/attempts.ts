@@ -40,7 +40,7 @@ interface EndedAttempt {
 
 /**
  * Completes the log of an attempt. `next` is the time of the next attempt; null ends the delivery. A delivery that was
- * held or cancelled during the attempt keeps that status, unless the attempt succeeded.
+ * held or cancelled during the attempt keeps that status, unless the attempt succeeded; a paused one keeps `next`, too.
  * @returns the delivery's new status, undefined if it was deleted; and whether other retries of the endpoint are due.
  */
 export async function endAttempt(
@@ -62,7 +62,8 @@ export async function endAttempt(
          status = coalesce(:ended, status), error = cast(:failure as text), next_attempt_at = :next,
          held_for = case when cast(:ended as text) is null then held_for end,
          ended_at = case when cast(:ended as text) is not null then now() end
-       where organization_id = :organizationId and id = :id and status = any(:from) returning status)
+       where organization_id = :organizationId and id = :id
+         and (status = any(:from) or (status = 'held' and held_for = 'paused')) returning status)
      select coalesce((select status from delivery), (
          select status from deliveries where organization_id = :organizationId and id = :id)) as status,
        exists (

@@ -4,7 +4,7 @@ import { chargeDeliveries, remainingQuota } from '../quota.ts'
 import type { Release } from './queue.ts'
 import type { HeldFor } from './statuses.ts'
 
-/** Deliveries that wait for their endpoint or for the quota; the table is in `statuses.ts`. */
+/** Deliveries that wait for their endpoint, for the quota or for a user; the table is in `statuses.ts`. */
 
 /**
  * Holds the open deliveries of an endpoint that became Inactive. Their workflows are signalled and end; their attempts
@@ -32,6 +32,42 @@ export async function markPaused(tx: Tenant, { id, releases }: Release, paused: 
     .where({ held_for: paused ? null : 'operator' })
     .update({ held_for: paused ? 'operator' : null })
   return count > 0
+}
+
+/** Holds an open delivery until `resumeDelivery`. Its workflow is signalled and ends. @returns false if it is paused. */
+export async function pauseDelivery(tx: Tenant, id: string): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries set held_for = 'paused', lease_until = null, status = 'held',
+       changes = changes + case when status = 'delivering' then 1 else 0 end
+     where organization_id = ? and id = ? and status in ('held', 'queued', 'delivering')
+       and held_for is distinct from 'paused'`,
+    [tx.organizationId, id],
+  )
+  tx.wake('agx_delivery_changes')
+  // Its slot is free.
+  tx.wake('agx_deliveries')
+  return rowCount > 0
+}
+
+/**
+ * Queues a paused delivery, or holds it for `waitsFor`. An attempt that may still be in progress delays the next one by
+ * the rest of its lease. @returns false if it is not paused.
+ */
+export async function resumeDelivery(
+  tx: Tenant,
+  id: string,
+  { waitsFor, charged }: { waitsFor: 'endpoint' | 'quota' | null; charged: boolean },
+): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries set
+       status = case when cast(:waitsFor as text) is null then 'queued' else 'held' end,
+       held_for = cast(:waitsFor as text), charged = :charged, releases = releases + 1, lease_until = null,
+       next_attempt_at = coalesce(next_attempt_at, case when slot_until > now() then slot_until end)
+     where organization_id = :organizationId and id = :id and status = 'held' and held_for = 'paused'`,
+    { waitsFor, charged, organizationId: tx.organizationId, id } as never,
+  )
+  tx.wake('agx_deliveries')
+  return rowCount > 0
 }
 
 /** Queues the held deliveries of an endpoint that became Active, within the quota. @returns their number. */

@@ -10,6 +10,8 @@ export interface NewDelivery {
   organization_id: string
   webhook_id: string
   event_id: string
+  /** What the event is about; null if it is not known by an id. */
+  subject_id: string | null
   /** Whether the endpoint is Active. */
   active: boolean
   /** Whether the month's quota was charged for it. */
@@ -27,9 +29,9 @@ export async function insertDeliveries(trx: Knex, deliveries: NewDelivery[]): Pr
   // As JSON, because a statement has at most 65,535 parameters.
   await trx.raw(
     `insert into deliveries
-       (organization_id, id, webhook_id, event_id, generation, test, status, held_for, charged)
-     select organization_id, id, webhook_id, event_id, generation, test, status, held_for, charged
-     from jsonb_to_recordset(?) as d(organization_id uuid, id uuid, webhook_id uuid, event_id uuid,
+       (organization_id, id, webhook_id, event_id, subject_id, generation, test, status, held_for, charged)
+     select organization_id, id, webhook_id, event_id, subject_id, generation, test, status, held_for, charged
+     from jsonb_to_recordset(?) as d(organization_id uuid, id uuid, webhook_id uuid, event_id uuid, subject_id uuid,
        generation integer, test boolean, status text, held_for text, charged boolean)
      on conflict (organization_id, event_id, webhook_id, generation) do nothing`,
     [JSON.stringify(rows)],

@@ -11,13 +11,15 @@
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | the row is locked by `loadDelivery` | counts and logs the attempt |
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
  * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due | completes the log of the attempt; wakes the relay for the free slot |
- * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, which frees the slot; completes the log of the attempt |
+ * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, also of a paused one, which frees the slot; completes the log of the attempt |
  * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the retry schedule was shortened; the API, to cancel | | wakes the relay for the free slot |
  * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when the workflow was terminated, cancelled or failed in Temporal | of the same release | wakes the relay for the free slot |
  * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row | of the same release | counts the release: a new workflow continues; wakes the relay |
  * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, five days without a success | not a test | held for `endpoint`; signals the workflow, which ends |
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
+ * | pauseDelivery | held, queued, delivering | held | the API | not paused yet | held for `paused`; keeps next_attempt_at; signals the workflow, which ends; wakes the relay for the free slot |
+ * | resumeDelivery | held | queued, held | the API | held for `paused`; held for `endpoint` if the endpoint is Inactive, for `quota` if the quota is used up | counts the release: a new workflow continues, when the next attempt is due; charges the quota |
  *
  * A move from any other status does not change the delivery. It returns false or the count of moved rows
  * (beginAttempt throws; endAttempt returns the status, and always completes the log of the attempt).
@@ -34,8 +36,8 @@ export const isDeliveryEnd = (status: DeliveryStatus): status is DeliveryEnd =>
   (DELIVERY_END_STATUSES as readonly string[]).includes(status)
 
 /**
- * The reason why a delivery is held. `operator`: its activity is paused in Temporal; its status is then still
- * `delivering`, because its workflow goes on when the activity is unpaused.
+ * The reason why a delivery is held. `paused`: in the API, which alone resumes it. `operator`: its activity is paused in
+ * Temporal; its status is then still `delivering`, because its workflow goes on when the activity is unpaused.
  */
-export const HELD_FOR = ['endpoint', 'quota', 'operator'] as const
+export const HELD_FOR = ['endpoint', 'quota', 'paused', 'operator'] as const
 export type HeldFor = (typeof HELD_FOR)[number]

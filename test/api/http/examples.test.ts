@@ -121,7 +121,12 @@ describe('the example responses of the document', function () {
     await example('updateOrganization')
     await example('signOut')
 
-    assert.deepEqual(Object.keys(answers).sort(), [...operations.keys()].sort(), 'every operation was called')
+    const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
+    assert.deepEqual(
+      [...Object.keys(answers), ...twins].sort(),
+      [...operations.keys()].sort(),
+      'every operation was called, or has the handler of one that was',
+    )
     const { [RECEIVER]: received, ...recorded } = answers
     const [, shown] = Object.entries<Json>(operations.get(RECEIVER)!.operation.responses)[0]!
     assert.deepEqual(Object.keys(received as object), Object.keys(shown.content['application/json'].example))
@@ -278,6 +283,9 @@ describe('the example responses of the document', function () {
     await example('rotateOutgoingWebhookSecret', { params })
     const test = await example('testOutgoingWebhook', { params })
     await example('cancelDelivery', { params: { delivery_id: test.id } })
+    const { id: replay_id } = await example('createReplay', { params })
+    for (const operation of ['pauseReplay', 'resumeReplay', 'getReplay', 'stopReplay'])
+      await example(operation, { params: { ...params, replay_id } })
     await call('updateOutgoingWebhook', {
       params,
       body: { url: receiver.url, events: ['task.completed'], retry_schedule: [3_600] },
@@ -351,10 +359,20 @@ describe('the example responses of the document', function () {
     const list: Call = { params, query: '?limit=1&event=task.completed' }
     await until('listDeliveries', list, ({ data }) => data[0]?.attempt_count === 1 && data[0].next_attempt_at)
     const delivery_id = (await example('listDeliveries', list)).data[0].id
+    const of = { params: { delivery_id } }
+    await example('rescheduleDelivery', { ...of, body: { at: new Date(Date.now() + 3_600_000) } })
+    await example('pauseDelivery', of)
+    await example('resumeDelivery', of)
+    await until('getDelivery', of, ({ status }) => status === 'delivering')
     await example('retryDelivery', { params: { delivery_id } })
     await until('getDelivery', { params: { delivery_id } }, ({ status }) => status === 'succeeded')
     await example('getDelivery', { params: { delivery_id } })
-    await example('resendDelivery', { params: { delivery_id } })
+    await example('listAllDeliveries', { query: `?limit=1&webhook_id=${outgoingId}&event=task.completed` })
+    await example('resendDelivery', of)
+    const other = await call('createOutgoingWebhook', {
+      body: { name: 'Backup', url: receiver.url, events: ['*'] },
+    })
+    await example('retargetDelivery', { ...of, body: { webhook_id: other.id } })
   }
 })
 

@@ -231,4 +231,65 @@ describe('/app/webhooks/outgoing', function () {
     assert.deepEqual([second.data.length, second.has_more], [1, false])
     assert.equal((await app('GET', `${path}?cursor=${first.next_cursor}`)).status, 400)
   })
+
+  it('refuses a test of an event that a subscription refuses', async () => {
+    const { id } = await create()
+    for (const event of ['contact.create', 'everything', 'contact.*', '*']) {
+      const { status, body } = await app('POST', `/webhooks/outgoing/${id}/test`, { event })
+      assert.deepEqual(
+        [status, body.error?.param ?? body.detail[0].loc.join('.')],
+        [422, 'body.event'],
+        event,
+      )
+    }
+    assert.equal((await app('POST', `/webhooks/outgoing/${id}/test`, { event: 'lead.scored' })).status, 200)
+  })
+
+  it('explains why a delivery cannot be paused, resumed, rescheduled or retargeted', async () => {
+    const webhook = await create({ events: ['order.moved'] })
+    const { id } = await deliver(webhook, 'order.moved')
+    const says = async (verb: string, body?: object) => {
+      const { status, body: answer } = await app('POST', `/deliveries/${id}/${verb}`, body)
+      return [status, answer.error?.message]
+    }
+    assert.deepEqual(await says('resume'), [409, 'the delivery is not paused'])
+    assert.deepEqual(await says('reschedule', { at: '2020-01-01T00:00:00Z' }), [422, 'at: is in the past'])
+    assert.deepEqual(await says('reschedule', { at: '2999-01-01T00:00:00Z' }), [
+      422,
+      'at: is more than 30 days ahead',
+    ])
+    assert.deepEqual(await says('retarget', { webhook_id: webhook.id }), [
+      422,
+      'webhook_id: is the webhook of the delivery',
+    ])
+    assert.deepEqual(await says('retarget', { webhook_id: randomUUID() }), [
+      422,
+      'webhook_id: is not an outgoing webhook',
+    ])
+    assert.deepEqual(await says('pause'), [200, undefined])
+    assert.deepEqual(await says('pause'), [200, undefined])
+    assert.deepEqual(await says('retry'), [409, 'the delivery is held'])
+    assert.deepEqual(await says('cancel'), [200, undefined])
+    for (const [verb, body] of [['pause'], ['reschedule', { at: '2999-01-01T00:00:00Z' }]] as const)
+      assert.deepEqual(await says(verb, body), [409, 'the delivery has already been cancelled'])
+  })
+
+  it('holds a resumed delivery for its inactive webhook, or for the quota', async () => {
+    const webhook = await create({ events: ['order.kept'] })
+    const { id } = await deliver(webhook, 'order.kept')
+    await app('POST', `/deliveries/${id}/pause`)
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const resumed = await app('POST', `/deliveries/${id}/resume`)
+    assert.deepEqual([resumed.body.status, resumed.body.held_for], ['held', 'endpoint'])
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    assert.equal((await app('GET', `/deliveries/${id}`)).body.status, 'queued')
+    const limits = (values: object) =>
+      db.system('organizations').where({ id: api.organizationId }).update({ limits: values })
+    await limits({ outgoing_per_month: 0 })
+    const over = await deliver(webhook, 'order.kept')
+    await app('POST', `/deliveries/${over.id}/pause`)
+    const still = await app('POST', `/deliveries/${over.id}/resume`)
+    assert.deepEqual([still.body.status, still.body.held_for], ['held', 'quota'])
+    await limits({})
+  })
 })

@@ -6,7 +6,13 @@ import {
   endUnrecordedDelivery,
   requeueDelivery,
 } from '../../../db/outgoing/moves/attempts.ts'
-import { holdDeliveries, releaseDeliveries, releaseForQuota } from '../../../db/outgoing/moves/holds.ts'
+import {
+  holdDeliveries,
+  pauseDelivery,
+  releaseDeliveries,
+  releaseForQuota,
+  resumeDelivery,
+} from '../../../db/outgoing/moves/holds.ts'
 import { failDeliveryStart, markDeliveriesStarted } from '../../../db/outgoing/moves/queue.ts'
 import { DELIVERY_STATUSES } from '../../../db/outgoing/moves/statuses.ts'
 import {
@@ -104,6 +110,11 @@ describe('the moves of deliveries', function () {
     (await tenant(delivery, (tx) => holdDeliveries(tx, delivery.webhook_id))) === 1
   const release = async (delivery: DeliveryFixture) =>
     (await tenant(delivery, (tx) => releaseDeliveries(tx, delivery.webhook_id))) === 1
+  const pause = (delivery: DeliveryFixture) => tenant(delivery, (tx) => pauseDelivery(tx, delivery.id))
+  const resume = (delivery: DeliveryFixture, to: string) =>
+    tenant(delivery, (tx) =>
+      resumeDelivery(tx, delivery.id, { waitsFor: to === 'queued' ? null : 'endpoint', charged: true }),
+    )
   const releaseCharged = async () => (await releaseForQuota(db.system)) === 1
 
   describeMoves<DeliveryFixture>({
@@ -159,7 +170,28 @@ describe('the moves of deliveries', function () {
             await delivery.set({ held_for: 'quota' })
             return release(delivery)
           },
+          'a paused one': async (delivery) => {
+            await delivery.set({ held_for: 'paused' })
+            return release(delivery)
+          },
         },
+      },
+      pauseDelivery: {
+        act: pause,
+        arrange: (delivery) => delivery.set({ held_for: null }),
+        unmet: {
+          'one that is paused': async (delivery) => {
+            await delivery.set({ held_for: 'paused' })
+            return pause(delivery)
+          },
+        },
+      },
+      resumeDelivery: {
+        async arrange(delivery) {
+          await delivery.set({ held_for: (await delivery.status()) === 'held' ? 'paused' : null })
+        },
+        act: resume,
+        unmet: { 'one that is held for its endpoint': resume },
       },
       releaseForQuota: {
         async arrange(delivery) {
@@ -170,6 +202,10 @@ describe('the moves of deliveries', function () {
         act: releaseCharged,
         unmet: {
           'one that is held for its endpoint': releaseCharged,
+          'a paused one': async (delivery) => {
+            await delivery.set({ held_for: 'paused' })
+            return releaseCharged()
+          },
           'one whose endpoint is Inactive': async (delivery) => {
             await delivery.set({ held_for: 'quota' })
             await delivery.setEndpoint({ status: 'Inactive' })

@@ -1,0 +1,32 @@
+import { leastRole } from '../../db/access/roles.ts'
+import { type AppRoute, type Route, route } from '../http/route.ts'
+import type { Scope } from '../http/scopes.ts'
+import { deliveryRoutes } from '../settings/deliveries.ts'
+import { deliveryActionRoutes } from '../settings/delivery-actions.ts'
+import { incomingWebhookRoutes } from '../settings/incoming-webhooks.ts'
+import { outgoingReplayRoutes } from '../settings/outgoing-replays.ts'
+import { outgoingWebhookRoutes } from '../settings/outgoing-webhooks.ts'
+
+/**
+ * The webhook settings for keys: the operations of /app with the same handlers, so that scripts and platforms such as
+ * Zapier and n8n can subscribe to events (REST hooks).
+ */
+export const webhookRoutes: Route[] = [
+  ...incomingWebhookRoutes,
+  ...outgoingWebhookRoutes,
+  ...deliveryRoutes,
+  ...deliveryActionRoutes,
+  ...outgoingReplayRoutes,
+].map(forKeys)
+
+/** Reading needs `webhooks:read`, everything else `webhooks:write`. Throws if the role of sessions differs from that. */
+function forKeys({ role, id, ...operation }: AppRoute): Route {
+  const scope: Scope = operation.method === 'GET' ? 'webhooks:read' : 'webhooks:write'
+  if (role !== leastRole(scope)) throw new Error(`${id} requires the role ${role}, not the one of ${scope}`)
+  return route({
+    ...operation,
+    scope,
+    id: `${id}WithKey`,
+    exampleOf: id,
+  })
+}

@@ -1,0 +1,38 @@
+import { takeFromWindow, windowAt } from '../access/limits.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** The rate cap of an endpoint: attempts in a minute (UTC), retries included. */
+
+const MINUTE = 60
+const SUBJECT = 'outgoing-webhook:'
+
+/** SQL: what is left of this minute's attempts of the endpoint `w`; null without a cap. */
+export const LEFT_OF_RATE = `(w.rate_per_minute - coalesce((
+  select l.used from limit_windows l where l.organization_id = w.organization_id
+    and l.subject = '${SUBJECT}' || w.id and l.window_start = date_trunc('minute', now())), 0))`
+
+/** After the end of a minute, so that the waiting deliveries do not all come at once. */
+const SPREAD_MS = 2_000
+
+/**
+ * Takes one attempt of this minute. Otherwise the delivery, whose row is locked, becomes due in the next minute.
+ * @returns the time at which it is due; undefined if the attempt may begin.
+ */
+export async function takeRate(
+  tx: Tenant,
+  deliveryId: string,
+  { webhook_id, rate_per_minute }: { webhook_id: string; rate_per_minute: number | null },
+): Promise<Date | undefined> {
+  if (rate_per_minute === null) return undefined
+  const now = Date.now()
+  const subject = SUBJECT + webhook_id
+  const rule = { organizationId: tx.organizationId, subject, limit: rate_per_minute, period: MINUTE }
+  const { granted } = await takeFromWindow(tx.trx, rule, 1, now)
+  if (granted === 1) return undefined
+  const due = new Date(windowAt(MINUTE, now).end + Math.random() * SPREAD_MS)
+  await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id: deliveryId })
+    .update({ next_attempt_at: due })
+  return due
+}

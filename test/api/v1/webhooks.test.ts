@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { matchEvents } from '../../../db/events/match.ts'
+import { createKey } from '../../support/api.ts'
+import { createOrganization } from '../../support/database.ts'
+import { signIn } from '../../support/session.ts'
+import { withApi } from '../../support/with-api.ts'
+
+/** The webhook settings for keys. */
+describe('/v1/webhooks', function () {
+  this.timeout(30_000)
+  const suite = withApi()
+  const hook = { name: 'Zap', url: 'https://example.com/hook', events: ['contact.created'] }
+
+  it('lets a key subscribe to an event, see its deliveries, and unsubscribe', async () => {
+    const { api, db } = suite
+    const made = await api.request('POST', '/v1/webhooks/outgoing', { body: hook })
+    assert.equal(made.status, 201, JSON.stringify(made.body))
+    assert.match(made.body.secret, /^whsec_/)
+    const path = `/v1/webhooks/outgoing/${made.body.id}`
+    await api.request('POST', '/v1/objects/contacts', { body: { email: 'ada@example.com' } })
+    await matchEvents(db.system)
+    const { data } = (await api.request('GET', `${path}/deliveries`)).body
+    assert.deepEqual([data.length, data[0].event], [1, 'contact.created'])
+    const paused = await api.request('POST', `/v1/deliveries/${data[0].id}/pause`)
+    assert.deepEqual([paused.status, paused.body.held_for], [200, 'paused'])
+    assert.equal((await api.request('DELETE', path)).body.deleted, true)
+    assert.equal((await api.request('GET', path)).status, 404)
+  })
+
+  it('shows a session and a key the same webhooks', async () => {
+    const { api, db } = suite
+    const app = await signIn(db, api)
+    const { id } = (await api.request('POST', '/v1/webhooks/incoming', { body: { name: 'Form' } })).body
+    const [byKey, bySession] = [
+      await api.request('GET', `/v1/webhooks/incoming/${id}`),
+      await app('GET', `/webhooks/incoming/${id}`),
+    ]
+    assert.equal(byKey.status, 200, JSON.stringify(byKey.body))
+    assert.deepEqual(byKey.body, bySession.body)
+  })
+
+  it('needs webhooks:read to read and webhooks:write for everything else', async () => {
+    const { api, db } = suite
+    const { id } = (await api.request('POST', '/v1/webhooks/outgoing', { body: hook })).body
+    const asked = async (scopes: string[], method: string, path: string, body?: object) => {
+      const { key } = await createKey(db, api.organizationId, { scopes: scopes as never })
+      const answer = await api.request(method, path, { key, ...(body ? { body } : {}) })
+      return [answer.status, answer.body.error?.message]
+    }
+    const lacks = (scope: string) => [403, `the key lacks the scope ${scope}`]
+    const path = `/v1/webhooks/outgoing/${id}`
+    assert.deepEqual(await asked(['contacts:write'], 'GET', path), lacks('webhooks:read'))
+    assert.deepEqual(await asked(['webhooks:read'], 'GET', path), [200, undefined])
+    assert.deepEqual(await asked(['webhooks:read'], 'DELETE', path), lacks('webhooks:write'))
+    assert.deepEqual(await asked(['webhooks:read'], 'POST', `${path}/test`), lacks('webhooks:write'))
+    assert.deepEqual(
+      await asked(['webhooks:read'], 'POST', '/v1/webhooks/incoming', { name: 'x' }),
+      lacks('webhooks:write'),
+    )
+    assert.deepEqual(await asked(['webhooks:write'], 'DELETE', path), [200, undefined])
+  })
+
+  it('hides the webhooks of another organization', async () => {
+    const { api, db } = suite
+    const { id } = (await api.request('POST', '/v1/webhooks/outgoing', { body: hook })).body
+    const other = await createKey(db, await createOrganization(db))
+    assert.equal((await api.request('GET', `/v1/webhooks/outgoing/${id}`, { key: other.key })).status, 404)
+  })
+})

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Webhook } from 'standardwebhooks'
+import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { startWorker, type TestWorker } from '../support/worker.ts'
+
+/** What a user does to a delivery in flight. */
+describe('a delivery in flight', function () {
+  this.timeout(30_000)
+  let on: Deliveries
+  let worker: TestWorker
+  let { app, receiver, createWebhook, raise, get, ended, waiting } = {} as Deliveries
+  before(async () => {
+    on = await startDeliveries()
+    ;({ app, receiver, createWebhook, raise, get, ended, waiting } = on)
+    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
+  })
+  beforeEach(() => receiver.behave())
+  after(async () => {
+    await worker?.stop()
+    await on?.stop()
+  })
+
+  const act = async (id: string, verb: string, body?: object) => {
+    const answer = await app('POST', `/deliveries/${id}/${verb}`, body)
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    return answer.body
+  }
+  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString()
+
+  it('is paused: no attempt is made until it is resumed, then the rest of the schedule', async () => {
+    receiver.behave(500)
+    const id = await raise(await createWebhook({ retry_schedule: [1] }))
+    await waiting(id)
+    const paused = await act(id, 'pause')
+    assert.deepEqual([paused.status, paused.held_for], ['held', 'paused'])
+    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
+    await sleep(1_500)
+    assert.equal(receiver.received.length, 1)
+    await act(id, 'resume')
+    const { status, attempt_count } = await ended(id)
+    assert.deepEqual([status, attempt_count, receiver.received.length], ['succeeded', 2, 2])
+  })
+
+  it('stays paused when its webhook is deactivated and activated again, and keeps its next attempt', async () => {
+    receiver.behave(500)
+    const webhook = await createWebhook({ retry_schedule: [3_600] })
+    const id = await raise(webhook)
+    const { next_attempt_at } = await waiting(id)
+    await act(id, 'pause')
+    await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    assert.equal((await get(id)).held_for, 'paused')
+    assert.equal((await act(id, 'resume')).next_attempt_at, next_attempt_at)
+    await until(async () => (await get(id)).status === 'delivering')
+    await sleep(300)
+    assert.equal(receiver.received.length, 1)
+  })
+
+  it('finishes the attempt in progress when it is paused, and frees the slot', async () => {
+    const webhook = await createWebhook({ concurrency: 1, retry_schedule: [1] })
+    receiver.behave(500, 500)
+    const id = await raise(webhook)
+    await waiting(id)
+    receiver.answerAfter(3_000)
+    await until(async () => receiver.received.length === 2)
+    await act(id, 'pause')
+    await until(async () => (await get(id)).attempts.at(-1).status === 'failed')
+    assert.equal((await get(id)).status, 'failed', 'that was its last attempt')
+    receiver.behave()
+    assert.equal((await ended(await raise(webhook))).status, 'succeeded')
+  })
+
+  it('is rescheduled to an earlier or a later time', async () => {
+    receiver.behave(500)
+    const id = await raise(await createWebhook({ retry_schedule: [3_600] }))
+    await waiting(id)
+    const later = inSeconds(7_200)
+    assert.equal((await act(id, 'reschedule', { at: later })).next_attempt_at, later)
+    await act(id, 'reschedule', { at: inSeconds(1) })
+    const { status, attempts } = await ended(id)
+    assert.equal(status, 'succeeded')
+    const gap = Date.parse(attempts[1].started_at) - Date.parse(attempts[0].started_at)
+    assert.ok(gap >= 1_000, `${gap} ms`)
+  })
+
+  it('is retargeted: a new delivery, signed with the secret of the other webhook, and the old one is cancelled', async () => {
+    receiver.behave(500)
+    const first = await createWebhook({ retry_schedule: [3_600], headers: { 'x-team': 'first' } })
+    const second = await createWebhook({ retry_schedule: [] })
+    const id = await raise(first)
+    await waiting(id)
+    const created = await act(id, 'retarget', { webhook_id: second.id })
+    assert.notEqual(created.id, id)
+    assert.equal(created.webhook_id, second.id)
+    assert.equal((await ended(created.id)).status, 'succeeded')
+    const { headers, body } = receiver.received[1]!
+    new Webhook(second.secret).verify(body, headers)
+    assert.throws(() => new Webhook(first.secret).verify(body, headers))
+    assert.equal(headers['x-team'], undefined)
+    const old = await get(id)
+    assert.deepEqual([old.status, old.webhook_id], ['cancelled', first.id])
+    assert.match(old.error, new RegExp(created.id))
+    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'cancelled')
+  })
+
+  it('follows a shorter retry schedule of its webhook at once', async () => {
+    receiver.behave(500)
+    const webhook = await createWebhook({ retry_schedule: [3_600, 3_600] })
+    const id = await raise(webhook)
+    await waiting(id)
+    await app('PATCH', `/webhooks/outgoing/${webhook.id}`, { retry_schedule: [] })
+    await act(id, 'retry')
+    const { status, error } = await ended(id)
+    assert.deepEqual(
+      [status, error],
+      ['failed', 'the retry schedule of the webhook allows no further attempt'],
+    )
+  })
+})
