@@ -70,7 +70,6 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
             schema: shapes.body(decisionShape, 'AnswerApprovalRequest'),
             example: { decision: 'approved', comment: 'For this year only.' },
           },
-          'application/x-www-form-urlencoded': { schema: { type: 'object' } },
         },
       },
       responses: {
