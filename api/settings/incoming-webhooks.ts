@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import { invalid } from '../../db/errors.ts'
-import type { IncomingWebhook, TargetEntity, Verification } from '../../db/incoming/types.ts'
+import {
+  ENTITY_OF,
+  type IncomingWebhook,
+  type TargetEntity,
+  type Verification,
+} from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -17,6 +22,7 @@ import { didYouMean } from '../../workflows/definition/errors.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
+import type { Scope } from '../http/scopes.ts'
 import { isTarget, targetNames } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
@@ -68,6 +74,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
       const { secret: given, ...values } = request.body
+      request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
@@ -108,6 +115,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const { body } = request
         const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
+        request.requireScopes(scopesOf(webhook))
         // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
         if (body.verification)
@@ -246,3 +254,12 @@ function present(webhook: IncomingWebhook, request: Presenting) {
   const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
   return { object: 'incoming_webhook', url, ...webhook }
 }
+
+/** What its requests do, its key must be allowed to do. */
+const scopesOf = ({
+  target_entity,
+  workflow_id,
+}: Pick<IncomingWebhook, 'target_entity' | 'workflow_id'>): Scope[] => [
+  `${ENTITY_OF[target_entity]}:write`,
+  ...(workflow_id ? (['workflows:run'] as const) : []),
+]

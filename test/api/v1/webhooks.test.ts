@@ -66,4 +66,30 @@ describe('/v1/webhooks', function () {
     const other = await createKey(db, await createOrganization(db))
     assert.equal((await api.request('GET', `/v1/webhooks/outgoing/${id}`, { key: other.key })).status, 404)
   })
+
+  it('lets a key set up only requests that do what the key may do', async () => {
+    const { api, db } = suite
+    const as = async (scopes: string[], method: string, path: string, body: object) => {
+      const { key } = await createKey(db, api.organizationId, { scopes: scopes as never })
+      const answer = await api.request(method, path, { key, body })
+      return [answer.status, answer.body.error?.message]
+    }
+    const spec =
+      'name: Greet\ntrigger: {type: webhook}\nnodes:\n  a: {type: set_fields, config: {fields: {x: 1}}}\n'
+    const made = await api.request('POST', '/v1/workflows', { body: { spec } })
+    const { workflow_id } = made.body
+    const path = '/v1/webhooks/incoming'
+    assert.deepEqual(await as(['webhooks:write'], 'POST', path, { name: 'x' }), [
+      403,
+      'the key lacks the scope contacts:write',
+    ])
+    const scopes = ['webhooks:write', 'contacts:write']
+    assert.deepEqual(await as(scopes, 'POST', path, { name: 'x', workflow_id }), [
+      403,
+      'the key lacks the scope workflows:run',
+    ])
+    const { id } = (await api.request('POST', path, { body: { name: 'x' } })).body
+    assert.equal((await as(scopes, 'PATCH', `${path}/${id}`, { workflow_id }))[0], 403)
+    assert.equal((await as([...scopes, 'workflows:run'], 'PATCH', `${path}/${id}`, { workflow_id }))[0], 200)
+  })
 })
