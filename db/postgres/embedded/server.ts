@@ -151,14 +151,17 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
       // A separate process group: Ctrl-C in the terminal reaches only us, and we stop the server last.
       { ...runAs, cwd: '/', detached: true, stdio: ['ignore', log, log] },
     )
-    const identity = child.pid && processIdentity(child.pid)
-    if (!child.pid || !identity) throw new Error(`PostgreSQL did not start: ${postgres} cannot be run`)
+    if (!child.pid) throw new Error(`PostgreSQL did not start: ${postgres} cannot be run`)
     child.unref()
-    return { pid: child.pid, identity }
+    // A server that refuses to start may have ended by now: its log says why.
+    return { pid: child.pid, identity: processIdentity(child.pid) ?? ENDED }
   } finally {
     closeSync(log)
   }
 }
+
+/** Of no process. */
+const ENDED = ''
 
 /**
  * Starts the server and waits until it is ready. Retries while sessions of a killed server are still ending.
