@@ -15,6 +15,7 @@ import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
+import { withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { causeOf, UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
@@ -181,23 +182,23 @@ async function attemptNode(
   { state, frame, node, attempt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
-  const timeout = AbortSignal.timeout(node.timeout_ms)
-  const signal = AbortSignal.any([timeout, cancelled])
-  const work = performNode(deps, {
-    ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
-    scope: scopeOf(state, frame),
-    path: frame.path,
-    secrets,
+  return withDeadline(node.timeout_ms, cancelled, async (signal, isOver) => {
+    const work = performNode(deps, {
+      ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
+      scope: scopeOf(state, frame),
+      path: frame.path,
+      secrets,
+    })
+    const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
+      if (signal.aborted) return undefined
+      deps.log.error({ ...causeOf(error), run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
+      return failed(UNEXPECTED)
+    })
+    if (cancelled.aborted) throw new CancelledFailure('the run has ended')
+    if (performed && !(isOver() && performed.outcome.status === 'failed')) return performed
+    const message = `The node exceeded its timeout of ${node.timeout_ms} ms.`
+    return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
   })
-  const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
-    if (signal.aborted) return undefined
-    deps.log.error({ ...causeOf(error), run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
-    return failed(UNEXPECTED)
-  })
-  if (cancelled.aborted) throw new CancelledFailure('the run has ended')
-  if (performed && !(timeout.aborted && performed.outcome.status === 'failed')) return performed
-  const message = `The node exceeded its timeout of ${node.timeout_ms} ms.`
-  return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
 }
 
 function aborted(signal: AbortSignal): Promise<undefined> {

@@ -14,6 +14,7 @@ import { testScope } from '../workflows/interpret/scope.ts'
 import { type EndStatus, isOpenRun } from '../workflows/interpret/statuses.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
+import { withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
@@ -45,11 +46,9 @@ export function createTestNode(deps: TestNodeDeps) {
       const { run } = state ?? {}
       if (!state || !run?.node) return 'lost'
       if (!isOpenRun(run.status)) return run.status
-      const signal = AbortSignal.any([cancelled, AbortSignal.timeout(TIMEOUT_MS)])
-      return performTest(deps, { ...state, run: { ...run, node: run.node } }, signal, {
-        transact,
-        temporalRunId: info.workflowExecution?.runId ?? '',
-      })
+      const tested = { ...state, run: { ...run, node: run.node } }
+      const host = { transact, temporalRunId: info.workflowExecution?.runId ?? '' }
+      return withDeadline(TIMEOUT_MS, cancelled, (signal) => performTest(deps, tested, signal, host))
     })
   }
 }

@@ -1,6 +1,7 @@
 import { Agent, request as undiciRequest } from 'undici'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { withDeadline } from '../deadline.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
 import { readBody } from './read-body.ts'
 import { type Hop, isRedirect, nextHop } from './redirects.ts'
@@ -94,30 +95,33 @@ async function send(agent: Agent, one: Exchange): Promise<ExchangeResult> {
   for (const [name, value] of Object.entries(one.headers))
     if (!HEADER_NAME.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value))
       throw new NodeError('invalid_header', `the header ${JSON.stringify(name.slice(0, 100))} cannot be sent`)
-  const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(one.timeoutMs)))
+  return withDeadline(one.timeoutMs, one.signal, (signal, isOver) =>
+    exchange(agent, url, { ...one, signal }).catch((error: unknown) => {
+      throw explain(error, one, isOver())
+    }),
+  )
+}
+
+async function exchange(agent: Agent, url: URL, one: Exchange): Promise<ExchangeResult> {
   const startedAt = performance.now()
-  try {
-    const response = await undiciRequest(url, {
-      dispatcher: agent,
-      method: one.method as 'GET',
-      headers: one.headers,
-      ...(one.body === undefined ? {} : { body: one.body }),
-      signal: AbortSignal.any([one.signal, timeout]),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
-    const { body, truncated } = await readUpTo(response.body, one.keepBytes)
-    return {
-      status: response.statusCode,
-      headers: Object.fromEntries(
-        Object.entries(response.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
-      ),
-      body,
-      truncated,
-      durationMs: performance.now() - startedAt,
-    }
-  } catch (error) {
-    throw explain(error, one, timeout)
+  const response = await undiciRequest(url, {
+    dispatcher: agent,
+    method: one.method as 'GET',
+    headers: one.headers,
+    ...(one.body === undefined ? {} : { body: one.body }),
+    signal: one.signal,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const { body, truncated } = await readUpTo(response.body, one.keepBytes)
+  return {
+    status: response.statusCode,
+    headers: Object.fromEntries(
+      Object.entries(response.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
+    ),
+    body,
+    truncated,
+    durationMs: performance.now() - startedAt,
   }
 }
 
@@ -133,9 +137,9 @@ async function readUpTo(stream: AsyncIterable<Buffer>, limit: number) {
   return { body: Buffer.concat(chunks).subarray(0, limit), truncated: size > limit }
 }
 
-function explain(error: unknown, one: Exchange, timeout: AbortSignal): unknown {
+function explain(error: unknown, one: Exchange, isOver: boolean): unknown {
   if (one.signal.aborted) return one.signal.reason
-  if (timeout.aborted) return timedOut(one.timeoutMs)
+  if (isOver) return timedOut(one.timeoutMs)
   if (error instanceof EgressRefused) return new NodeError('egress_refused', error.message)
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return timedOut(one.timeoutMs)
