@@ -124,6 +124,8 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     stack.kill('api')
     killedAt = Date.now()
     // Temporal fires it while there is no worker.
+    // Runs of a schedule are unique by their time, in seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
     await schedule.trigger()
     service.release()
 
