@@ -127,11 +127,9 @@ describe('runs that are paused', function () {
   })
 
   it('withdraw a pause while an attempt is in progress', async () => {
-    let release = () => {}
-    answer = () =>
-      new Promise((resolve) => {
-        release = () => resolve(httpResponse())
-      })
+    // Of both runs: their calls arrive in any order.
+    const releases: (() => void)[] = []
+    answer = () => new Promise((resolve) => releases.push(() => resolve(httpResponse())))
     const id = await queueRun(db, organizationId, {
       nodes: [call('call'), delay('short', '100ms'), set('next')],
       edges: [edge('call', 'next'), edge('short', 'next')],
@@ -147,7 +145,7 @@ describe('runs that are paused', function () {
     assert.deepEqual(await nodes(parallel), { start: 'completed', call: 'running', short: 'completed' })
     await move(unpauseRun, parallel)
     await until(async () => (await nodes(parallel)).next === 'completed')
-    release()
+    for (const release of releases) release()
     assert.equal((await untilRun(db, parallel)).status, 'completed')
   })
 
