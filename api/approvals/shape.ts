@@ -10,14 +10,14 @@ const time = z.iso.datetime()
 export const approvalShape = z
   .object({
     object: z.literal('approval'),
-    id: z.uuid(),
+    id: z.uuid().describe('The approval.'),
     run_id: z.uuid(),
     node_id: z.string(),
     workflow_id: z.uuid(),
     workflow_name: z.string(),
     title: z.string(),
     message: z.string().nullable(),
-    assignees: z.array(z.string()),
+    assignees: z.array(z.string()).describe('Ids or email addresses of those who are asked.'),
     status: z.enum(['waiting', ...DECISIONS]),
     comment: z.string().nullable(),
     answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),

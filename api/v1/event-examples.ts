@@ -4,7 +4,7 @@ import type { KindEvent } from '../../db/records/model/kind.ts'
 import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import { recordSchema } from '../../db/records/model/schemas.ts'
 import type { CatalogueEvent } from '../../workflows/events.ts'
-import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
+import { approvalShape } from '../approvals/shape.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const TIME = '2026-01-31T09:30:00.000Z'
@@ -22,22 +22,9 @@ const run = z.object({
   created_at: z.iso.datetime(),
 })
 
+// A new object of the shape, as of the kinds below.
 const approval = z.object({
-  id: z.uuid().describe('The approval.'),
-  object: z.literal('approval'),
-  run_id: z.uuid(),
-  node_id: z.string(),
-  workflow_id: z.uuid(),
-  workflow_name: z.string(),
-  title: z.string(),
-  message: z.string().nullable(),
-  assignees: z.array(z.string()).describe('Ids or email addresses of those who are asked.'),
-  status: z.enum(['waiting', ...DECISIONS]),
-  comment: z.string().nullable(),
-  answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),
-  answered_at: z.iso.datetime().nullable(),
-  requested_at: z.iso.datetime(),
-  expires_at: z.iso.datetime().nullable(),
+  ...approvalShape.shape,
   link: z.string().nullable().describe('Where to decide; whoever has it can. Null in `approval.answered`.'),
 })
 
