@@ -3,27 +3,8 @@ import { pino } from 'pino'
 import { createEffects } from '../../activities/effects/index.ts'
 import { performNode } from '../../activities/perform-node.ts'
 import type { Records } from '../../workflows/effects/records.ts'
-import type { RunFacts } from '../../workflows/interpret/run-state.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
-
-const state: RunFacts = {
-  run: {
-    id: '019a0000-0000-7000-8000-000000000001',
-    kind: 'run',
-    workflow_id: null,
-    workflow_version: null,
-    workflow_name: 'Test',
-    status: 'running',
-    trigger: { type: 'api' },
-    inputs: {},
-    node: null,
-    temporal_run_id: null,
-    created_at: '2026-01-01T00:00:00.000Z',
-    started_at: null,
-  },
-  organization: { id: 'o', name: 'Test', currency: 'USD', timezone: 'UTC' },
-  env: {},
-}
+import { runFacts } from '../support/run-facts.ts'
 
 describe('one attempt of a node', () => {
   let lines: string[]
@@ -39,7 +20,7 @@ describe('one attempt of a node', () => {
     const { outcome } = await performNode(
       { effects, log },
       {
-        ...{ state, scope, tx: undefined, attempt: 1, timeoutMs: 1_000, now: new Date() },
+        ...{ state: runFacts, scope, tx: undefined, attempt: 1, timeoutMs: 1_000, now: new Date() },
         node: { id: 'it', type, config, effect: findNodeType(type)!.effectClass(config) },
         path: '',
         signal: new AbortController().signal,
@@ -104,13 +85,13 @@ describe('one attempt of a node', () => {
   })
 
   it('logs the stack of an internal error with the run, but not its message', async () => {
-    const config = { operation: 'get', entity: 'contacts', id: state.run.id }
+    const config = { operation: 'get', entity: 'contacts', id: runFacts.run.id }
     const outcome = await run(config, {}, 'crm_manager')
     assert.equal(outcome.status, 'failed')
     assert.equal(outcome.error.code, 'internal_error')
     assert.equal(lines.length, 1)
     const line = JSON.parse(lines[0]!)
-    assert.deepEqual([line.run_id, line.node, line.error], [state.run.id, 'it', 'TypeError'])
+    assert.deepEqual([line.run_id, line.node, line.error], [runFacts.run.id, 'it', 'TypeError'])
     assert.match(line.stack, /perform-node\.test\.ts/)
     assert.doesNotMatch(lines[0]!, /hunter2/)
   })

@@ -1,33 +1,14 @@
 import { compile } from '../../workflows/definition/compile.ts'
-import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { contextOf } from '../../workflows/interpret/context.ts'
 import { execute } from '../../workflows/interpret/execute.ts'
 import { iterationPath, nodeKey } from '../../workflows/interpret/frames.ts'
 import { LIMITS, type Limits } from '../../workflows/interpret/limits.ts'
 import type { LoopChange } from '../../workflows/interpret/rows.ts'
-import type { RunFacts, RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
+import type { RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../../workflows/interpret/segment.ts'
 import type { Happened } from '../../workflows/protocol.ts'
-
-export const ID = '019a0000-0000-7000-8000-000000000001'
-const facts: RunFacts = {
-  run: {
-    id: ID,
-    kind: 'run',
-    workflow_id: ID,
-    workflow_version: 1,
-    workflow_name: 'Test',
-    status: 'running',
-    trigger: { type: 'api' },
-    inputs: {},
-    node: null,
-    temporal_run_id: null,
-    created_at: '2026-01-01T00:00:00.000Z',
-    started_at: null,
-  },
-  organization: { id: ID, name: 'Test', currency: 'USD', timezone: 'UTC' },
-  env: {},
-}
+import { ID, runFacts } from './run-facts.ts'
 
 export const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
   id,
@@ -41,7 +22,6 @@ export const call = (id: string): NodeSpec => ({
   type: 'api_request',
   config: { url: 'https://x.test/' },
 })
-export const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 
 /** A run in memory: each segment continues from the rows of the earlier ones; it loads what the database would. */
 export function runOf(
@@ -77,7 +57,7 @@ export function runOf(
       const open = [...iterations.values()].filter((one) => one.settled_segment === null)
       const paths = new Set(['', ...open.map(iterationPath)])
       const state = {
-        ...facts,
+        ...runFacts,
         nodes: [...rows.values()].filter(({ path }) => paths.has(path)),
         loops: [...loops.values()].filter((loop) => loop.open),
         iterations: open,
@@ -101,7 +81,7 @@ export function runOf(
         runNode(node, scope, path) {
           time += options.msPerNode ?? 0
           const context = contextOf({
-            ...facts,
+            ...runFacts,
             now: new Date(time),
             node: { id: node.id, attempt: 1, path },
             signal: new AbortController().signal,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { NodeSpec } from '../../../workflows/definition/types.ts'
-import { call, delay, edge, runOf, set } from '../../support/run-in-memory.ts'
+import { edge } from '../../support/nodes.ts'
+import { call, delay, runOf, set } from '../../support/run-in-memory.ts'
 
 const each = (config: Record<string, unknown>, more: Partial<NodeSpec> = {}): NodeSpec => ({
   id: 'each',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Edge } from '../../../workflows/definition/types.ts'
 import { failedNode, planRetry, type RetriedNode } from '../../../workflows/interpret/retry.ts'
+import { edge } from '../../support/nodes.ts'
 
 const program = (ids: string[], edges: Edge[]) =>
   compile({
@@ -13,7 +14,6 @@ const program = (ids: string[], edges: Edge[]) =>
     outputs: {},
     settings: {},
   })
-const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 const row = (node_id: string, more: Partial<RetriedNode> = {}): RetriedNode => ({
   ...{ path: '', node_id, node_type: 'set_fields', status: 'completed', handle: 'success' },
   ...more,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { NodeSpec } from '../../../workflows/definition/types.ts'
-import { call, delay, edge, runOf, set } from '../../support/run-in-memory.ts'
+import { edge } from '../../support/nodes.ts'
+import { call, delay, runOf, set } from '../../support/run-in-memory.ts'
 
 const chain = (ids: string[]) => ({
   nodes: ids.map((id) => set(id)),
