@@ -18,12 +18,12 @@ import { createOrganization, createTestDatabase, testActor } from './database.ts
 import { saveHistory } from './histories.ts'
 import { httpResponse } from './http-response.ts'
 import { until } from './journey.ts'
+import { edge } from './nodes.ts'
 import { queueRun, startWorker, untilRun } from './worker.ts'
 import { createEmptyWorkflow } from './workflows.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
 const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { id } } })
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
 const wait = (time: string) => ({ id: 'wait', type: 'delay', config: { for: time } })
 

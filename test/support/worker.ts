@@ -37,6 +37,7 @@ export interface TestWorker {
   taskQueue: string
   connection: NativeConnection
   workers: Worker[]
+  /** May be called again. */
   stop(): Promise<void>
 }
 
@@ -93,17 +94,22 @@ export async function startWorker(
     queues: allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf }),
   })
   await relay.start()
+  const close = async () => {
+    await relay.close()
+    for (const worker of workers) worker.shutdown()
+    await running
+    await receivers.close()
+    await connection.close()
+  }
+  let closed: Promise<void> | undefined
   return {
     client,
     taskQueue,
     connection,
     workers,
-    async stop() {
-      await relay.close()
-      for (const worker of workers) worker.shutdown()
-      await running
-      await receivers.close()
-      await connection.close()
+    stop: () => {
+      closed ??= close()
+      return closed
     },
   }
 }
@@ -176,4 +182,10 @@ export async function untilRun(
 export async function historyOf(client: Client, workflowId: string) {
   const history = await client.workflow.getHandle(workflowId).fetchHistory()
   return history.events ?? []
+}
+
+/** The statuses of a run's nodes by id, in the order of the definition. */
+export async function nodeStatuses(db: Database, runId: string): Promise<Record<string, string>> {
+  const rows = await db.system('run_nodes').where({ run_id: runId }).orderBy('position')
+  return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
 }

@@ -4,17 +4,12 @@ import { insertEvents } from '../../db/events/outbox.ts'
 import { answerApproval, getApproval } from '../../db/runs/approvals.ts'
 import { cancelRun, pauseRun, resumeRun, unpauseRun } from '../../db/runs/moves.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
-import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import { edge, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, startWorker, untilRun } from '../support/worker.ts'
 
-const edge = (from: string, to: string, handle: string): Edge => ({ from, handle, to })
-const set = (id: string, value: unknown): NodeSpec => ({
-  id,
-  type: 'set_fields',
-  config: { fields: { value } },
-})
 const node = (type: string, config: Record<string, unknown>, id = 'wait'): NodeSpec => ({ id, type, config })
 
 /** A node, and one behind each of its handles. */

@@ -2,24 +2,16 @@ import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
+import { historyOf, testLog } from '../support/worker.ts'
 
 describe('deliveries on Temporal', function () {
   this.timeout(30_000)
-  let on: Deliveries
-  let worker: TestWorker
-  let { db, api, app, receiver, createWebhook, raise, get, ended, waiting } = {} as Deliveries
-
-  before(async () => {
-    on = await startDeliveries()
-    ;({ db, api, app, receiver, createWebhook, raise, get, ended, waiting } = on)
-    worker = await startWorker(db, { secretsKey: api.secretsKey })
-  })
-  beforeEach(() => receiver.behave())
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
+  const suite = withDeliveries()
+  let { db, api, app, receiver, createWebhook, raise, get, ended, waiting } = suite
+  before(() => {
+    ;({ db, api, app, receiver, createWebhook, raise, get, ended, waiting } = suite)
   })
 
   it('arrive once, signed, with one workflow task', async () => {
@@ -32,8 +24,8 @@ describe('deliveries on Temporal', function () {
       (new Webhook(webhook.secret).verify(body, headers) as { event: string }).event,
       webhook.event,
     )
-    await worker.client.workflow.getHandle(`delivery:${id}`).result()
-    const events = await historyOf(worker.client, `delivery:${id}`)
+    await suite.worker.client.workflow.getHandle(`delivery:${id}`).result()
+    const events = await historyOf(suite.worker.client, `delivery:${id}`)
     assert.ok(events.length <= 8, `${events.length} events`)
     assert.equal(events.filter((one) => one.workflowTaskCompletedEventAttributes).length, 1)
   })
@@ -106,7 +98,7 @@ describe('deliveries on Temporal', function () {
     const id = await raise(await createWebhook({ retry_schedule: [3_600] }))
     await waiting(id)
     assert.equal((await app('POST', `/deliveries/${id}/cancel`)).body.status, 'cancelled')
-    const result = await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    const result = await suite.worker.client.workflow.getHandle(`delivery:${id}`).result()
     assert.deepEqual([result.status, receiver.received.length], ['cancelled', 1])
   })
 
@@ -128,7 +120,7 @@ describe('deliveries on Temporal', function () {
     await waiting(id)
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     assert.equal((await get(id)).status, 'held')
-    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
+    assert.equal((await suite.worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
     await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     assert.equal((await ended(id)).status, 'succeeded')
     assert.equal((await get(id)).attempt_count, 2)
@@ -162,8 +154,8 @@ describe('deliveries on Temporal', function () {
     const id = await raise(webhook)
     await ended(id)
     const row = await db.system('deliveries').where({ id }).first()
-    const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
-    await queue.start(worker.client, { ...row, webhook_name: 'Receiver', event_name: webhook.event })
+    const queue = deliveriesQueue({ taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
+    await queue.start(suite.worker.client, { ...row, webhook_name: 'Receiver', event_name: webhook.event })
     await new Promise((resolve) => setTimeout(resolve, 500))
     assert.equal(receiver.received.length, 1)
   })
@@ -175,7 +167,7 @@ describe('deliveries on Temporal', function () {
     const before = await db.system('deliveries').where({ id }).first()
     // No relay claims it, as if it were claimed only after the start was recorded.
     await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
-    const queue = deliveriesQueue({ taskQueue: `${worker.taskQueue}-deliveries`, log: testLog })
+    const queue = deliveriesQueue({ taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
     await queue.started(db.system, [row])
     await queue.refused(db, row, 'too late')
@@ -186,7 +178,7 @@ describe('deliveries on Temporal', function () {
 
   it('record the result of an attempt as unknown if the worker died in it', async () => {
     const webhook = await createWebhook()
-    const id = await on.interrupt(webhook)
+    const id = await suite.interrupt(webhook)
     const { attempts } = await ended(id)
     assert.deepEqual(
       attempts.map((one: { status: string }) => one.status),
@@ -237,11 +229,11 @@ describe('deliveries on Temporal', function () {
       const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: 1 })
       const id = await raise(webhook)
       await waiting(id)
-      const workflow = worker.client.workflow.getHandle(`delivery:${id}`)
+      const workflow = suite.worker.client.workflow.getHandle(`delivery:${id}`)
       await workflow[verb]()
       await assert.rejects(workflow.result())
       const next = await raise(webhook)
-      await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+      await new Sweep({ db, client: suite.worker.client, log: testLog }).once('0 seconds')
       assert.equal((await get(id)).status, 'cancelled')
       assert.equal((await ended(next)).status, 'succeeded')
       assert.equal(receiver.received.length, 2)

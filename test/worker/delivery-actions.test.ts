@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
 
 /** What a user does to a delivery in flight. */
 describe('a delivery in flight', function () {
   this.timeout(30_000)
-  let on: Deliveries
-  let worker: TestWorker
-  let { app, receiver, createWebhook, raise, get, ended, waiting } = {} as Deliveries
-  before(async () => {
-    on = await startDeliveries()
-    ;({ app, receiver, createWebhook, raise, get, ended, waiting } = on)
-    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
-  })
-  beforeEach(() => receiver.behave())
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
+  const suite = withDeliveries()
+  let { app, receiver, createWebhook, raise, get, ended, waiting } = suite
+  before(() => {
+    ;({ app, receiver, createWebhook, raise, get, ended, waiting } = suite)
   })
 
   const act = async (id: string, verb: string, body?: object) => {
@@ -34,7 +26,7 @@ describe('a delivery in flight', function () {
     await waiting(id)
     const paused = await act(id, 'pause')
     assert.deepEqual([paused.status, paused.held_for], ['held', 'paused'])
-    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
+    assert.equal((await suite.worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'held')
     await sleep(1_500)
     assert.equal(receiver.received.length, 1)
     await act(id, 'resume')
@@ -101,7 +93,10 @@ describe('a delivery in flight', function () {
     const old = await get(id)
     assert.deepEqual([old.status, old.webhook_id], ['cancelled', first.id])
     assert.match(old.error, new RegExp(created.id))
-    assert.equal((await worker.client.workflow.getHandle(`delivery:${id}`).result()).status, 'cancelled')
+    assert.equal(
+      (await suite.worker.client.workflow.getHandle(`delivery:${id}`).result()).status,
+      'cancelled',
+    )
   })
 
   it('follows a shorter retry schedule of its webhook at once', async () => {

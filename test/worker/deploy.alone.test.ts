@@ -12,11 +12,11 @@ import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
 import { testActor } from '../support/database.ts'
 import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
 import { until } from '../support/journey.ts'
+import { edge } from '../support/nodes.ts'
 import { NEXT, writeNextVersion } from '../support/other-version.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 
-const edge = (from: string, to: string) => ({ from, handle: 'success', to })
 const delay = (time: string): NodeSpec => ({ id: 'pause', type: 'delay', config: { for: time } })
 const save = (id: string): NodeSpec => ({
   id,

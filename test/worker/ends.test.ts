@@ -8,11 +8,9 @@ import { runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import { delay, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
-
-const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
-const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
 
 /** Unplanned ends of runs, also of runs that never start. */
 describe('ends of runs', () => {

@@ -4,10 +4,10 @@ import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
+import { set } from '../support/nodes.ts'
 import { createOutage, type Outage } from '../support/outage.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
 const ok = httpResponse()
 
 describe('runs while something is broken', () => {

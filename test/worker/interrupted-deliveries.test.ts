@@ -3,24 +3,14 @@ import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { changed } from '../../workflows/deliver.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
+import { testLog } from '../support/worker.ts'
 
 /** Attempts that a dead worker did not report, and signals that arrive during an attempt. */
 describe('interrupted deliveries', function () {
   this.timeout(30_000)
-  let on: Deliveries
-  let worker: TestWorker
-
-  before(async () => {
-    on = await startDeliveries()
-    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
-  })
-  beforeEach(() => on.receiver.behave())
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
-  })
+  const on = withDeliveries()
 
   it('repeat the only attempt if the worker died in it', async () => {
     const webhook = await on.createWebhook({ retry_schedule: [] })
@@ -47,7 +37,7 @@ describe('interrupted deliveries', function () {
     await on.waiting(id)
     on.receiver.answerAfter(3_000)
     await until(async () => on.receiver.received.length === 2)
-    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    const handle = on.worker.client.workflow.getHandle(`delivery:${id}`)
     for (let i = 0; i < 3; i++) await handle.signal(changed)
     const { status, attempt_count } = await on.ended(id)
     assert.deepEqual([status, attempt_count], ['succeeded', 2])
@@ -85,7 +75,7 @@ describe('interrupted deliveries', function () {
     on.receiver.behave(500)
     const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
     await on.waiting(id)
-    const handle = worker.client.workflow.getHandle(`delivery:${id}`)
+    const handle = on.worker.client.workflow.getHandle(`delivery:${id}`)
     const { runId } = await handle.describe()
     // Temporal suggests it from a number of events that test/support/global.ts sets.
     await until(async () => {
@@ -110,7 +100,7 @@ describe('interrupted deliveries', function () {
     for (const one of [slow, id]) assert.equal((await on.ended(one)).status, 'succeeded')
   })
 
-  const sweep = () => new Sweep({ db: on.db, client: worker.client, log: testLog }).once('0 seconds')
+  const sweep = () => new Sweep({ db: on.db, client: on.worker.client, log: testLog }).once('0 seconds')
 
   it('continue with their next attempt if Temporal has lost their workflow', async () => {
     on.receiver.behave(500)
@@ -140,7 +130,7 @@ describe('interrupted deliveries', function () {
   it('are sent again if the database is restored to a time before their end', async () => {
     const id = await on.raise(await on.createWebhook())
     await on.ended(id)
-    await worker.client.workflow.getHandle(`delivery:${id}`).result()
+    await on.worker.client.workflow.getHandle(`delivery:${id}`).result()
     await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
     await on.db
       .system('deliveries')
@@ -167,13 +157,13 @@ describe('interrupted deliveries', function () {
 
   /** As if Temporal had lost its database. */
   async function deleteWorkflow(workflowId: string): Promise<void> {
-    const { workflowService } = worker.client
+    const { workflowService } = on.worker.client
     await workflowService.deleteWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId },
     })
     await until(() =>
-      worker.client.workflow
+      on.worker.client.workflow
         .getHandle(workflowId)
         .describe()
         .then(

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
+import { edge } from '../support/nodes.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 const each = (config: Record<string, unknown>) => ({
   id: 'each',
   type: 'for_each',

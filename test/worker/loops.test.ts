@@ -6,15 +6,10 @@ import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
+import { each, edge } from '../support/nodes.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
-const each = (config: Record<string, unknown>) => ({
-  id: 'each',
-  type: 'for_each',
-  config: { items: '{{ inputs.items }}', ...config },
-})
 const call = {
   id: 'call',
   type: 'api_request',

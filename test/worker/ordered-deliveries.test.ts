@@ -2,22 +2,12 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
 
 describe('an ordered webhook, and one that is deactivated by the service', function () {
   this.timeout(30_000)
-  let on: Deliveries
-  let worker: TestWorker
-  before(async () => {
-    on = await startDeliveries()
-    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
-  })
-  beforeEach(() => on.receiver.behave())
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
-  })
+  const on = withDeliveries()
 
   const sent = () => on.receiver.received.map(({ body }) => JSON.parse(body).data.text)
 

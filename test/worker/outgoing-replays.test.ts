@@ -2,22 +2,12 @@ import assert from 'node:assert/strict'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { advanceReplay } from '../../db/outgoing/replays.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
 
 describe('a replay of an outgoing webhook', function () {
   this.timeout(30_000)
-  let on: Deliveries
-  let worker: TestWorker | undefined
-  before(async () => {
-    on = await startDeliveries()
-    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
-  })
-  beforeEach(() => on.receiver.behave())
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
-  })
+  const on = withDeliveries()
 
   const since = () => new Date(Date.now() - 3_600_000).toISOString()
   const sent = () => on.receiver.received.map(({ body }) => JSON.parse(body).data.n)
@@ -73,8 +63,7 @@ describe('a replay of an outgoing webhook', function () {
   })
 
   it('is paused, resumed by another worker page after page, and stopped', async () => {
-    await worker!.stop()
-    worker = undefined
+    await on.worker.stop()
     await on.db.tenant(on.api.organizationId, testActor, (tx) =>
       insertEvents(
         tx,

@@ -1,31 +1,23 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sweep } from '../../worker/sweep.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
+import { until } from '../support/deliveries.ts'
+import { withDeliveries } from '../support/with-deliveries.ts'
+import { testLog } from '../support/worker.ts'
 
 describe('a delivery whose activity an operator pauses in Temporal', function () {
   this.timeout(60_000)
-  let on: Deliveries
-  let worker: TestWorker
-  before(async () => {
-    on = await startDeliveries()
-    worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
-  })
-  after(async () => {
-    await worker?.stop()
-    await on?.stop()
-  })
+  const on = withDeliveries()
 
-  const sweep = () => new Sweep({ db: on.db, client: worker.client, log: testLog }).once('0 seconds')
+  const sweep = () => new Sweep({ db: on.db, client: on.worker.client, log: testLog }).once('0 seconds')
   const target = (id: string) => ({
     ...{ namespace: 'default', execution: { workflowId: `delivery:${id}` } },
     ...{ type: 'deliverUntilDone', identity: 'test' },
   })
   /** The row is written before Temporal knows the activity of the retries. */
   const pause = (id: string) =>
-    until(() => worker.client.workflowService.pauseActivity(target(id)).catch(() => false as const))
-  const unpause = (id: string) => worker.client.workflowService.unpauseActivity(target(id))
+    until(() => on.worker.client.workflowService.pauseActivity(target(id)).catch(() => false as const))
+  const unpause = (id: string) => on.worker.client.workflowService.unpauseActivity(target(id))
 
   it('says so, is not woken, leaves its slot to others, and continues when unpaused', async () => {
     on.receiver.behave(500)
@@ -71,7 +63,7 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
     assert.equal((await on.app('POST', `/deliveries/${id}/cancel`)).status, 200)
     assert.equal((await on.ended(id)).status, 'cancelled')
     const closed = async () =>
-      (await worker.client.workflow.getHandle(`delivery:${id}`).describe()).status.name !== 'RUNNING'
+      (await on.worker.client.workflow.getHandle(`delivery:${id}`).describe()).status.name !== 'RUNNING'
     await until(closed)
   })
 })

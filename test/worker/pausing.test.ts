@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
 import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
-import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
-
-const edge = (from: string, to: string) => ({ from, handle: 'success', to })
-const delay = (id: string, time: string): NodeSpec => ({ id, type: 'delay', config: { for: time } })
-const set = (id: string): NodeSpec => ({ id, type: 'set_fields', config: { fields: { value: id } } })
-const call = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
-  id,
-  type: 'api_request',
-  config: { method: 'POST', url: 'https://example.com/' },
-  ...more,
-})
+import { call, delay, edge, set } from '../support/nodes.ts'
+import { nodeStatuses, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 describe('runs that are paused', function () {
   this.timeout(30_000)
@@ -47,10 +37,7 @@ describe('runs that are paused', function () {
   const move = (work: typeof pauseRun | typeof terminateRun, id: string) =>
     db.tenant<unknown>(organizationId, testActor, (tx) => work(tx, id))
   const row = (id: string) => db.system('runs').where({ id }).first()
-  const nodes = async (id: string) => {
-    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
-    return Object.fromEntries(rows.map((node) => [node.node_id, node.status]))
-  }
+  const nodes = (id: string) => nodeStatuses(db, id)
   async function until(what: () => Promise<boolean> | boolean): Promise<void> {
     for (const end = Date.now() + 15_000; !(await what()); ) {
       assert.ok(Date.now() < end, 'it took too long')

@@ -6,19 +6,17 @@ import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { delay, edge, set } from '../support/nodes.ts'
+import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 type Advance = ReturnType<typeof createActivities>['advance']
 
-const set = (id: string, value: unknown = id) => ({ id, type: 'set_fields', config: { fields: { value } } })
-const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
 const call = {
   id: 'call',
   type: 'api_request',
   config: { url: 'https://example.com/' },
   retry: { max_attempts: 1 },
 }
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 
 describe('runs that an operator resets in the Temporal UI', () => {
   let db: TestDatabase
@@ -73,10 +71,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
     return answer.runId
   }
   const run = (id: string) => db.system('runs').where({ id }).first()
-  const nodes = async (id: string) => {
-    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
-    return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
-  }
+  const nodes = (id: string) => nodeStatuses(db, id)
   async function until(what: () => Promise<boolean>): Promise<void> {
     for (const end = Date.now() + 10_000; !(await what()); ) {
       assert.ok(Date.now() < end, 'it took too long')

@@ -4,10 +4,9 @@ import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+import { delay, edge } from '../support/nodes.ts'
+import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
-const delay = (id: string, time: string) => ({ id, type: 'delay', config: { for: time } })
 const save = (id: string) => ({
   id,
   type: 'crm_manager',
@@ -47,10 +46,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
   const run = (id: string) => db.system('runs').where({ id }).first()
   const workflow = (id: string) => worker.client.workflow.getHandle(`run:${id}`)
   const contacts = async (id: string) => (await db.system('contacts').where({ first_name: id })).length
-  const nodes = async (id: string) => {
-    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
-    return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
-  }
+  const nodes = (id: string) => nodeStatuses(db, id)
   const sweep = () => new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
   async function until(what: () => Promise<boolean>): Promise<void> {
     for (const end = Date.now() + 15_000; !(await what()); ) {

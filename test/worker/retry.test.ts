@@ -6,15 +6,10 @@ import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
+import { edge, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-const edge = (from: string, to: string) => ({ from, handle: 'success', to })
-const set = (id: string, value: unknown): NodeSpec => ({
-  id,
-  type: 'set_fields',
-  config: { fields: { value } },
-})
 const call = (id: string, url = `https://example.com/${id}`): NodeSpec => ({
   id,
   type: 'api_request',

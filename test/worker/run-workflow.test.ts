@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import { edge, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import {
   historyOf,
@@ -14,13 +15,7 @@ import {
   untilRun,
 } from '../support/worker.ts'
 
-const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 const wait = (time: string): NodeSpec => ({ id: 'wait', type: 'delay', config: { for: time } })
-const set = (id: string, value: unknown): NodeSpec => ({
-  id,
-  type: 'set_fields',
-  config: { fields: { value } },
-})
 const start = (workflow: string, more: Record<string, unknown> = {}, id = 'child'): NodeSpec => ({
   id,
   type: 'run_workflow',

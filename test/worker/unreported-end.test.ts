@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { edge } from '../support/nodes.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
-
-const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 
 describe('an external node whose end is not reported to the workflow yet', () => {
   let db: TestDatabase

@@ -2,25 +2,20 @@ import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
 import { cancelRun } from '../../db/runs/moves.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
-
-const set = (id: string, value: unknown = id): NodeSpec => ({
-  id,
-  type: 'set_fields',
-  config: { fields: { value } },
-})
-const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
-const wait = (id: string, time: string): NodeSpec => ({ id, type: 'delay', config: { for: time } })
-const call = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
-  id,
-  type: 'api_request',
-  config: { method: 'POST', url: 'https://example.com/' },
-  ...more,
-})
+import { call, delay, edge, set } from '../support/nodes.ts'
+import {
+  historyOf,
+  nodeStatuses,
+  queueRun,
+  startWorker,
+  type TestWorker,
+  testLog,
+  untilRun,
+} from '../support/worker.ts'
 
 describe('runs that wait', () => {
   let db: TestDatabase
@@ -32,10 +27,7 @@ describe('runs that wait', () => {
     calls.push(request.headers?.['Idempotency-Key'] ?? '')
     return answer(request, options)
   }
-  const nodes = async (id: string) => {
-    const rows = await db.system('run_nodes').where({ run_id: id }).orderBy('position')
-    return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
-  }
+  const nodes = (id: string) => nodeStatuses(db, id)
 
   before(async function () {
     this.timeout(60_000)
@@ -55,7 +47,7 @@ describe('runs that wait', () => {
 
   it('continue after a delay, and not before', async () => {
     const id = await queueRun(db, organizationId, {
-      nodes: [wait('pause', '300ms'), set('then')],
+      nodes: [delay('pause', '300ms'), set('then')],
       edges: [edge('pause', 'then')],
     })
     await untilRun(db, id, ['running'])
@@ -68,7 +60,7 @@ describe('runs that wait', () => {
     const id = await queueRun(db, organizationId, {
       nodes: [
         set('start'),
-        wait('left', '50ms'),
+        delay('left', '50ms'),
         call('right'),
         set('join', '{{ nodes.right.output.status }}'),
       ],
@@ -146,7 +138,7 @@ describe('runs that wait', () => {
     const id = await queueRun(db, organizationId, {
       nodes: [
         set('start'),
-        wait('slow', '500ms'),
+        delay('slow', '500ms'),
         call('fast'),
         { ...set('first'), join: 'any' },
         call('after'),
@@ -216,7 +208,7 @@ describe('runs that wait', () => {
   })
 
   it('are cancelled while they wait, and so is their timer', async () => {
-    const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
+    const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
     await worker.client.workflow
       .getHandle(`run:${id}`)
       .describe()
@@ -231,7 +223,7 @@ describe('runs that wait', () => {
   })
 
   it('are recorded as terminated after an operator terminated them in the Temporal UI', async () => {
-    const id = await queueRun(db, organizationId, { nodes: [wait('long', '1h')] })
+    const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
     await untilRun(db, id, ['running'])
     await new Promise((resolve) => setTimeout(resolve, 200))
     await worker.client.workflow.getHandle(`run:${id}`).terminate()
@@ -243,7 +235,7 @@ describe('runs that wait', () => {
   })
 
   it('hold runs above the concurrency limit of their workflow', async () => {
-    const definition = { nodes: [wait('a', '300ms')], settings: { concurrency: 1 } }
+    const definition = { nodes: [delay('a', '300ms')], settings: { concurrency: 1 } }
     const first = await queueRun(db, organizationId, definition)
     const { workflow_id, workflow_version, workflow_name } = await db
       .system('runs')

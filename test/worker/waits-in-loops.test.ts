@@ -4,15 +4,15 @@ import { answerApproval } from '../../db/runs/approvals.ts'
 import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
 import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
-import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { until } from '../support/journey.ts'
+import { edge } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { type PartialDefinition, queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
-const edge = (from: string, to: string, handle = 'success'): Edge => ({ from, handle, to })
 const node = (id: string, type: string, config: Record<string, unknown>): NodeSpec => ({ id, type, config })
 const each = (items: unknown, more: Record<string, unknown> = {}) =>
   node('each', 'for_each', { items, concurrency: 10, ...more })

@@ -3,17 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { approvalToken } from '../../../db/runs/approval-links.ts'
 import { cancelRun } from '../../../db/runs/moves.ts'
 import { testActor } from '../../support/database.ts'
-import { withApi } from '../../support/with-api.ts'
-import { queueRun, startWorker, type TestWorker, untilRun } from '../../support/worker.ts'
+import { withApiAndWorker } from '../../support/with-api.ts'
+import { queueRun, untilRun } from '../../support/worker.ts'
 
 describe('the link of an approval', function () {
   this.timeout(30_000)
-  const suite = withApi()
-  let worker: TestWorker
-  before(async () => {
-    worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
-  })
-  after(() => worker?.stop())
+  const suite = withApiAndWorker()
 
   /** A run that waits for an approval, and the path of its link. */
   async function asked(config: Record<string, unknown> = {}) {

@@ -3,25 +3,18 @@ import { randomUUID } from 'node:crypto'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { releaseForQuota } from '../../../db/outgoing/moves/holds.ts'
-import { startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
-import { type App, signIn } from '../../support/session.ts'
+import { startApi } from '../../support/api.ts'
+import { testActor } from '../../support/database.ts'
+import { signIn } from '../../support/session.ts'
+import { withApp } from '../../support/with-api.ts'
 
 describe('/app/webhooks/outgoing', function () {
   // scrypt is meant to be slow.
   this.timeout(30_000)
-  let db: TestDatabase
-  let api: TestApi
-  let app: App
-
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-    app = await signIn(db, api)
-  })
-  after(async () => {
-    await api?.close()
-    await db?.drop()
+  const suite = withApp()
+  let { db, api, app } = suite
+  before(() => {
+    ;({ db, api, app } = suite)
   })
 
   const hook = { name: 'Billing', url: 'https://example.com/hook', events: ['contact.created'] }

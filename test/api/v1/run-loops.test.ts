@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { withApi } from '../../support/with-api.ts'
-import { startWorker, type TestWorker } from '../../support/worker.ts'
+import { withApiAndWorker } from '../../support/with-api.ts'
 
 const SPEC = `name: Orders
 nodes:
@@ -11,12 +10,10 @@ nodes:
 
 describe('a run with loops', function () {
   this.timeout(30_000)
-  const suite = withApi()
-  let worker: TestWorker
+  const suite = withApiAndWorker()
   let path: string
 
   before(async () => {
-    worker = await startWorker(suite.db)
     const saved = await suite.api.request('POST', '/v1/workflows', { body: { spec: SPEC } })
     assert.equal(saved.status, 201, JSON.stringify(saved.body))
     const { body } = await suite.api.request('POST', `/v1/workflows/${saved.body.workflow_id}/run`, {
@@ -26,7 +23,6 @@ describe('a run with loops', function () {
     assert.equal(body.status, 'completed', JSON.stringify(body))
     path = `/v1/runs/${body.run_id}`
   })
-  after(() => worker?.stop())
 
   const get = async (query: string, status = 200) => {
     const answer = await suite.api.request('GET', `${path}${query}`)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createKey } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
-import { withApi } from '../../support/with-api.ts'
-import { queueRun, startWorker, type TestWorker } from '../../support/worker.ts'
+import { set } from '../../support/nodes.ts'
+import { withApiAndWorker } from '../../support/with-api.ts'
+import { queueRun } from '../../support/worker.ts'
 
-const set = (id: string) => ({ id, type: 'set_fields', config: { fields: { value: id } } })
 const definition = {
   nodes: [set('first'), { id: 'wait', type: 'delay', config: { for: '1s' } }, set('last')],
   edges: [
@@ -23,13 +23,7 @@ interface Event {
 
 describe('the stream of a run', function () {
   this.timeout(20_000)
-  const suite = withApi()
-  let worker: TestWorker
-  before(async function () {
-    this.timeout(60_000)
-    worker = await startWorker(suite.db)
-  })
-  after(() => worker?.stop())
+  const suite = withApiAndWorker()
 
   const open = (id: string, headers: Record<string, string> = {}, key = suite.api.key) => {
     const abort = new AbortController()

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { createKey } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
-import { withApi } from '../../support/with-api.ts'
-import { queueRun, startWorker, type TestWorker, untilRun } from '../../support/worker.ts'
+import { withApiAndWorker } from '../../support/with-api.ts'
+import { queueRun, untilRun } from '../../support/worker.ts'
 
 describe('POST /v1/runs/{run_id}/signal', function () {
   this.timeout(30_000)
-  const suite = withApi()
-  let worker: TestWorker
-  before(async () => {
-    worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
-  })
-  after(() => worker?.stop())
+  const suite = withApiAndWorker()
 
   const node = (id: string, type: string, config: Record<string, unknown>) => ({ id, type, config })
   async function waiting(...nodes: ReturnType<typeof node>[]) {

@@ -3,24 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { claimDeliveries } from '../../../db/outgoing/queue.ts'
-import { startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
-import { type App, signIn } from '../../support/session.ts'
+import { testActor } from '../../support/database.ts'
+import { withApp } from '../../support/with-api.ts'
 
 /** Which events an endpoint gets, and which deliveries a list has. */
 describe('the condition of a webhook, and the filters of its log', function () {
   this.timeout(30_000)
-  let db: TestDatabase
-  let api: TestApi
-  let app: App
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-    app = await signIn(db, api)
-  })
-  after(async () => {
-    await api?.close()
-    await db?.drop()
+  const suite = withApp()
+  let { db, api, app } = suite
+  before(() => {
+    ;({ db, api, app } = suite)
   })
 
   const create = (values: object) =>

@@ -12,9 +12,9 @@ import {
   type TestDatabase,
   testActor,
 } from '../../support/database.ts'
+import { insertManyRuns } from '../../support/many-runs.ts'
 import { planOf, statementsOf } from '../../support/plans.ts'
 import { queueRun } from '../../support/worker.ts'
-import { createEmptyWorkflow } from '../../support/workflows.ts'
 
 const WAITING = 100_000
 /** SQL: the id of the run `i`, and of its record. */
@@ -29,16 +29,8 @@ describe(`${WAITING} runs that wait for events`, function () {
 
   before(async () => {
     db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
+    ;({ organizationId } = await insertManyRuns(db, WAITING, { id: ID, sleepsUntil: "'infinity'" }))
     await db.asOwner(async (client) => {
-      await client.query(
-        `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, status, trigger, inputs,
-           temporal_run_id, started_at, updated_at, sleeps_until)
-         select $1, ${ID}, $2, 1, 'Test', 'running', '{}', '{}', 'a', now(), now(), 'infinity'
-         from generate_series(1, $3::integer) i`,
-        [organizationId, workflow.id, WAITING],
-      )
       await client.query(
         `insert into run_waits (organization_id, run_id, node_id, id, type, topics, since)
          select $1, ${ID}, 'wait', gen_random_uuid(), 'event',

@@ -3,14 +3,9 @@ import { claimRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { listIdleRuns } from '../../../db/runs/queue.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { getRun } from '../../../db/runs/views.ts'
-import {
-  createOrganization,
-  createTestDatabase,
-  type TestDatabase,
-  testActor,
-} from '../../support/database.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { insertManyRuns } from '../../support/many-runs.ts'
 import { planOf, statementsOf } from '../../support/plans.ts'
-import { createEmptyWorkflow } from '../../support/workflows.ts'
 
 const SLEEPING = 20_000
 const CONCURRENCY = 50
@@ -24,18 +19,13 @@ describe(`${SLEEPING} sleeping runs`, function () {
 
   before(async () => {
     db = await createTestDatabase()
-    organizationId = await createOrganization(db)
-    const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
-    await db.asOwner(async (client) => {
-      await client.query(
-        `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, status, trigger, inputs,
-           temporal_run_id, started_at, updated_at, sleeps_until)
-         select $1, gen_random_uuid(), $2, 1, 'Test', 'running', '{}', '{}', 'a', now(), now() - interval '1 hour',
-           case when i <= 3 then now() - interval '1 minute' else now() + i * interval '1 minute' end
-         from generate_series(1, $3::integer) i`,
-        [organizationId, workflow.id, SLEEPING],
-      )
+    const made = await insertManyRuns(db, SLEEPING, {
+      updatedAt: "now() - interval '1 hour'",
+      sleepsUntil:
+        "case when i <= 3 then now() - interval '1 minute' else now() + i * interval '1 minute' end",
     })
+    organizationId = made.organizationId
+    const { workflow } = made
     queued = await db.tenant(organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow.id, version: 1, name: 'Test' },
