@@ -18,6 +18,8 @@ export function createExportRows(deps: FilesDeps) {
   async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
     const until = Date.now() + TURN_MS
     for (;;) {
+      // A cancel ends the export here; the sweep records it.
+      Context.current().cancellationSignal.throwIfAborted()
       const row = await db.tenant(organization_id, SYSTEM, (tx) => advanceExport(tx, id))
       if (row.status !== 'running' || Date.now() > until) return answerOf(row)
       Context.current().heartbeat()
