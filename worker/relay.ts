@@ -8,7 +8,7 @@ import type { Channel, System } from '../db/postgres/tenancy.ts'
 /**
  * A queue of rows that are their own outbox: a row is inserted as `queued`, and only the relay starts its workflow. A
  * queue contains no SQL and no loop: it names the queries of `db/` and the workflow. To add a queue:
- * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves.ts`: a line in the table, a statement);
+ * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves/`: a line in the table, a statement);
  * 2. add a file in `worker/queues/` with the functions below, and list it in `worker/queues/index.ts`;
  * 3. for a new channel, extend `Channel` (`db/postgres/tenancy.ts`) and call `tx.wake()` where rows are inserted.
  */

@@ -5,7 +5,7 @@ import { AppError, notFound } from '../errors.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { type Actor, type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
-import { cancelRun } from './moves.ts'
+import { cancelRun } from './moves/ends.ts'
 import { createRetry, planRetryOf, type RetryOptions } from './retry.ts'
 
 export const BATCH_ACTIONS = ['retry', 'cancel'] as const
