@@ -3,6 +3,7 @@ import { LOOP } from '../limits.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Problem } from './errors.ts'
 import type { Lowered } from './lower.ts'
+import { textsIn } from './texts.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
 /** The bodies of a definition's loops. */
@@ -135,18 +136,13 @@ export function readsResults({
   nodes,
   outputs,
 }: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
-  const paths = [...nodes.flatMap(({ config, when }) => [config, when]), outputs].flatMap(pathsIn)
+  const texts = textsIn([...nodes.flatMap(({ config, when }) => [config, when]), outputs])
+  // A path ends where it is known only at run time.
+  const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
   const read = paths.filter(([root]) => root === 'nodes')
   return (id) =>
     read.some(
       ([, node = id, member = 'output', field = 'items']) =>
         node === id && member === 'output' && field === 'items',
     )
-}
-
-/** A path ends where it is known only at run time. */
-function pathsIn(value: unknown): string[][] {
-  if (typeof value === 'string') return references(value).map(({ path }) => path.map(String))
-  if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(pathsIn)
 }
