@@ -1,9 +1,8 @@
 import type { Knex } from 'knex'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import type { Scope } from '../../workflows/expressions/liquid.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
 import type { Subscription } from './match.ts'
 
 /** An event and an endpoint that subscribes to it under a condition. */
@@ -47,20 +46,11 @@ export async function selectByCondition<T extends Conditional>(
     }
     await turn()
     const begun = performance.now()
-    if (holds(when, bodies.get(event_id))) selected.push(subscription)
+    const body = bodies.get(event_id)
+    if (!body || evaluateWhen(when, body, TRIGGER_WHEN) === true) selected.push(subscription)
     spent += performance.now() - begun
   }
   return { selected }
-}
-
-function holds(when: string, body: Scope | undefined): boolean {
-  if (!body) return true
-  try {
-    return whenHolds(when, body, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return false
-    throw error
-  }
 }
 
 /** The bodies of deliveries of these events, by event. */

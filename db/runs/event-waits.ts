@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { Scope } from '../../workflows/expressions/liquid.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
@@ -117,13 +117,7 @@ function holdsFor(
   event: EventAnswer | undefined,
 ): boolean | NodeError {
   if (filter === null) return true
-  if (!event) return false
-  try {
-    return whenHolds(filter, { ...values, event }, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return error
-    throw error
-  }
+  return event !== undefined && evaluateWhen(filter, { ...values, event }, TRIGGER_WHEN)
 }
 
 async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: NodeError): Promise<void> {

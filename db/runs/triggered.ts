@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
@@ -136,15 +136,8 @@ async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, Wh
   return new Map(rows.map(({ id, ...scope }) => [id, scope]))
 }
 
-function checkWhen({ when }: Match, scope: WhenScope | undefined): boolean | NodeError {
-  if (when === null || scope === undefined) return true
-  try {
-    return whenHolds(when, { ...scope }, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return error
-    throw error
-  }
-}
+const checkWhen = ({ when }: Match, scope: WhenScope | undefined): boolean | NodeError =>
+  when === null || scope === undefined || evaluateWhen(when, { ...scope }, TRIGGER_WHEN)
 
 function addProblem(problems: Map<string, FoundProblem>, match: Match, message: string): void {
   const { organization_id, workflow_id, position, version, event, event_id } = match
