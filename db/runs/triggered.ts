@@ -6,6 +6,7 @@ import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.t
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
@@ -121,7 +122,7 @@ type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Recor
 
 /** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
 const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
-    'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+    'created_at', ${EVENT_TIME}),
   case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data)
   || case when e.previous is null then '{}' else jsonb_build_object('previous', e.previous) end`
 
