@@ -172,11 +172,11 @@ describe('ends of runs', () => {
       (error) => refusal(error),
     )
     assert.match(reason ?? '', /length/i)
-    await queue.refused(suite.db, row, reason!)
+    await queue.refused!(suite.db, row, reason!)
     const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.error], ['failed', { code: 'start_refused', message: reason }])
     assert.deepEqual(await events(id), ['workflow.failed'])
-    await queue.refused(suite.db, row, reason!)
+    await queue.refused!(suite.db, row, reason!)
     assert.deepEqual(await events(id), ['workflow.failed'])
   })
 

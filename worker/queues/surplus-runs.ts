@@ -34,8 +34,6 @@ export function surplusRunsQueue({ db, log }: { db: Database; log: Logger }): Qu
       return []
     },
     async start() {},
-    async started() {},
-    async refused() {},
   }
 }
 
