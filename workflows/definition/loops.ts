@@ -2,6 +2,7 @@ import { references } from '../expressions/references.ts'
 import { LOOP } from '../limits.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Problem } from './errors.ts'
+import { add } from './lists.ts'
 import type { Lowered } from './lower.ts'
 import { textsIn } from './texts.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
@@ -46,12 +47,6 @@ export function bodiesOf({ nodes, edges }: Graph): Bodies {
     [...around].map(([id, list]) => [id, list.sort((a, b) => a.size - b.size).map(({ loop }) => loop)]),
   )
   return { around: (id) => sorted.get(id) ?? [], crossing }
-}
-
-function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key)
-  if (list) list.push(item)
-  else lists.set(key, [item])
 }
 
 function reach(
