@@ -250,6 +250,7 @@ async function endReduced(
     segment: input.segment,
     answer,
     nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),
+    loops: state.loops.map((loop) => ({ ...loop, open: false })),
     iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(input.segment) })),
     events: [runEvent(state.run, 'failed', end)],
     end,
