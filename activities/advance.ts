@@ -6,29 +6,24 @@ import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
-import { listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
 import { listItems, listResults } from '../db/runs/loops.ts'
-import { cancelWaits, endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
-import { listCreated, lockRun, recordFailure } from '../db/runs/state.ts'
-import { expireWaits, listAnswered } from '../db/runs/waits.ts'
+import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
+import { recordSegment } from '../db/runs/moves/segments.ts'
+import { listCreated, recordFailure } from '../db/runs/state.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
-import { ENGINE } from '../workflows/definition/types.ts'
-import { loopKey, nodeKey } from '../workflows/interpret/frames.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
-import { endCommand } from '../workflows/interpret/open-nodes.ts'
-import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
-import { type NewWait, runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
-import type { EndStatus } from '../workflows/interpret/statuses.ts'
+import type { CreatedObject, RunError, RunState } from '../workflows/interpret/run-state.ts'
+import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
-import { findNodeType } from '../workflows/nodes/index.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
+import { describeFault, isTransient, toFailure } from './faults.ts'
 import { runLightNode } from './light-node.ts'
-import { openWaits } from './open-waits.ts'
+import { endedAs, loadSegment, requireNewest, type TemporalRun } from './load-segment.ts'
 import type { Programs } from './programs.ts'
+import { beginWaits, readAnswers, withoutCancelled } from './waits.ts'
 
 export interface AdvanceDeps {
   db: Database
@@ -121,7 +116,7 @@ async function oneSegment(
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
-  const loaded = await load(tx, input, temporalRun)
+  const loaded = await loadSegment(tx, input, temporalRun)
   if (!loaded || 'commands' in loaded) return loaded
   const { state, reissue } = loaded
   const { run } = state
@@ -136,22 +131,7 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
-  // Only runs with such nodes pay for the queries.
-  const isLoop = ({ path, node_id }: RunNode) =>
-    state.loops.some(({ loop }) => loop === loopKey(path, node_id))
-  const waiting = state.nodes.filter((row) => row.status === 'waiting' && !isLoop(row))
-  const awaiting = waiting.filter(isAnswerable)
-  const fired = new Set(
-    happened.map((one) => (one.type === 'timer' ? nodeKey(one.path ?? '', one.node) : undefined)),
-  )
-  await expireWaits(
-    tx,
-    run.id,
-    awaiting.filter(({ path, node_id }) => fired.has(nodeKey(path, node_id))),
-  )
-  const answers = awaiting.length > 0 ? await listAnswered(tx, run.id, awaiting) : []
-  const parents = waiting.filter((row) => row.wait_until === null && !isAnswerable(row))
-  const children = parents.length > 0 ? await listAnswers(tx, run.id, parents) : undefined
+  const { answers, children, hasWaits } = await readAnswers(tx, state, happened)
   const {
     answer,
     nodes,
@@ -169,7 +149,7 @@ async function oneSegment(
       reissue,
       hold: run.pause_requested_at !== null,
       answers,
-      ...(children ? { children } : {}),
+      children,
       limits: LIMITS,
       runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
       loops: {
@@ -192,9 +172,8 @@ async function oneSegment(
   const lastEvents = end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
   const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, publicUrl, approval)
   const gone = nodes.filter(({ status }) => status === 'cancelled')
-  events.push(...(await openWaits(tx, run, withoutCancelled(waits, gone), linkOf)))
-  const hasFamily =
-    run.parent_run_id !== null || children !== undefined || awaiting.length > 0 || waits.length > 0
+  events.push(...(await beginWaits(tx, run, withoutCancelled(waits, gone), linkOf)))
+  const hasFamily = run.parent_run_id !== null || hasWaits || waits.length > 0
   const cancelled = end ? [] : gone
   if (end ? !hasFamily : cancelled.length === 0) tx.last()
   await recordSegment(tx, run.id, {
@@ -219,18 +198,6 @@ async function oneSegment(
 function withReason<E extends SegmentResult['end']>({ cancel_reason }: RunState['run'], end: E): E {
   if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
   return { ...end, error: { ...end.error, message: cancel_reason } }
-}
-
-/** Whether a waiting node gets its end from an answer. */
-const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
-
-/**
- * A node that the same segment has cancelled asks nobody and takes no signal. The wait for a child stays: the child is
- * cancelled by it.
- */
-function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWait[] {
-  const keys = new Set(cancelled.map(({ path, node_id }) => nodeKey(path, node_id)))
-  return waits.filter((wait) => 'child_run_id' in wait || !keys.has(nodeKey(wait.path, wait.node_id)))
 }
 
 /** How long Temporal took to continue the run, in ms: since its timer was due, or the result of its node was recorded. */
@@ -264,74 +231,6 @@ const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
 
-/** The Temporal run that this segment belongs to. `newest`: Temporal has said that it is the newest of its workflow. */
-interface TemporalRun {
-  id: string
-  newest: boolean
-}
-
-/**
- * After a reset, a segment of an older Temporal run may still be on its way: it must not take the row back. Asked outside
- * of the transaction. @returns the end of an older one.
- */
-async function requireNewest(temporalRunId: string): Promise<SegmentAnswer | undefined> {
-  const { client, info } = Context.current()
-  const { runId } = await client.workflow.getHandle(info.workflowExecution?.workflowId ?? '').describe()
-  return runId === temporalRunId ? undefined : SUPERSEDED
-}
-
-const UNKNOWN_RUN = {
-  code: 'terminated',
-  message:
-    'The database does not know this run: it was restored to an earlier moment, or the run was purged.',
-}
-
-interface Loaded {
-  state: RunState
-  /**
-   * The workflow starts in the middle of the run, or the database has no answer of its segment before: the database was
-   * restored to an earlier moment.
-   */
-  reissue: boolean
-}
-
-/** The state of the run, or an answer if there is nothing to do; undefined if only the newest Temporal run may go on. */
-async function load(
-  tx: Tenant,
-  { run_id, segment, happened, resume }: SegmentInput,
-  { id: temporalRunId, newest }: TemporalRun,
-): Promise<Loaded | SegmentAnswer | undefined> {
-  const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
-  if (state.answer) return state.answer
-  const refresh = happened.some(({ type }) => type === 'refresh')
-  const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
-  const { status, temporal_run_id: owner, engine } = state.run
-  if (engine > ENGINE) throw new NeedsNewerWorker()
-  if (owner === null || owner === temporalRunId) {
-    if (status === 'paused') return endedAs(status, 'The run is paused.')
-    if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
-    return { state, reissue }
-  }
-  if (!newest) return undefined
-  const mine =
-    (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
-    (await reopenRun(tx, run_id, temporalRunId, segment))
-  if (!mine) return SUPERSEDED
-  const again = await lockRun(tx, run_id, undefined)
-  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
-}
-
-const endedAs = (
-  status: EndStatus | 'paused',
-  details: string,
-  error: RunError | null = null,
-): SegmentAnswer => ({
-  commands: [endCommand(status, error)],
-  nodes: [],
-  details,
-})
-
 /** Ends the run as failed, without anything that the segment did. */
 async function endReduced(
   tx: Tenant,
@@ -340,7 +239,7 @@ async function endReduced(
   error: RunError,
 ): Promise<SegmentAnswer> {
   // Another owner's run is not ended here.
-  const loaded = await load(tx, input, { id: temporalRunId, newest: false })
+  const loaded = await loadSegment(tx, input, { id: temporalRunId, newest: false })
   if (!loaded) throw new Error('a segment of a run that has another owner failed')
   if ('commands' in loaded) return loaded
   const { state } = loaded
@@ -351,6 +250,7 @@ async function endReduced(
     segment: input.segment,
     answer,
     nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),
+    loops: state.loops.map((loop) => ({ ...loop, open: false })),
     iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(input.segment) })),
     events: [runEvent(state.run, 'failed', end)],
     end,
@@ -364,5 +264,3 @@ const cancelled = (segment: number) => ({
   settled_segment: segment,
   ended_at: new Date().toISOString(),
 })
-
-const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

@@ -8,7 +8,7 @@ import type { Channel, System } from '../db/postgres/tenancy.ts'
 /**
  * A queue of rows that are their own outbox: a row is inserted as `queued`, and only the relay starts its workflow. A
  * queue contains no SQL and no loop: it names the queries of `db/` and the workflow. To add a queue:
- * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves.ts`: a line in the table, a statement);
+ * 1. in `db/<subject>/`, add a claim (`queue.ts`) and the status changes (`moves/`: a line in the table, a statement);
  * 2. add a file in `worker/queues/` with the functions below, and list it in `worker/queues/index.ts`;
  * 3. for a new channel, extend `Channel` (`db/postgres/tenancy.ts`) and call `tx.wake()` where rows are inserted.
  */
@@ -18,15 +18,16 @@ export interface Queue<Row> {
   channel: Channel
   /**
    * Claims up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
-   * started nor refused can be claimed again when its lease expires, or when its relay is dead.
+   * started nor refused can be claimed again when its lease expires, or when its relay is dead. A claim that does all
+   * the work itself returns no rows.
    */
   claim(system: System, limit: number): Promise<Row[]>
   /** Starts the row's workflow. "Already started" counts as success. Throws Temporal's errors. */
   start(client: Client, row: Row): Promise<unknown>
-  /** Records that these rows were started: `queued` becomes `running`. */
-  started(system: System, rows: Row[]): Promise<unknown>
-  /** Records that Temporal rejected this row permanently: it fails with the reason. */
-  refused(db: Database, row: Row, reason: string): Promise<unknown>
+  /** Records that these rows were started: `queued` becomes `running`. Absent if the start has done so. */
+  started?(system: System, rows: Row[]): Promise<unknown>
+  /** Records that Temporal rejected this row permanently: it fails with the reason. Absent if nothing is started. */
+  refused?(db: Database, row: Row, reason: string): Promise<unknown>
   /** Lets rows be claimed again whose start has failed. Without it they wait for the end of their lease. */
   failed?(system: System, rows: Row[]): Promise<unknown>
   /** Reports once a second that this relay is alive; `rows` are the claimed ones whose start is not recorded yet. */
@@ -177,7 +178,7 @@ class QueueLoop<Row> {
       }
       this.log.error({ reason }, 'Temporal rejected a start')
       await this.queue
-        .refused(this.db, row, reason)
+        .refused?.(this.db, row, reason)
         .catch((err) => this.log.error({ err }, 'a rejected start was not recorded'))
       this.claimed.delete(row)
       return
@@ -195,7 +196,7 @@ class QueueLoop<Row> {
       await setTimeout(RECORD_DELAY_MS, undefined, { signal: this.closing.signal }).catch(() => {})
       const rows = this.unrecorded.splice(0)
       await this.queue
-        .started(this.db.system, rows)
+        .started?.(this.db.system, rows)
         .catch((error) =>
           this.log.error({ err: error }, 'started rows were not recorded; they will be started again'),
         )

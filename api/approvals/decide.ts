@@ -24,12 +24,7 @@ const FORM = 'application/x-www-form-urlencoded'
 export async function handleApproval(ctx: Koa.Context, path: string, deps: AppDeps): Promise<void> {
   ctx.state.route = APPROVAL_PATH
   ctx.vary('Accept')
-  ctx.set({
-    'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Robots-Tag': 'noindex',
-    'X-Content-Type-Options': 'nosniff',
-  })
+  ctx.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
   const wantsPage = ctx.accepts('json', 'html') === 'html'
   try {
     const approval = await (ctx.method === 'POST' ? decide(ctx, path, deps) : show(ctx, path, deps))

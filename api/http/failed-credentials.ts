@@ -5,7 +5,7 @@ import type { LimitWindows, Taken } from '../../db/access/limits.ts'
 import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, subnetOf } from './client-ip.ts'
-import { secondsLeft, setLimitHeaders, WINDOW_SECONDS } from './rate-limit.ts'
+import { rateLimited, setLimitHeaders, WINDOW_SECONDS } from './rate-limit.ts'
 
 /** Requests per minute with a wrong key or session cookie, from one address. */
 export const MAX_FAILURES = 120
@@ -66,7 +66,5 @@ export class FailedCredentials {
 
 function refusal(ctx: Koa.Context, taken: Taken): AppError {
   setLimitHeaders(ctx, taken, 'address')
-  return new AppError('rate_limited', 'too many requests with wrong credentials from this address', {
-    retry_after: secondsLeft(taken),
-  })
+  return rateLimited('too many requests with wrong credentials from this address', taken)
 }

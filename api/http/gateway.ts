@@ -166,7 +166,6 @@ function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswe
 function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStream): void {
   ctx.status = 200
   ctx.res.setHeader('Content-Type', 'text/event-stream; charset=utf-8')
-  ctx.res.setHeader('Cache-Control', 'no-store')
   // Proxies such as nginx would hold the events back.
   ctx.res.setHeader('X-Accel-Buffering', 'no')
   const end = setTimeout(() => ctx.res.destroy(), lifetimeMs)

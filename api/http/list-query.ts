@@ -1,3 +1,4 @@
+import { NIL } from 'uuid'
 import { z } from 'zod'
 import { AppError } from '../../db/errors.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
@@ -75,9 +76,6 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
 
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })
 
-/** In place of the id in a cursor of items that have none. */
-const NO_ID = '00000000-0000-0000-0000-000000000000'
-
 /**
  * A page of a short list, sorted by name. A cursor is the name that it follows.
  * @param of everything that determines the items: a cursor is valid for this list only.
@@ -96,7 +94,8 @@ export function pageByName<T extends { name: string }>(
   return {
     data,
     ...{ limit: query.limit, offset, has_more },
-    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NO_ID }) : null,
+    // The items have no ids.
+    next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NIL }) : null,
     ...{ total: all.length, total_is_estimate: false },
   }
 }

@@ -25,16 +25,20 @@ export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: Li
   // The headers describe the window with fewer requests left.
   const lowest = shared && (!shared.allowed || shared.remaining < key.remaining) ? shared : key
   const policy = lowest === key ? 'key' : 'organization'
-  setLimitHeaders(ctx, lowest, policy)
-  if (!lowest.allowed)
-    throw new AppError('rate_limited', `the ${policy} exceeds ${lowest.limit} requests per minute`, {
-      retry_after: secondsLeft(lowest),
-    })
+  requireAllowed(ctx, lowest, policy)
 }
 
+/** Sets the headers of a window. Throws rate_limited if it has no request left. */
+export function requireAllowed(ctx: Koa.Context, taken: Taken, policy: string): void {
+  setLimitHeaders(ctx, taken, policy)
+  if (!taken.allowed) throw rateLimited(`the ${policy} exceeds ${taken.limit} requests per minute`, taken)
+}
+
+export const rateLimited = (message: string, taken: Taken): AppError =>
+  new AppError('rate_limited', message, { retry_after: secondsLeft(taken) })
+
 /** Seconds until the window ends, for Retry-After. */
-export const secondsLeft = ({ resetsAt }: Taken): number =>
-  Math.max(1, Math.ceil(resetsAt - Date.now() / 1000))
+const secondsLeft = ({ resetsAt }: Taken): number => Math.max(1, Math.ceil(resetsAt - Date.now() / 1000))
 
 export function setLimitHeaders(ctx: Koa.Context, taken: Taken, policy: string): void {
   const { res } = ctx

@@ -1,10 +1,9 @@
 import type Koa from 'koa'
 import { NIL } from 'uuid'
 import type { LimitWindows } from '../../db/access/limits.ts'
-import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, subnetOf } from '../http/client-ip.ts'
-import { secondsLeft, setLimitHeaders, WINDOW_SECONDS } from '../http/rate-limit.ts'
+import { requireAllowed, WINDOW_SECONDS } from '../http/rate-limit.ts'
 import type { Caller } from '../http/scopes.ts'
 
 /** Requests per minute of one user in an organization, over all sessions: more than a person needs. */
@@ -37,10 +36,5 @@ async function take(
   policy: 'user' | 'address',
   rule: { organizationId: string; subject: string; limit: number },
 ): Promise<void> {
-  const taken = await windows.take({ ...rule, period: WINDOW_SECONDS })
-  setLimitHeaders(ctx, taken, policy)
-  if (!taken.allowed)
-    throw new AppError('rate_limited', `the ${policy} exceeds ${taken.limit} requests per minute`, {
-      retry_after: secondsLeft(taken),
-    })
+  requireAllowed(ctx, await windows.take({ ...rule, period: WINDOW_SECONDS }), policy)
 }

@@ -1,3 +1,4 @@
+import { NIL } from 'uuid'
 import { z } from 'zod'
 import { takeFromWindow, windowAt } from '../../db/access/limits.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
@@ -98,13 +99,12 @@ const present = (session: Session) => ({
   organization: { id: session.organization_id, name: session.organization_name, plan: session.plan },
 })
 
-/** Before sign-in the organization is unknown. */
-const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
 const FIVE_MINUTES = 300
 
 /** Counts an attempt before the password check, which is expensive. Throws rate_limited. */
 async function limitAttempts(deps: AppDeps, by: string, limit: number): Promise<void> {
-  const rule = { organizationId: NO_ORGANIZATION, subject: `sign-in ${by}`, limit, period: FIVE_MINUTES }
+  // Before sign-in the organization is unknown.
+  const rule = { organizationId: NIL, subject: `sign-in ${by}`, limit, period: FIVE_MINUTES }
   const { granted } = await takeFromWindow(deps.db.system, rule)
   if (granted > 0) return
   const { end } = windowAt(FIVE_MINUTES, Date.now())

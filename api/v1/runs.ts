@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { listOpenWaits } from '../../db/runs/open-waits.ts'
 import {
   durationOf,

@@ -30,6 +30,9 @@ export const selectEvents = (rows: string): string =>
   `select e.*, ${depthBelow('e.organization_id', 'e.cause')} from jsonb_to_recordset(${rows}) as e(
      organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid, actor jsonb, cause uuid)`
 
+/** SQL: when the event `e` was raised, in ISO 8601. */
+export const EVENT_TIME = `to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
 /**
  * Writes events into the outbox, in the transaction of the change that they report; the relay creates the deliveries.
  * @returns the events' ids, in order.

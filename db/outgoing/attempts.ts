@@ -1,5 +1,6 @@
 import { insertEvents } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { DELIVERY_BODY } from './body.ts'
 import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
 import type { DeliveryStatus } from './moves/statuses.ts'
@@ -40,8 +41,7 @@ export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob 
        w.failing_since is not null as failing,
        array_remove(array[w.secret_sealed,
          case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,
-       json_build_object('id', e.id, 'event', e.name, 'data', e.data, 'previous', e.previous,
-         'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event
+       ${DELIVERY_BODY} as event
      from deliveries d
      join events e on e.organization_id = d.organization_id and e.id = d.event_id
      join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import type { Scope } from '../../workflows/expressions/liquid.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { DELIVERY_BODY } from './body.ts'
 import type { Subscription } from './match.ts'
 
 /** An event and an endpoint that subscribes to it under a condition. */
@@ -47,27 +47,17 @@ export async function selectByCondition<T extends Conditional>(
     }
     await turn()
     const begun = performance.now()
-    if (holds(when, bodies.get(event_id))) selected.push(subscription)
+    const body = bodies.get(event_id)
+    if (!body || evaluateWhen(when, body, TRIGGER_WHEN) === true) selected.push(subscription)
     spent += performance.now() - begun
   }
   return { selected }
 }
 
-function holds(when: string, body: Scope | undefined): boolean {
-  if (!body) return true
-  try {
-    return whenHolds(when, body, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return false
-    throw error
-  }
-}
-
 /** The bodies of deliveries of these events, by event. */
 async function loadBodies(trx: Knex, subscriptions: Subscription[]): Promise<Map<string, Scope>> {
   const { rows } = await trx.raw<{ rows: { body: Scope & { id: string } }[] }>(
-    `select jsonb_build_object('id', e.id, 'event', e.name, 'data', e.data, 'previous', e.previous,
-       'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as body
+    `select ${DELIVERY_BODY} as body
      from unnest(cast(? as uuid[]), cast(? as uuid[])) as k(organization_id, id)
      join events e on e.organization_id = k.organization_id and e.id = k.id`,
     [

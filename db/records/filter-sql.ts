@@ -3,6 +3,7 @@ import { type CustomFieldType, customTypes } from './model/custom-fields/types.t
 import { fieldTypes, type Operator } from './model/field-types.ts'
 import { customName, type Filter, isSortable, typeOf, WHOLE_VALUE_OPERATORS } from './model/filters.ts'
 import type { FieldType, Kind } from './model/kind.ts'
+import { escapeLike } from './model/like.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 export interface Fragment {
@@ -185,5 +186,3 @@ const hasItem = (json: string) =>
        case jsonb_typeof(${json}) when 'array' then ${json} else jsonb_build_array(${json}) end
      ) item where lower(item) = lower(?)
    )`
-
-const escapeLike = (text: string) => text.replace(/[\\%_]/g, '\\$&')

@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/interpret/statuses.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { type Actor, type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
-import { cancelRun } from './moves.ts'
+import { cancelRun } from './moves/ends.ts'
 import { createRetry, planRetryOf, type RetryOptions } from './retry.ts'
 
 export const BATCH_ACTIONS = ['retry', 'cancel'] as const
@@ -39,44 +39,41 @@ export async function previewBatch(
   tx: Tenant,
   { filter }: Pick<BatchRequest, 'filter'>,
 ): Promise<{ count: number; run_ids: string[] }> {
+  const ids = await listMatching(tx, filter)
+  return { count: ids.length, run_ids: ids.slice(0, 10) }
+}
+
+/** The newest first. */
+async function listMatching(tx: Tenant, filter: RunFilter): Promise<string[]> {
   const { query } = await filteredRuns(tx, filter)
   const rows: { id: string }[] = await query
     .orderBy('id', 'desc')
     .limit(MAX_BATCH + 1)
     .select('id')
   if (rows.length > MAX_BATCH)
-    throw new AppError('conflict', `more than ${MAX_BATCH} runs match`, {
+    throw conflict(`more than ${MAX_BATCH} runs match`, {
       param: 'filter',
       hint: 'narrow the filter, for instance by workflow_id, from and to',
     })
-  return { count: rows.length, run_ids: rows.slice(0, 10).map(({ id }) => id) }
+  return rows.map(({ id }) => id)
 }
 
 /** Stores a batch with the runs that match now; workers make it. Throws as `previewBatch`. @returns its id. */
 export async function createBatch(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string> {
-  const { count } = await previewBatch(tx, { filter })
+  const ids = await listMatching(tx, filter)
   const { organizationId: organization_id } = tx
   const id = uuidv7()
   await tx.trx('run_batches').insert({
-    ...{ organization_id, id, action, total: count },
+    ...{ organization_id, id, action, total: ids.length },
     filter: JSON.stringify(filter),
     options: JSON.stringify(options),
     created_by: JSON.stringify(tx.actor),
-    ...(count === 0 ? { ended_at: tx.trx.fn.now() } : {}),
+    ...(ids.length === 0 ? { ended_at: tx.trx.fn.now() } : {}),
   })
-  const { query } = await filteredRuns(tx, filter)
-  const { sql, bindings } = query.select('id').limit(MAX_BATCH).toSQL()
-  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `insert into run_batch_items (organization_id, batch_id, run_id)
-     select ?::uuid, ?::uuid, m.id from (${sql}) m`,
-    [organization_id, id, ...(bindings as string[])],
+  await tx.trx.raw(
+    `insert into run_batch_items (organization_id, batch_id, run_id) select cast(? as uuid), cast(? as uuid), unnest(cast(? as uuid[]))`,
+    [organization_id, id, ids],
   )
-  // Runs that ended since they were counted.
-  if (rowCount !== count)
-    await tx
-      .trx('run_batches')
-      .where({ organization_id, id })
-      .update({ total: rowCount, ...(rowCount === 0 ? { ended_at: tx.trx.fn.now() } : {}) })
   tx.wake('agx_run_batches')
   return id
 }

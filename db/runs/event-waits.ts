@@ -2,10 +2,11 @@ import type { Knex } from 'knex'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { Scope } from '../../workflows/expressions/liquid.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
+import { EVENT_TIME } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import type { EventKey } from './triggered.ts'
@@ -30,7 +31,7 @@ const MATCHES = `${namesOf('e')} and w.since < e.created_at`
 
 /** SQL: the event `e` as a node reads it. `:recordEvents`: the names of events whose data is a record. */
 const EVENT = `jsonb_build_object('id', e.id, 'name', e.name,
-  'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+  'created_at', ${EVENT_TIME},
   'record', case when e.name = any(cast(:recordEvents as text[])) then e.data end,
   'data', case when e.name = any(cast(:recordEvents as text[])) then null else e.data end, 'previous', e.previous)`
 const recordEvents = [...RECORD_EVENTS]
@@ -117,13 +118,7 @@ function holdsFor(
   event: EventAnswer | undefined,
 ): boolean | NodeError {
   if (filter === null) return true
-  if (!event) return false
-  try {
-    return whenHolds(filter, { ...values, event }, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return error
-    throw error
-  }
+  return event !== undefined && evaluateWhen(filter, { ...values, event }, TRIGGER_WHEN)
 }
 
 async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: NodeError): Promise<void> {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/interpret/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { escapeLike } from '../records/model/like.ts'
 
 /** Which runs a list or a batch has; all members must match. Times are inclusive. */
 export interface RunFilter {
@@ -53,7 +54,7 @@ function idAt(milliseconds: number): string {
 }
 
 async function search(tx: Tenant, q: string): Promise<{ workflows: string[]; runs: string[] }> {
-  const pattern = `%${q.replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = `%${escapeLike(q)}%`
   const workflows = await tx
     .trx('workflows')
     .where({ organization_id: tx.organizationId })

@@ -4,7 +4,7 @@ import type { TestedNode } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { open, seal } from '../seal.ts'
 
-/** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves.ts). */
+/** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves/). */
 export interface TestValues {
   config: Record<string, unknown>
   /** Sample values by placeholder root. */

@@ -1,7 +1,7 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves.ts` the status changes. */
+/** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves/` the status changes. */
 
 /** A claimed run or node test. */
 export interface ClaimedRun {

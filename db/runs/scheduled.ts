@@ -12,6 +12,7 @@ export async function createScheduledRun(
   scheduledAt: string,
 ): Promise<string | undefined> {
   const { organizationId } = tx
+  const id = uuidv7()
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     insertRuns(
       `select t.organization_id, cast(:id as uuid) as id, t.workflow_id, t.version, w.name,
@@ -23,12 +24,15 @@ export async function createScheduledRun(
        where t.organization_id = :organizationId and t.workflow_id = :workflowId and t.type = 'schedule'
        order by t.position limit 1`,
     ),
-    { organizationId, workflowId, id: uuidv7(), scheduledAt },
+    { organizationId, workflowId, id, scheduledAt },
   )
-  if (rowCount > 0) tx.wake('agx_runs')
-  const run = await tx
+  if (rowCount > 0) {
+    tx.wake('agx_runs')
+    return id
+  }
+  const earlier = await tx
     .trx('runs')
     .where({ organization_id: organizationId, workflow_id: workflowId, trigger_key: scheduledAt })
     .first<{ id: string } | undefined>('id')
-  return run?.id
+  return earlier?.id
 }

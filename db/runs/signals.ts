@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { isOpenRun, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { isOpenRun } from '../../workflows/interpret/statuses.ts'
 import { SIGNAL } from '../../workflows/limits.ts'
-import { conflict, notFound } from '../errors.ts'
+import { conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lockStatus } from './moves/statuses.ts'
 
 /**
  * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
@@ -15,12 +16,7 @@ export async function sendSignal(
   { name, payload }: { name: string; payload: unknown },
 ): Promise<{ node_id: string | null }> {
   const key = { organization_id: tx.organizationId, run_id: runId }
-  const { rows: runs } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
-    `select status from runs where organization_id = ? and id = ? and kind = 'run' for no key update`,
-    [tx.organizationId, runId],
-  )
-  const status = runs[0]?.status
-  if (!status) throw notFound('run')
+  const status = await lockStatus(tx, runId)
   if (!isOpenRun(status)) throw conflict(`the run has ended: it is ${status}`)
   const { rows } = await tx.trx.raw<{ rows: { path: string; node_id: string }[] }>(
     `update run_waits set ${ANSWER}

@@ -3,9 +3,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { whenHolds } from '../../workflows/interpret/when.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
@@ -121,7 +122,7 @@ type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Recor
 
 /** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
 const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
-    'created_at', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+    'created_at', ${EVENT_TIME}),
   case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data)
   || case when e.previous is null then '{}' else jsonb_build_object('previous', e.previous) end`
 
@@ -136,15 +137,8 @@ async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, Wh
   return new Map(rows.map(({ id, ...scope }) => [id, scope]))
 }
 
-function checkWhen({ when }: Match, scope: WhenScope | undefined): boolean | NodeError {
-  if (when === null || scope === undefined) return true
-  try {
-    return whenHolds(when, { ...scope }, TRIGGER_WHEN)
-  } catch (error) {
-    if (error instanceof NodeError) return error
-    throw error
-  }
-}
+const checkWhen = ({ when }: Match, scope: WhenScope | undefined): boolean | NodeError =>
+  when === null || scope === undefined || evaluateWhen(when, { ...scope }, TRIGGER_WHEN)
 
 function addProblem(problems: Map<string, FoundProblem>, match: Match, message: string): void {
   const { organization_id, workflow_id, position, version, event, event_id } = match

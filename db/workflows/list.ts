@@ -2,6 +2,7 @@ import { validate as isUuid } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { escapeLike } from '../records/model/like.ts'
 import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
 
 export interface WorkflowFilter {
@@ -48,7 +49,7 @@ function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {
   if (status !== undefined) query.where('w.status', status)
   if (name !== undefined) query.where('w.name', name)
   if (q) {
-    const pattern = `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`
+    const pattern = `%${escapeLike(q)}%`
     query.whereRaw("(w.name ilike ? or coalesce(w.description, '') ilike ?)", [pattern, pattern])
   }
   return query

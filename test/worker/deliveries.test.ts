@@ -169,8 +169,8 @@ describe('deliveries on Temporal', function () {
     await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
     const queue = deliveriesQueue({ taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
-    await queue.started(db.system, [row])
-    await queue.refused(db, row, 'too late')
+    await queue.started!(db.system, [row])
+    await queue.refused!(db, row, 'too late')
     assert.equal((await get(id)).status, 'queued')
     await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     assert.equal((await ended(id)).status, 'succeeded')

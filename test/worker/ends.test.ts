@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import pg from 'pg'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
 import type { ClaimedRun } from '../../db/runs/queue.ts'
 import { runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createOrganization, testActor } from '../support/database.ts'
-import { delay, set } from '../support/nodes.ts'
+import { delay, each, edge, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
@@ -52,22 +52,47 @@ describe('ends of runs', () => {
     assert.equal((await workflow.describe()).status.name, 'FAILED')
   })
 
-  it('records a reduced end if the database refuses the full one', async () => {
+  /** While the database refuses rows of nodes with the title Broken. */
+  async function withRefusals(work: () => Promise<void>): Promise<void> {
     // As the owner: the role of the processes must not do this.
     const owner = new pg.Client({ connectionString: suite.db.url })
     await owner.connect()
     await owner.query("alter table run_nodes add constraint refused check (title <> 'Broken')")
     try {
+      await work()
+    } finally {
+      await owner.query('alter table run_nodes drop constraint refused')
+      await owner.end()
+    }
+  }
+
+  it('records a reduced end if the database refuses the full one', () =>
+    withRefusals(async () => {
       const id = await queueRun(suite.db, suite.organizationId, { nodes: [{ ...set('a'), title: 'Broken' }] })
       const run = await untilRun(suite.db, id)
       assert.deepEqual([run.status, run.error?.code], ['failed', 'not_recordable'])
       assert.deepEqual(await events(id), ['workflow.failed'])
       await assert.rejects(suite.worker.client.workflow.getHandle(`run:${id}`).result())
-    } finally {
-      await owner.query('alter table run_nodes drop constraint refused')
-      await owner.end()
-    }
-  })
+    }))
+
+  it('closes the loops of such a run', () =>
+    withRefusals(async () => {
+      const id = await queueRun(
+        suite.db,
+        suite.organizationId,
+        {
+          nodes: [each(), delay('wait', '10ms'), { ...set('a'), title: 'Broken' }],
+          edges: [edge('each', 'wait', 'item'), edge('wait', 'a')],
+          inputs: { items: { type: 'array' } },
+        },
+        { items: [1, 2] },
+      )
+      assert.equal((await untilRun(suite.db, id)).error?.code, 'not_recordable')
+      const states = (table: string, column: string) =>
+        suite.db.system(table).where({ run_id: id }).pluck(column)
+      assert.deepEqual(await states('run_loops', 'open'), [false])
+      assert.deepEqual([...new Set(await states('run_iterations', 'status'))], ['cancelled'])
+    }))
 
   it('cleans outputs that jsonb would refuse', async () => {
     const id = await queueRun(suite.db, suite.organizationId, {
@@ -172,11 +197,11 @@ describe('ends of runs', () => {
       (error) => refusal(error),
     )
     assert.match(reason ?? '', /length/i)
-    await queue.refused(suite.db, row, reason!)
+    await queue.refused!(suite.db, row, reason!)
     const run = await untilRun(suite.db, id)
     assert.deepEqual([run.status, run.error], ['failed', { code: 'start_refused', message: reason }])
     assert.deepEqual(await events(id), ['workflow.failed'])
-    await queue.refused(suite.db, row, reason!)
+    await queue.refused!(suite.db, row, reason!)
     assert.deepEqual(await events(id), ['workflow.failed'])
   })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cancelRun, endUnrecordedRun } from '../../db/runs/moves.ts'
+import { cancelRun, endUnrecordedRun } from '../../db/runs/moves/ends.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'

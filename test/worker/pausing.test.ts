@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
-import { cancelRun, pauseRun, terminateRun, unpauseRun } from '../../db/runs/moves.ts'
+import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'

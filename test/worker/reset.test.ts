@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { createActivities } from '../../activities/index.ts'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { WorkflowNotFoundError } from '@temporalio/client'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { cancelRun, resumeRun } from '../../db/runs/moves.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { resumeRun } from '../../db/runs/moves/starts.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
-import { cancelRun } from '../../db/runs/moves.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'

@@ -1,7 +1,7 @@
-import { WorkflowNotFoundError } from '@temporalio/client'
 import { type ClaimedCancel, claimCancels, markCancelsSent } from '../../db/runs/queue.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
+import { unlessGone } from './unless-gone.ts'
 
 /** Runs whose cancellation was requested but not sent to Temporal. Sending it twice is harmless. */
 export const cancelsQueue: Queue<ClaimedCancel> = {
@@ -9,13 +9,8 @@ export const cancelsQueue: Queue<ClaimedCancel> = {
   channel: 'agx_cancels',
   claim: claimCancels,
   async start(client, row) {
-    try {
-      await client.workflow.getHandle(workflowIdOf(row)).cancel()
-    } catch (error) {
-      // The workflow has just ended. If the row does not show it, the sweep records it.
-      if (!(error instanceof WorkflowNotFoundError)) throw error
-    }
+    // If the workflow has just ended and the row does not show it, the sweep records it.
+    await unlessGone(client.workflow.getHandle(workflowIdOf(row)).cancel())
   },
   started: markCancelsSent,
-  async refused() {},
 }

@@ -25,7 +25,5 @@ export function dueWaitsQueue({
       db.tenant(key.organization_id, SYSTEM, (tx) =>
         type === 'decision' ? remind(tx, key, approvalLink) : lookBack(tx, key),
       ),
-    async started() {},
-    async refused() {},
   }
 }

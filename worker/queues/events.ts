@@ -22,7 +22,5 @@ export function eventsQueue({ log }: { log: Logger }): Queue<never> {
       }
     },
     async start() {},
-    async started() {},
-    async refused() {},
   }
 }

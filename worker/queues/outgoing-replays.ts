@@ -14,8 +14,6 @@ export function outgoingReplaysQueue(db: Database): Queue<ClaimedReplay> {
     claim: (system, limit) => claimReplays(system, Math.min(limit, AT_ONCE)),
     start: (_client, { organization_id, id }) =>
       db.tenant(organization_id, SYSTEM, (tx) => advanceReplay(tx, id)),
-    async started() {},
-    async refused() {},
     failed: releaseReplays,
   }
 }

@@ -22,7 +22,6 @@ export function runBatchesQueue(db: Database): Queue<ClaimedBatch> {
         more = await db.tenant(batch.organization_id, batch.created_by, (tx) => advanceBatch(tx, batch, PAGE))
     },
     started: releaseBatches,
-    async refused() {},
     failed: releaseBatches,
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import { cancelRun, skipRun } from '../../db/runs/moves.ts'
+import { cancelRun, skipRun } from '../../db/runs/moves/ends.ts'
 import { listSurplus, type Surplus } from '../../db/runs/on-limit.ts'
 import type { Queue } from '../relay.ts'
 
@@ -34,8 +34,6 @@ export function surplusRunsQueue({ db, log }: { db: Database; log: Logger }): Qu
       return []
     },
     async start() {},
-    async started() {},
-    async refused() {},
   }
 }
 

@@ -1,8 +1,8 @@
-import { WorkflowNotFoundError } from '@temporalio/client'
 import { claimAnswered, markNotified, type WaitKey } from '../../db/runs/waits.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
+import { unlessGone } from './unless-gone.ts'
 
 /**
  * Waits that were answered. The signal has no payload: the next segment of the run reads the answer. Sending it twice is
@@ -13,13 +13,8 @@ export const waitsQueue: Queue<WaitKey> = {
   channel: 'agx_waits',
   claim: claimAnswered,
   async start(client, { run_id }) {
-    try {
-      await client.workflow.getHandle(workflowIdOf({ id: run_id, kind: 'run' })).signal(REFRESH)
-    } catch (error) {
-      // The run has ended, or is resumed: its first segment reads the answer.
-      if (!(error instanceof WorkflowNotFoundError)) throw error
-    }
+    // The first segment of a run that is resumed reads the answer.
+    await unlessGone(client.workflow.getHandle(workflowIdOf({ id: run_id, kind: 'run' })).signal(REFRESH))
   },
   started: markNotified,
-  async refused() {},
 }

@@ -1,6 +1,7 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import { endUnrecordedRun, resumeRun } from '../../db/runs/moves.ts'
+import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
+import { resumeRun } from '../../db/runs/moves/starts.ts'
 import { type CheckedRun, type IdleRun, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
 import { REFRESH } from '../../workflows/protocol.ts'

@@ -1,6 +1,7 @@
 import { credentialIn } from '../credentials.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { type Problem, pointer } from './errors.ts'
+import { textsIn } from './texts.ts'
 import type { NodeSpec } from './types.ts'
 
 /**
@@ -11,7 +12,7 @@ export function checkCredentials({ id, type, config }: NodeSpec, nodePath: strin
   const found = findNodeType(type)
   const sends = found?.effects.includes('http') ?? false
   const external = found?.effectClass(config) === 'external'
-  return literals(config, []).flatMap(({ path, text }): Problem[] => {
+  return textsIn(config).flatMap(({ path, text }): Problem[] => {
     const name = path.findLast((key) => typeof key === 'string')
     const what = credentialIn(text, sends && typeof name === 'string' ? name : undefined)
     if (what === undefined) return []
@@ -27,11 +28,4 @@ export function checkCredentials({ id, type, config }: NodeSpec, nodePath: strin
       },
     ]
   })
-}
-
-function literals(value: unknown, path: PropertyKey[]): { path: PropertyKey[]; text: string }[] {
-  if (typeof value === 'string') return [{ path, text: value }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => literals(item, [...path, index]))
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, member]) => literals(member, [...path, key]))
 }

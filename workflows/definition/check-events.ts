@@ -57,16 +57,16 @@ export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
   }
 }
 
+/** The problem of a `when` without a placeholder. */
+export const alwaysHolds = (when: string) => ({
+  code: 'placeholder_syntax' as const,
+  message: 'when has no placeholder, so that it always holds',
+  hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
+})
+
 /** Checks the filter of a wait, apart from the values of the run that it reads. `members`: those of `event`. */
 export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {
-  if (!hasPlaceholder(when))
-    return [
-      {
-        code: 'placeholder_syntax',
-        message: 'when has no placeholder, so that it always holds',
-        hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
-      },
-    ]
+  if (!hasPlaceholder(when)) return [alwaysHolds(when)]
   try {
     return references(when).flatMap(({ path: [root, member] }) => {
       if (root !== 'event' || member === undefined || members.includes(String(member))) return []

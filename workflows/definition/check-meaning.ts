@@ -6,6 +6,7 @@ import { type Problem, pointer, write, writeInstead } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { NODE_MEMBERS } from './reference-hints.ts'
 import { flowText } from './repair.ts'
+import { textsIn } from './texts.ts'
 import type { Definition, InputSpec, NodeSpec } from './types.ts'
 
 /** Checks what is valid by its form, but means something else than its author thinks. */
@@ -80,10 +81,12 @@ function literalReferences({ definition, nodePath }: Lowered): Problem[] {
   }
   return [
     ...nodes.flatMap(({ id, config, when }) => [
-      ...texts(config).flatMap(([text, path]) => check(text, `${nodePath(id)}/config${path}`, id)),
+      ...textsIn(config).flatMap(({ text, path }) =>
+        check(text, `${nodePath(id)}/config${pointer(...path)}`, id),
+      ),
       ...(when !== undefined && BRACED.test(when) ? check(when, `${nodePath(id)}/when`, id) : []),
     ]),
-    ...texts(definition.outputs).flatMap(([text, path]) => check(text, `/outputs${path}`)),
+    ...textsIn(definition.outputs).flatMap(({ text, path }) => check(text, `/outputs${pointer(...path)}`)),
   ]
 }
 
@@ -120,12 +123,12 @@ function readsOf({ definition, nodePath }: Lowered): Problem[] {
     for (const [name, value] of Object.entries(node.config)) {
       // A filter of what it waits for compares too.
       const compared = type?.compared || Object.hasOwn(type?.late ?? {}, name)
-      for (const [text, path] of texts(value, pointer(name)))
-        check(text, `${nodePath(node.id)}/config${path}`, node, compared)
+      for (const { text, path } of textsIn(value, [name]))
+        check(text, `${nodePath(node.id)}/config${pointer(...path)}`, node, compared)
     }
     if (node.when !== undefined) check(node.when, `${nodePath(node.id)}/when`, node, true)
   }
-  for (const [text, path] of texts(outputs)) check(text, `/outputs${path}`)
+  for (const { text, path } of textsIn(outputs)) check(text, `/outputs${pointer(...path)}`)
   const given = trigger.type === 'manual' || trigger.type === 'webhook'
   const missing = Object.entries(inputs).filter(
     ([name, input]) => read.has(name) && !input.required && input.default === undefined,
@@ -165,10 +168,4 @@ function referencesIn(text: string) {
     // Reported as placeholder_syntax.
     return []
   }
-}
-
-function texts(value: unknown, path = ''): [text: string, path: string][] {
-  if (typeof value === 'string') return [[value, path]]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => texts(item, `${path}${pointer(key)}`))
 }

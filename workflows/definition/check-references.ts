@@ -10,6 +10,7 @@ import type { Graph } from './graph.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint, withFilter } from './reference-hints.ts'
+import { type PlacedText, textsIn } from './texts.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
@@ -188,8 +189,8 @@ export function checkReferences(
       : 'no node is before it: read inputs or trigger'
   }
 
-  const limited = (path: string, texts: string[], reader?: NodeSpec) => {
-    const count = texts.reduce((sum, text) => sum + text.split('{{').length - 1, 0)
+  const limited = (path: string, texts: PlacedText[], reader?: NodeSpec) => {
+    const count = texts.reduce((sum, { text }) => sum + text.split('{{').length - 1, 0)
     if (count > EXPRESSION.placeholders)
       problems.push({
         code: 'placeholder_syntax',
@@ -203,32 +204,21 @@ export function checkReferences(
 
   for (const node of definition.nodes) {
     const path = lowered.nodePath(node.id)
-    if (
-      limited(
-        `${path}/config`,
-        strings(node.config).map(([text]) => text),
-        node,
-      )
-    )
-      continue
+    const texts = withPlaceholders(node.config)
+    if (limited(`${path}/config`, texts, node)) continue
     const type = findNodeType(node.type)
     const external = type?.effectClass(node.config) === 'external'
-    for (const [name, value] of Object.entries(node.config)) {
+    for (const { text, path: keys } of texts) {
+      const name = String(keys[0])
       const perItem = type?.perItem.includes(name) ?? false
       const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
-      for (const [text, inner] of strings(value, pointer(name)))
-        check(text, `${path}/config${inner}`, node, { external, late, perItem })
+      check(text, `${path}/config${pointer(...keys)}`, node, { external, late, perItem })
     }
     if (node.when !== undefined) check(node.when, `${path}/when`, node)
   }
-  const outputs = strings(definition.outputs)
-  if (
-    !limited(
-      '/outputs',
-      outputs.map(([text]) => text),
-    )
-  )
-    for (const [text, inner] of outputs) check(text, `/outputs${inner}`)
+  const outputs = withPlaceholders(definition.outputs)
+  if (!limited('/outputs', outputs))
+    for (const { text, path } of outputs) check(text, `/outputs${pointer(...path)}`)
   return { problems, read }
 }
 
@@ -240,9 +230,5 @@ function remembered<K extends object, V>(compute: (key: K) => V): (key: K) => V 
   }
 }
 
-/** Every string with a placeholder in a value, with its JSON Pointer. */
-function strings(value: unknown, path = ''): [text: string, path: string][] {
-  if (typeof value === 'string') return hasPlaceholder(value) ? [[value, path]] : []
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => strings(item, `${path}${pointer(key)}`))
-}
+/** The texts in a value that have a placeholder. */
+const withPlaceholders = (value: unknown) => textsIn(value).filter(({ text }) => hasPlaceholder(text))

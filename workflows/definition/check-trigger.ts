@@ -1,8 +1,7 @@
 import { references } from '../expressions/references.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
-import { checkEventNames } from './check-events.ts'
-import { nearestName, type Problem, pointer, write, writeInstead } from './errors.ts'
-import { flowText } from './repair.ts'
+import { alwaysHolds, checkEventNames } from './check-events.ts'
+import { nearestName, type Problem, pointer, writeInstead } from './errors.ts'
 import { cronProblems, isTimezone, neverFires } from './schedule.ts'
 import type { Definition, Trigger } from './types.ts'
 
@@ -31,15 +30,7 @@ const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous']
 
 function whenProblems(when: string): Problem[] {
   const path = '/trigger/when'
-  if (!hasPlaceholder(when))
-    return [
-      {
-        code: 'placeholder_syntax',
-        message: 'when has no placeholder, so that it always holds',
-        path,
-        hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
-      },
-    ]
+  if (!hasPlaceholder(when)) return [{ ...alwaysHolds(when), path }]
   try {
     return references(when).flatMap(({ path: [root, member] }): Problem[] => {
       if (typeof root === 'string' && !WHEN_ROOTS.includes(root))

@@ -8,6 +8,7 @@ import { type Problem, pointer, write } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { countValues } from './measure.ts'
 import { flowText, replaced } from './repair.ts'
+import { textsIn } from './texts.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
 type Nodes = ReadonlyMap<string, NodeSpec>
@@ -31,7 +32,7 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
-    const typed = placeholders(node.config).flatMap(({ text, path }) => {
+    const typed = textsIn(node.config).flatMap(({ text, path }) => {
       const valueType = typeOf(text, definition, nodes)
       return valueType !== undefined && Object.hasOwn(SAMPLES, valueType) ? [{ text, path, valueType }] : []
     })
@@ -98,9 +99,3 @@ function outputTypes(type: NodeType): Record<string, string> {
 
 const own = <T>(values: Record<string, T>, name: string): T | undefined =>
   Object.hasOwn(values, name) ? values[name] : undefined
-
-function placeholders(value: unknown, path: string[] = []): { text: string; path: string[] }[] {
-  if (typeof value === 'string') return value.includes('{{') ? [{ text: value, path }] : []
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => placeholders(item, [...path, key]))
-}

@@ -1,5 +1,6 @@
 import { findNodeType } from '../nodes/index.ts'
 import { type Problem, pointer } from './errors.ts'
+import { add } from './lists.ts'
 import type { Spec, SpecNode } from './schema.ts'
 import type { Edge } from './types.ts'
 
@@ -87,12 +88,6 @@ function forksOf(nodes: Spec['nodes']): ReadonlyMap<string, Fork[]> {
     for (const to of targets) add(found, to, { from, last: targets.at(-1)! })
   }
   return found
-}
-
-function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key)
-  if (list) list.push(item)
-  else lists.set(key, [item])
 }
 
 function targetsOf(next: SpecNode['next']): string[] {

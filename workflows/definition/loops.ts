@@ -2,7 +2,9 @@ import { references } from '../expressions/references.ts'
 import { LOOP } from '../limits.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Problem } from './errors.ts'
+import { add } from './lists.ts'
 import type { Lowered } from './lower.ts'
+import { textsIn } from './texts.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
 /** The bodies of a definition's loops. */
@@ -45,12 +47,6 @@ export function bodiesOf({ nodes, edges }: Graph): Bodies {
     [...around].map(([id, list]) => [id, list.sort((a, b) => a.size - b.size).map(({ loop }) => loop)]),
   )
   return { around: (id) => sorted.get(id) ?? [], crossing }
-}
-
-function add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key)
-  if (list) list.push(item)
-  else lists.set(key, [item])
 }
 
 function reach(
@@ -135,18 +131,13 @@ export function readsResults({
   nodes,
   outputs,
 }: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
-  const paths = [...nodes.flatMap(({ config, when }) => [config, when]), outputs].flatMap(pathsIn)
+  const texts = textsIn([...nodes.flatMap(({ config, when }) => [config, when]), outputs])
+  // A path ends where it is known only at run time.
+  const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
   const read = paths.filter(([root]) => root === 'nodes')
   return (id) =>
     read.some(
       ([, node = id, member = 'output', field = 'items']) =>
         node === id && member === 'output' && field === 'items',
     )
-}
-
-/** A path ends where it is known only at run time. */
-function pathsIn(value: unknown): string[][] {
-  if (typeof value === 'string') return references(value).map(({ path }) => path.map(String))
-  if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(pathsIn)
 }

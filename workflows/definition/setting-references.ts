@@ -2,6 +2,7 @@ import { references } from '../expressions/references.ts'
 import { SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { pointer } from './errors.ts'
 import type { Lowered } from './lower.ts'
+import { textsIn } from './texts.ts'
 import type { SettingReference } from './types.ts'
 
 const ROOTS = [SECRETS_ROOT, 'env'] as const
@@ -19,11 +20,10 @@ export function settingReferences({ definition, nodePath }: Lowered): SettingRef
   ]
 }
 
-function inValue(value: unknown, path: string, node_id?: string): SettingReference[] {
-  if (typeof value === 'string') return inText(value, { path, ...(node_id === undefined ? {} : { node_id }) })
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => inValue(item, `${path}${pointer(key)}`, node_id))
-}
+const inValue = (value: unknown, at: string, node_id?: string): SettingReference[] =>
+  textsIn(value).flatMap(({ text, path }) =>
+    inText(text, { path: at + pointer(...path), ...(node_id === undefined ? {} : { node_id }) }),
+  )
 
 function inText(text: string, place: Pick<SettingReference, 'path' | 'node_id'>): SettingReference[] {
   // To parse a placeholder takes longer.

@@ -5,7 +5,7 @@ import type { Scope } from '../expressions/liquid.ts'
 import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
 import { type ContextOptions, contextOf, effectsFor } from './context.ts'
 import { describeLoop } from './execute.ts'
-import { renderConfig as renderAuthored } from './late.ts'
+import { renderConfig } from './late.ts'
 import { LIMITS } from './limits.ts'
 import { NodeLog } from './node-log.ts'
 import { capped } from './storable.ts'
@@ -26,7 +26,7 @@ export async function dryRun(
   scope: Scope,
   facts: Pick<ContextOptions, 'run' | 'organization'>,
 ): Promise<string[] | undefined> {
-  const rendered = renderConfig(type, config, scope)
+  const rendered = parsedConfig(type, config, scope)
   if (!rendered) return undefined
   if (type.body !== undefined) return loopOf(type, rendered.config, facts)
   // A node without effects makes no calls.
@@ -87,10 +87,10 @@ async function loopOf(
   }
 }
 
-function renderConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {
+function parsedConfig(type: NodeType, config: Authored, scope: Scope): { config: unknown } | undefined {
   try {
     const parsed = type.config.safeParse(
-      capped(renderAuthored(type, config, scope, RENDER_LIMITS), LIMITS.valueBytes),
+      capped(renderConfig(type, config, scope, RENDER_LIMITS), LIMITS.valueBytes),
     )
     return parsed.success ? { config: parsed.data } : undefined
   } catch (error) {

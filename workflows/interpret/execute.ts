@@ -66,7 +66,7 @@ async function attempt(
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
     const { now, late } = splitLate(type, node.config)
-    const config = renderConfig(now, scope, limits, secrets)
+    const config = renderMasked(now, scope, limits, secrets)
     const rendered = { ...(config.rendered as object), ...late }
     input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
@@ -92,7 +92,7 @@ async function attempt(
 }
 
 /** The rendered config, and the same as it may be stored: placeholders that read a secret are masked. */
-function renderConfig(
+function renderMasked(
   config: Record<string, unknown>,
   scope: Scope,
   { valueBytes }: Limits,

@@ -30,7 +30,7 @@ import { scopeOf } from './scope.ts'
 import type { EndStatus } from './statuses.ts'
 import { errorHandle, step } from './step.ts'
 import { capped } from './storable.ts'
-import { whenHolds } from './when.ts'
+import { evaluateWhen } from './when.ts'
 
 /** The dependencies of a segment. */
 export interface SegmentHost {
@@ -277,10 +277,11 @@ class Segment {
     const row = this.rows.add(frame, node)
     const scope = scopeOf(this.state, frame)
     if (node.when !== undefined) {
-      const when = this.evaluateWhen(node.when, scope)
+      const holds = evaluateWhen(node.when, scope)
+      if (holds instanceof NodeError)
+        return this.fail(row, node, { code: holds.code, message: holds.message })
       // The flow continues after a node whose `when` is false.
-      if (when === false) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
-      if (typeof when === 'object') return this.fail(row, node, when)
+      if (!holds) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
     }
     if (node.effect === 'external') {
       this.wait(row, node)
@@ -335,16 +336,6 @@ class Segment {
 
   private frameOf(row: RunNode): Frame {
     return this.rows.frames.get(row.path)!
-  }
-
-  /** Whether `when` holds; an error if it cannot be rendered. */
-  private evaluateWhen(when: string, scope: Scope): boolean | RunError {
-    try {
-      return whenHolds(when, scope)
-    } catch (error) {
-      if (error instanceof NodeError) return { code: error.code, message: error.message }
-      throw error
-    }
   }
 
   private complete(): void {

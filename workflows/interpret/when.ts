@@ -1,10 +1,20 @@
 import { type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
+import { NodeError } from '../nodes/define.ts'
 
 /**
- * Whether the `when` of a node or a trigger holds: false, null, an empty text and the text `false` do not.
- * Throws NodeError `placeholder_error` if it cannot be rendered.
+ * Whether the `when` of a node, a trigger, a wait or an endpoint holds: false, null, an empty text and the text `false` do
+ * not. The NodeError `placeholder_error` if it cannot be rendered: who evaluates many goes on with the others.
  */
-export function whenHolds(when: string, scope: Scope, limits: Partial<RenderLimits> = {}): boolean {
-  const value = render(when, scope, limits)
-  return !(value === false || value === null || value === '' || value === 'false')
+export function evaluateWhen(
+  when: string,
+  scope: Scope,
+  limits: Partial<RenderLimits> = {},
+): boolean | NodeError {
+  try {
+    const value = render(when, scope, limits)
+    return !(value === false || value === null || value === '' || value === 'false')
+  } catch (error) {
+    if (error instanceof NodeError) return error
+    throw error
+  }
 }

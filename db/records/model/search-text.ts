@@ -1,3 +1,5 @@
+import { escapeLike } from './like.ts'
+
 /** Above the longest body plus the largest custom fields; search does not find text beyond this length. */
 const MAX_LENGTH = 160_000
 
@@ -55,7 +57,7 @@ export function searchPatterns(q: string): string[][] {
     .split(' ')
     .filter(Boolean)
     .map((word) => {
-      const escaped = word.replace(/[\\%_]/g, '\\$&')
+      const escaped = escapeLike(word)
       const pattern = [...word].length < 3 ? `% ${escaped}%` : `%${escaped}%`
       return PHONE_PART.test(word) ? [pattern, `%${word.replace(/\D/g, '')}%`] : [pattern]
     })

@@ -4,7 +4,8 @@ import { insertEvents } from '../../../db/events/outbox.ts'
 import type { Actor, Tenant } from '../../../db/postgres/tenancy.ts'
 import { createRecord } from '../../../db/records/create.ts'
 import { createSchema } from '../../../db/records/model/schemas.ts'
-import { failRunStart, recordSegment } from '../../../db/runs/moves.ts'
+import { failRunStart } from '../../../db/runs/moves/ends.ts'
+import { recordSegment } from '../../../db/runs/moves/segments.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import {
   createOrganization,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
-import { cancelRun, markRunsStarted } from '../../../db/runs/moves.ts'
+import { cancelRun } from '../../../db/runs/moves/ends.ts'
+import { markRunsStarted } from '../../../db/runs/moves/starts.ts'
 import { type RelayCapacity, removeRelay, seeRelay } from '../../../db/runs/relays.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import {

@@ -3,16 +3,12 @@ import {
   cancelRun,
   endUnrecordedRun,
   failRunStart,
-  markRunsStarted,
-  pauseRun,
-  recordSegment,
-  reopenRun,
-  resumeRun,
   skipRun,
-  takeOver,
   terminateRun,
-  unpauseRun,
-} from '../../../db/runs/moves.ts'
+} from '../../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../../db/runs/moves/pauses.ts'
+import { recordSegment } from '../../../db/runs/moves/segments.ts'
+import { markRunsStarted, reopenRun, resumeRun, takeOver } from '../../../db/runs/moves/starts.ts'
 import {
   type EndStatus,
   isOpenRun,
@@ -109,7 +105,7 @@ describe('the moves of runs', function () {
     tenant(run, (tx) => reopenRun(tx, run.id, temporalRunId, 0))
 
   describeMoves<RunFixture>({
-    table: readTable('db/runs/moves.ts'),
+    table: readTable('db/runs/moves/statuses.ts'),
     statuses: RUN_STATUSES,
     fixture,
     drivers: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { endUnrecordedRun, failRunStart } from '../../../db/runs/moves.ts'
+import { endUnrecordedRun, failRunStart } from '../../../db/runs/moves/ends.ts'
 import { createNodeTest, openTestValues } from '../../../db/runs/node-tests.ts'
 import {
   createOrganization,

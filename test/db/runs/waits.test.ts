@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { answerParent, insertChildWaits, listAnswers } from '../../../db/runs/children.ts'
-import { cancelRun } from '../../../db/runs/moves.ts'
+import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { claimAnswered, markNotified } from '../../../db/runs/waits.ts'
 import {
   createOrganization,

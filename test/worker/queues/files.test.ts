@@ -44,7 +44,7 @@ describe('the queue of imports', () => {
     )
     assert.deepEqual(await queue.claim(db.system, 10), [], 'all of it is leased')
 
-    await queue.started(db.system, first)
+    await queue.started!(db.system, first)
     assert.deepEqual(await queue.claim(db.system, 10), [], 'both slots are taken')
     await db.system('imports').where({ id: ids[0]![0] }).update({ status: 'completed' })
     assert.deepEqual(

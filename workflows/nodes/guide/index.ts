@@ -41,7 +41,18 @@ function inWhole(catalogue: Catalogue, detail: Detail = 'standard'): string {
   return detail === 'full' || Buffer.byteLength(text) <= MAX_BYTES ? text : whole(catalogue, 'brief')
 }
 
+/** The guides of a catalogue by their detail: schemas never change, and take up to 100 ms to write out. */
+const known = new WeakMap<Catalogue, Map<Level, string>>()
+
 function whole(catalogue: Catalogue, level: Level): string {
+  const guides = known.get(catalogue) ?? new Map<Level, string>()
+  known.set(catalogue, guides)
+  const text = guides.get(level) ?? written(catalogue, level)
+  guides.set(level, text)
+  return text
+}
+
+function written(catalogue: Catalogue, level: Level): string {
   const chapters = Object.values(TOPICS).map(
     ({ title, text }) => `## ${title}\n${text(catalogue, level).trimEnd()}`,
   )

@@ -1,0 +1,78 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { NewEvent } from '../db/events/outbox.ts'
+import type { Tenant } from '../db/postgres/tenancy.ts'
+import type { ApprovalKey } from '../db/runs/approval-links.ts'
+import { approvalEvent } from '../db/runs/approvals.ts'
+import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
+import { expireWaits, insertWaits, listAnswered, type WaitToInsert } from '../db/runs/waits.ts'
+import { nodeKey } from '../workflows/interpret/frames.ts'
+import type { AnsweredNode, ChildEnd, RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import type { NewWait } from '../workflows/interpret/segment.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
+import type { Happened } from '../workflows/protocol.ts'
+
+/** What the nodes of a run wait for, apart from times and the items of loops. */
+
+/**
+ * The answers that waiting nodes have got, and the ends of the children that they wait for. A wait whose timer has fired
+ * expires now. Only runs with such nodes pay for the queries.
+ */
+export async function readAnswers(
+  tx: Tenant,
+  { run, nodes }: Pick<RunState, 'run' | 'nodes'>,
+  happened: Happened[],
+): Promise<{ answers: AnsweredNode[]; children: ReadonlyMap<string, ChildEnd>; hasWaits: boolean }> {
+  const waiting = nodes.filter(({ status }) => status === 'waiting')
+  const answerable = waiting.filter(isAnswerable)
+  const fired = new Set(
+    happened.map((one) => (one.type === 'timer' ? nodeKey(one.path ?? '', one.node) : undefined)),
+  )
+  const expired = answerable.filter(({ path, node_id }) => fired.has(nodeKey(path, node_id)))
+  await expireWaits(tx, run.id, expired)
+  const parents = waiting.filter((row) => row.wait_until === null && !isAnswerable(row) && !isLoop(row))
+  return {
+    answers: answerable.length > 0 ? await listAnswered(tx, run.id, answerable) : [],
+    children: parents.length > 0 ? await listAnswers(tx, run.id, parents) : new Map(),
+    hasWaits: answerable.length > 0 || parents.length > 0,
+  }
+}
+
+/** Whether a waiting node gets its end from an answer. */
+const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
+
+const isLoop = ({ node_type }: RunNode) => findNodeType(node_type)?.body !== undefined
+
+/**
+ * A node that the same segment has cancelled asks nobody and takes no signal. The wait for a child stays: the child is
+ * cancelled by it.
+ */
+export function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWait[] {
+  const keys = new Set(cancelled.map(({ path, node_id }) => nodeKey(path, node_id)))
+  return waits.filter((wait) => 'child_run_id' in wait || !keys.has(nodeKey(wait.path, wait.node_id)))
+}
+
+/** Writes what nodes have begun to wait for in a segment. @returns the events to raise: the requests of approvals. */
+export async function beginWaits(
+  tx: Tenant,
+  { id: run_id, workflow_id, workflow_name }: RunState['run'],
+  waits: NewWait[],
+  approvalLink: (approval: ApprovalKey) => string,
+): Promise<NewEvent[]> {
+  const children = waits.filter((wait) => 'child_run_id' in wait)
+  const others = waits
+    .filter((wait) => 'for' in wait)
+    .map((wait): WaitToInsert => ({ ...wait, id: uuidv7() }))
+  await insertChildWaits(tx, run_id, children)
+  await insertWaits(tx, run_id, others)
+  return others.flatMap(({ id, node_id, for: wait }) => {
+    if (wait.type !== 'decision') return []
+    const { title, message, assignees, expires_at } = wait
+    const approval = {
+      ...{ id, run_id, node_id, workflow_id: workflow_id!, workflow_name },
+      ...{ title, message, assignees, requested_at: new Date(), expires_at },
+      ...{ status: 'waiting' as const, comment: null, answered_by: null, answered_at: null },
+    }
+    const link = approvalLink({ organization_id: tx.organizationId, run_id, id })
+    return [approvalEvent('approval.requested', approval, link)]
+  })
+}

@@ -1,0 +1,175 @@
+import type { RunError, RunNode, RunState } from '../../../workflows/interpret/run-state.ts'
+import { type EndStatus, isOpenRun, type RunStatus } from '../../../workflows/interpret/statuses.ts'
+import { insertEvents } from '../../events/outbox.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { answerParent, listAwaited } from '../children.ts'
+import { startErrorWorkflow } from '../error-workflow.ts'
+import { runEvent } from '../events.ts'
+import { closeWaits, expireWaits } from '../waits.ts'
+import { AT_REST, lockStatus, NEVER_CLAIMED } from './statuses.ts'
+
+/** The ends of runs outside of a segment, and what follows every end; the table is in `statuses.ts`. */
+
+/**
+ * Cancels a run or requests its cancellation: a run without a workflow ends at once, a running one when Temporal has
+ * cancelled its workflow. An ended run stays unchanged. @returns its new status. Throws `not_found`.
+ * @param reason the message of the run's error, if nobody asked for it.
+ */
+export async function cancelRun(tx: Tenant, id: string, reason: string | null = null): Promise<RunStatus> {
+  const before = await lockStatus(tx, id)
+  if (!isOpenRun(before)) return before
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus; parent_run_id: string | null }[] }>(
+    `update runs set
+       cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, :reason),
+       -- a run that a relay has claimed counts as running
+       status = case when ${AT_REST} then 'cancelled' else status end,
+       ended_at = case when ${AT_REST} then now() end,
+       error = case when ${AT_REST} and cast(:reason as text) is not null
+         then jsonb_build_object('code', 'cancelled', 'message', cast(:reason as text)) end,
+       updated_at = now()
+     where organization_id = :organizationId and id = :id
+     returning status, parent_run_id`,
+    { organizationId: tx.organizationId, id, reason },
+  )
+  const { status, parent_run_id } = rows[0]!
+  if (status !== 'cancelled') tx.wake('agx_cancels')
+  else await afterEnd(tx, { id, parent_run_id })
+  return status
+}
+
+/**
+ * Ends a run at once, without end nodes; the relay then terminates its workflow. @returns false if it had ended.
+ * Throws `not_found`.
+ */
+export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
+  await lockStatus(tx, id)
+  const ended = await endRun(tx, id, {
+    where: `kind = 'run' and status in ('queued', 'running', 'paused')`,
+    bindings: {},
+    status: 'terminated',
+    error: { code: 'terminated', message: 'The run was terminated.' },
+    set: `, workflow_command = case when not (${NEVER_CLAIMED}) then 'terminate' end, workflow_command_at = now(),
+      workflow_command_lease_until = null`,
+  })
+  if (ended) tx.wake('agx_run_commands')
+  return ended
+}
+
+/** Ends a queued run that its workflow's concurrency does not admit. @returns whether it was queued and unclaimed. */
+export async function skipRun(tx: Tenant, id: string, reason: string): Promise<boolean> {
+  await lockStatus(tx, id)
+  const { rows } = await tx.trx.raw<{ rows: { parent_run_id: string | null }[] }>(
+    `update runs set status = 'skipped', ended_at = now(), updated_at = now(),
+       error = jsonb_build_object('code', 'concurrency_limit', 'message', cast(:reason as text))
+     where organization_id = :organizationId and id = :id and ${NEVER_CLAIMED}
+     returning parent_run_id`,
+    { organizationId: tx.organizationId, id, reason },
+  )
+  if (rows[0]) await afterEnd(tx, { id, ...rows[0] })
+  return rows[0] !== undefined
+}
+
+/** Fails a run whose start Temporal rejected with `reason`. @returns whether it was queued. */
+export const failRunStart = (tx: Tenant, id: string, reason: string): Promise<boolean> =>
+  endRun(tx, id, {
+    where: `status = 'queued'`,
+    bindings: {},
+    status: 'failed',
+    error: { code: 'start_refused', message: reason.slice(0, 1_000) },
+  })
+
+/**
+ * Ends a run whose workflow has ended without recording it. `temporalRunId` is the Temporal run that was looked up.
+ * @returns false if the run has ended, or if another Temporal run owns it after a reset.
+ */
+export const endUnrecordedRun = (
+  tx: Tenant,
+  id: string,
+  temporalRunId: string | null,
+  status: Exclude<EndStatus, 'completed'>,
+  error: RunError,
+): Promise<boolean> =>
+  endRun(tx, id, {
+    where: `status = 'running' and temporal_run_id is not distinct from :temporalRunId`,
+    bindings: { temporalRunId },
+    status,
+    error,
+  })
+
+async function endRun(
+  tx: Tenant,
+  id: string,
+  move: {
+    where: string
+    bindings: Record<string, string | null>
+    status: EndStatus
+    error: RunError
+    set?: string
+  },
+): Promise<boolean> {
+  const { status } = move
+  const organization_id = tx.organizationId
+  const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
+    `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
+       node = node - 'sealed'${move.set ?? ''}
+     where organization_id = :organizationId and id = :id and ${move.where}
+     returning to_jsonb(runs) - 'outputs' - 'error' as run`,
+    { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(move.error) },
+  )
+  const run = rows[0]?.run
+  if (!run) return false
+  const error = status === 'cancelled' ? move.error : await startErrorWorkflow(tx, run, move)
+  if (error !== move.error)
+    await tx
+      .trx('runs')
+      .where({ organization_id, id })
+      .update({ error: JSON.stringify(error) })
+  if (run.kind === 'run' && status !== 'cancelled') await insertEvents(tx, [runEvent(run, status, { error })])
+  await afterEnd(tx, run)
+  // The run's slot is free.
+  tx.wake('agx_runs')
+  return true
+}
+
+/** What follows the end of a run outside of a segment. */
+async function afterEnd(tx: Tenant, run: Pick<RunState['run'], 'id' | 'parent_run_id'>): Promise<void> {
+  await tx
+    .trx('run_nodes')
+    .where({ organization_id: tx.organizationId, run_id: run.id })
+    .whereIn('status', ['running', 'waiting'])
+    .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  await tx
+    .trx('run_iterations')
+    .where({ organization_id: tx.organizationId, run_id: run.id, settled_segment: null })
+    .update({ status: 'cancelled', ended_at: tx.trx.fn.now() })
+  await tx
+    .trx('run_loops')
+    .where({ organization_id: tx.organizationId, run_id: run.id, open: true })
+    .update({ open: false })
+  await endFamily(tx, run)
+  tx.wake('agx_run_ended', run.id)
+  tx.wake('agx_run_changed', run.id)
+}
+
+/**
+ * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its parent. Locks go from parent to
+ * child; a child writes no row of its parent but the wait.
+ */
+export async function endFamily(
+  tx: Tenant,
+  run: Pick<RunState['run'], 'id' | 'parent_run_id'>,
+): Promise<void> {
+  for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
+  await closeWaits(tx, run.id)
+  if (run.parent_run_id !== null) await answerParent(tx, run.id)
+}
+
+/** After nodes of a run were cancelled that goes on: cancels the children that they waited for, closes their other waits. */
+export async function cancelWaits(
+  tx: Tenant,
+  runId: string,
+  nodes: Pick<RunNode, 'path' | 'node_id'>[],
+): Promise<void> {
+  for (const child of await listAwaited(tx, runId, nodes)) await cancelRun(tx, child)
+  await expireWaits(tx, runId, nodes)
+}

@@ -1,0 +1,63 @@
+import { isOpenRun, type RunStatus } from '../../../workflows/interpret/statuses.ts'
+import { conflict } from '../../errors.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { lockStatus, UNCLAIMED } from './statuses.ts'
+
+/** Pauses of runs; the table is in `statuses.ts`. */
+
+/**
+ * Pauses a run, or requests its pause: it starts no further node, attempts in progress end and are recorded, then it is
+ * paused. @returns its new status. Throws `not_found`, `conflict` for a run that has ended.
+ */
+export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
+  const before = await lockStatus(tx, id)
+  if (before === 'paused') return before
+  if (!isOpenRun(before)) throw hasEnded(before, 'paused')
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `update runs set status = case when ${UNCLAIMED} then 'paused' else status end,
+       paused_at = case when ${UNCLAIMED} then now() end,
+       pause_requested_at = coalesce(pause_requested_at, now()), updated_at = now(),
+       ${refreshUnless(UNCLAIMED)}
+     where organization_id = ? and id = ? returning status`,
+    [tx.organizationId, id],
+  )
+  tx.wake('agx_run_commands')
+  tx.wake('agx_run_changed', id)
+  return rows[0]!.status
+}
+
+/**
+ * Continues a paused run: the relay starts a new workflow where it stopped, when a slot is free. A pause that was only
+ * requested is withdrawn. Any other open run is unchanged. @returns its new status. Throws as `pauseRun`.
+ */
+export async function unpauseRun(tx: Tenant, id: string): Promise<RunStatus> {
+  const before = await lockStatus(tx, id)
+  if (!isOpenRun(before)) throw hasEnded(before, 'resumed')
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `update runs set status = case when status = 'paused' then 'queued' else status end,
+       resumes = resumes + case when status = 'paused' then 1 else 0 end,
+       pauses = pauses + case when status = 'paused' then 1 else 0 end,
+       paused_ms = paused_ms + coalesce(extract(epoch from now() - greatest(paused_at, started_at)) * 1000, 0)
+         * case when started_at is null then 0 else 1 end,
+       pause_requested_at = null, paused_at = null, updated_at = now(), ${refreshUnless("status = 'paused'")}
+     where organization_id = ? and id = ? and pause_requested_at is not null
+     returning status`,
+    [tx.organizationId, id],
+  )
+  if (!rows[0]) return before
+  if (before === 'paused')
+    await tx.trx('run_claims').where({ organization_id: tx.organizationId, run_id: id }).delete()
+  tx.wake('agx_runs')
+  tx.wake('agx_run_commands')
+  tx.wake('agx_run_changed', id)
+  return rows[0].status
+}
+
+/** SQL: the relay tells the workflow to read the rows, unless `atRest`: then there is none. */
+const refreshUnless = (
+  atRest: string,
+) => `workflow_command = case when ${atRest} then null else 'refresh' end,
+  workflow_command_at = clock_timestamp(), workflow_command_lease_until = null`
+
+const hasEnded = (status: RunStatus, what: string) =>
+  conflict(`the run is ${status}: a run that has ended cannot be ${what}`)

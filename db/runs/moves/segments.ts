@@ -1,0 +1,110 @@
+import type { LoopChange } from '../../../workflows/interpret/rows.ts'
+import type {
+  CreatedObject,
+  RunError,
+  RunIteration,
+  RunNode,
+} from '../../../workflows/interpret/run-state.ts'
+import type { EndStatus } from '../../../workflows/interpret/statuses.ts'
+import type { SegmentAnswer } from '../../../workflows/protocol.ts'
+import { EVENT_COLUMNS, eventRows, type NewEvent, selectEvents } from '../../events/outbox.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { ITERATIONS, LOOPS } from '../loops.ts'
+
+/** The segments of a run; the table of its moves is in `statuses.ts`. */
+
+export interface SegmentRecord {
+  temporal_run_id: string
+  segment: number
+  answer: SegmentAnswer
+  /** New rows and changed rows. */
+  nodes: RunNode[]
+  end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** Whether the run is paused. */
+  paused?: boolean
+  /** Until when the run only waits; null or absent: it is active. */
+  sleeps_until?: string | null
+  /** The events that the segment raised. */
+  events: NewEvent[]
+  /** What its nodes created. */
+  created?: CreatedObject[]
+  /** Loops and iterations that are new or changed. */
+  loops?: LoopChange[]
+  iterations?: RunIteration[]
+}
+
+/** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
+export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
+  const { created = [], loops = [], iterations = [] } = record
+  const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean; watched: boolean }[] }>(
+    `with run as (
+       update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
+         temporal_run_id = :temporalRunId, stuck_reason = null, failures = 0, updated_at = now(),
+         sleeps_until = cast(:sleepsUntil as timestamptz),
+         started_at = coalesce(started_at, now()),
+         ended_at = case when cast(:ends as boolean) then clock_timestamp() end,
+         paused_at = case when cast(:status as text) = 'paused' then now() end,
+         node = case when cast(:ends as boolean) then node - 'sealed' else node end
+       where organization_id = cast(:organizationId as uuid) and id = cast(:runId as uuid)
+         and status in ('queued', 'running')
+       returning organization_id, id, coalesce(watched_until > now(), false) as watched
+     ), nodes as (
+       insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
+         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
+       select run.organization_id, run.id, n.*
+       from run, jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
+       on conflict (organization_id, run_id, path, node_id) do update set
+         status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
+         handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
+         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
+       -- an activity may have settled its row since it was read: keep the newer row
+       where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
+     ), segment as (
+       insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
+       select run.organization_id, run.id, :temporalRunId, :segment, cast(:answer as jsonb) from run
+     ), events as (
+       insert into events (${EVENT_COLUMNS})
+       select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
+     )${created.length > 0 ? CREATED : ''}${loops.length > 0 ? LOOPS : ''}${iterations.length > 0 ? ITERATIONS : ''}
+     select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
+       select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
+         and not exists (
+           select from run_claims c where c.organization_id = other.organization_id and c.run_id = other.id)) as others_wait, run.watched
+     from run`,
+    {
+      organizationId: tx.organizationId,
+      runId,
+      nodes: JSON.stringify(record.nodes),
+      events: JSON.stringify(eventRows(tx, record.events)),
+      temporalRunId: record.temporal_run_id,
+      segment: record.segment,
+      answer: JSON.stringify(record.answer),
+      ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
+      ...(loops.length > 0 ? { loops: JSON.stringify(loops) } : {}),
+      ...(iterations.length > 0 ? { iterations: JSON.stringify(iterations) } : {}),
+      status: record.end?.status ?? (record.paused ? 'paused' : 'running'),
+      ends: record.end !== undefined,
+      sleepsUntil: record.sleeps_until ?? null,
+      outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
+      error: record.end?.error ? JSON.stringify(record.end.error) : null,
+    },
+  )
+  if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
+  if (record.end) tx.wake('agx_run_ended', runId)
+  if (rows[0].watched) tx.wake('agx_run_changed', runId)
+  // A slot is free: of a run, or of a first segment.
+  if (rows[0].others_wait) tx.wake('agx_runs')
+}
+
+const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
+  output jsonb, handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
+  started_at timestamptz, ended_at timestamptz`
+
+const CREATED = `, created as (
+       insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+       select run.organization_id, run.id, c.*
+       from run, jsonb_to_recordset(cast(:created as jsonb)) as c(path text, node_id text, n integer, object text,
+         object_id uuid)
+       on conflict (organization_id, run_id, path, node_id, n) do update
+         set object = excluded.object, object_id = excluded.object_id
+     )`

@@ -1,0 +1,101 @@
+import type { Resume } from '../../../workflows/protocol.ts'
+import type { System, Tenant } from '../../postgres/tenancy.ts'
+import { rewind } from '../state.ts'
+
+/** The starts of a run's workflow, and which Temporal run owns its row; the table is in `statuses.ts`. */
+
+/** @returns the number of runs that changed from queued to running. */
+export async function markRunsStarted(
+  system: System,
+  runs: { organization_id: string; id: string; resumes: number }[],
+): Promise<number> {
+  // A locked row is skipped: its first segment writes the same. The relay deletes its claim later (`repairClaims`).
+  const { rows } = await system.raw<{ rows: { count: number }[] }>(
+    `with started as materialized (
+       select s.* from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, resumes integer)
+     ), moved as (
+       update runs r set status = 'running', started_at = coalesce(started_at, now()), updated_at = now()
+       from (
+         select r.organization_id, r.id from started s
+         -- a run that was resumed since this start waits for another workflow
+         join runs r on r.organization_id = s.organization_id and r.id = s.id and r.resumes = s.resumes
+         where r.status = 'queued' for update of r skip locked) s
+       where r.organization_id = s.organization_id and r.id = s.id
+       returning r.id
+     ), claims as (
+       delete from run_claims c using started s
+       where c.organization_id = s.organization_id and c.run_id = s.id
+         and (c.run_id in (select id from moved) or (
+           select r.status from runs r where r.organization_id = c.organization_id and r.id = c.run_id) <> 'queued')
+     )
+     select count(*) as count from moved`,
+    [JSON.stringify(runs.map(({ organization_id, id, resumes }) => ({ organization_id, id, resumes })))],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** A run that Temporal loses more often than this is lost. */
+const MAX_RESUMES = 10
+
+/**
+ * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
+ * `temporalRunId` is the Temporal run that was looked up. @returns false if it cannot be resumed.
+ */
+export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs set status = 'queued', resumes = resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
+       sleeps_until = null, stuck_reason = null, updated_at = now()
+     where organization_id = :organizationId and id = :id and kind = 'run' and status in ('queued', 'running')
+       and temporal_run_id is not distinct from :temporalRunId and resumes - pauses < ${MAX_RESUMES}`,
+    { organizationId: tx.organizationId, id, temporalRunId },
+  )
+  if (rowCount === 0) return false
+  await tx.trx('run_claims').where({ organization_id: tx.organizationId, run_id: id }).delete()
+  tx.wake('agx_runs')
+  return true
+}
+
+/**
+ * Transfers a resumed run to the Temporal run that was started for it. Its rows stay as they are.
+ * @returns false if the row is already further, or was resumed again.
+ */
+export async function takeOver(
+  tx: Tenant,
+  id: string,
+  temporalRunId: string,
+  resume: Resume,
+): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
+     where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
+       and r.temporal_run_id <> :temporalRunId and r.resumes = :count
+       and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+         and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)`,
+    { organizationId: tx.organizationId, id, temporalRunId, count: resume.count, segment: resume.segment },
+  )
+  return rowCount > 0
+}
+
+/**
+ * Transfers the run to the Temporal run that a reset in the Temporal UI created, from this segment on.
+ * @returns false if that Temporal run owns the row, or owned it and is superseded.
+ */
+export async function reopenRun(
+  tx: Tenant,
+  id: string,
+  temporalRunId: string,
+  segment: number,
+): Promise<boolean> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
+       cancel_requested_at = null, cancel_sent_at = null, pause_requested_at = null, paused_at = null, reopened = true, sleeps_until = null
+     where r.organization_id = :organizationId and r.id = :id and r.status not in ('queued', 'skipped')
+       and r.temporal_run_id <> :temporalRunId
+       and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+         and s.temporal_run_id = :temporalRunId)`,
+    { organizationId: tx.organizationId, id, temporalRunId },
+  )
+  if (rowCount === 0) return false
+  await rewind(tx, id, segment)
+  return true
+}

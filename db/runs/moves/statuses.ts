@@ -1,0 +1,53 @@
+import type { RunStatus } from '../../../workflows/interpret/statuses.ts'
+import { notFound } from '../../errors.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+
+/**
+ * The table of all moves between the statuses of a run. The files in this folder contain the statements: nothing else
+ * changes `runs.status`. A run is inserted as `queued` (`../runs.ts`), which is the outbox: the relay starts its workflow.
+ * `test/db/runs/moves.test.ts` reads this table and tries every move on every status.
+ *
+ * | move | from | to | made by | condition | also |
+ * |---|---|---|---|---|---|
+ * | markRunsStarted | queued | running | the relay, after Temporal accepted the start | its first segment does not hold the row, it was not resumed since | deletes the claim |
+ * | recordSegment | queued, running | running, paused, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; the caller ends the family (`endFamily`); wakes the relay for the free slot: after the first segment, for a run that has ended, sleeps or is paused |
+ * | cancelRun | queued, paused | cancelled | the API | no relay has claimed it | cancels open nodes, ends the family, wakes the requests that wait for its end |
+ * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
+ * | pauseRun | queued | paused | the API | no relay has claimed it | |
+ * | pauseRun | queued, running | unchanged | the API | a relay has claimed it | sets pause_requested_at, wakes the relay, which tells the workflow: it pauses the run with its next segment |
+ * | unpauseRun | paused | queued | the API | | counts the pause and its time, wakes the relay, which starts the run where it stopped |
+ * | unpauseRun | queued, running | unchanged | the API | a pause was requested | clears the request, wakes the relay, which tells the workflow |
+ * | terminateRun | queued, running, paused | terminated | the API | | as endUnrecordedRun; the relay terminates the workflow in Temporal |
+ * | skipRun | queued | skipped | the relay, for a workflow with `on_limit` | no relay has claimed it | as cancelRun |
+ * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
+ * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, starts the error workflow, ends the family, wakes the relay for the free slot |
+ * | reopenRun | running, paused, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the requests of a cancellation and a pause |
+ * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
+ * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | |
+ *
+ * A move to an end removes the sealed values of a node test.
+ * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
+ */
+
+/**
+ * Locks a run, so that its segments and other moves wait. @returns its status. The statement after the lock sees a claim
+ * that was made before it. Throws `not_found`.
+ */
+export async function lockStatus(tx: Tenant, id: string): Promise<RunStatus> {
+  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
+    `select status from runs where organization_id = ? and id = ? and kind = 'run' for no key update`,
+    [tx.organizationId, id],
+  )
+  if (!rows[0]) throw notFound('run')
+  return rows[0].status
+}
+
+/** SQL: whether no relay is starting the queued run. */
+export const UNCLAIMED = `status = 'queued' and not exists (
+  select from run_claims c where c.organization_id = runs.organization_id and c.run_id = runs.id)`
+
+/** SQL: whether Temporal cannot know the run. */
+export const NEVER_CLAIMED = `resumes = 0 and ${UNCLAIMED}`
+
+/** SQL: whether no workflow works on the run: it can end at once. */
+export const AT_REST = `(status = 'paused' or ${NEVER_CLAIMED})`
