@@ -7,13 +7,13 @@ import type { Tenant } from '../postgres/tenancy.ts'
 /**
  * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
  * a node does. The row of the run is locked, as a segment locks it: the two cannot miss each other.
- * @returns the id of the node that took it. Throws `not_found`, and `conflict` if the run has ended.
+ * @returns the node that took it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the run has ended.
  */
 export async function sendSignal(
   tx: Tenant,
   runId: string,
   { name, payload }: { name: string; payload: unknown },
-): Promise<{ node_id: string | null }> {
+): Promise<{ path: string | null; node_id: string | null }> {
   const key = { organization_id: tx.organizationId, run_id: runId }
   const { rows: runs } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
     `select status from runs where organization_id = ? and id = ? and kind = 'run' for no key update`,
@@ -53,7 +53,7 @@ export async function sendSignal(
       : {}),
   })
   if (taken) tx.wake('agx_waits')
-  return { node_id: taken?.node_id ?? null }
+  return taken ?? { path: null, node_id: null }
 }
 
 /** SQL: what changes in a wait that a signal answers. */
