@@ -9,7 +9,7 @@ import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { listAnswers } from '../db/runs/children.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { listItems, listResults } from '../db/runs/loops.ts'
+import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily, recordSegment, reopenRun, takeOver } from '../db/runs/moves.ts'
 import { listCreated, lockRun, recordFailure } from '../db/runs/state.ts'
 import { expireWaits, listAnswered } from '../db/runs/waits.ts'
@@ -175,6 +175,7 @@ async function oneSegment(
       loops: {
         items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
         results: (loop) => listResults(tx, run.id, loop),
+        ...(run.retry_of ? { kept: (loop: string) => findKeptLoop(tx, run.id, loop) } : {}),
       },
       async runNode(node, scope, path) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.

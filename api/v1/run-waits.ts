@@ -118,10 +118,9 @@ const sent = z
     object: z.literal('signal'),
     run_id: z.uuid(),
     name: z.string(),
-    path: z
-      .string()
-      .nullable()
-      .meta({ description: 'The iteration of the node that took the signal, as in `waits`; null if none did.' }),
+    path: z.string().nullable().meta({
+      description: 'The iteration of the node that took the signal, as in `waits`; null if none did.',
+    }),
     node_id: z
       .string()
       .nullable()
