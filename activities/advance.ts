@@ -26,7 +26,7 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { describeFault, isTransient, NeedsNewerWorker, toFailure } from './faults.ts'
-import { runLightNode } from './light-node.ts'
+import { needsSavepoints, runLightNode } from './light-node.ts'
 import { openWaits } from './open-waits.ts'
 import type { Programs } from './programs.ts'
 
@@ -54,8 +54,13 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
+      const attempt = (newest: boolean, savepoints: boolean) =>
+        transact((tx) => oneSegment(tx, { ...deps, log, savepoints }, input, { id: temporalRunId, newest }))
       const one = (newest: boolean) =>
-        transact((tx) => oneSegment(tx, { ...deps, log }, input, { id: temporalRunId, newest }))
+        attempt(newest, false).catch((error: unknown) => {
+          if (!needsSavepoints(error)) throw error
+          return attempt(newest, true)
+        })
       const answer = (await one(false)) ?? (await requireNewest(temporalRunId)) ?? (await one(true))
       if (!answer) throw new Error('the owner of a run is undecided')
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
@@ -115,9 +120,17 @@ async function requestCancellation(log: Logger): Promise<void> {
   await workflow.cancel().catch((err) => log.warn({ err }, 'the workflow could not be cancelled in Temporal'))
 }
 
+/**
+ * Savepoints are half of the statements of a loop that creates records: its nodes take none, unless one of them has
+ * failed in this segment or before.
+ */
+interface Careful {
+  savepoints: boolean
+}
+
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl, secretsKey, recordDelay }: AdvanceDeps,
+  { programs, effects, log, publicUrl, secretsKey, recordDelay, savepoints }: AdvanceDeps & Careful,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -136,6 +149,8 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
+  // Where items have failed, others will: the segment would be repeated.
+  const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   // Only runs with such nodes pay for the queries.
   const isLoop = ({ path, node_id }: RunNode) =>
     state.loops.some(({ loop }) => loop === loopKey(path, node_id))
@@ -182,7 +197,7 @@ async function oneSegment(
         await turn()
         const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
         const attempt = { node, path, state, scope, now, signal: NEVER, created }
-        const done = await runLightNode({ effects, log }, tx, attempt)
+        const done = await runLightNode({ effects, log }, tx, attempt, careful || path === '')
         events.push(...done.raised)
         objects.push(...done.created)
         return done.outcome
