@@ -8,7 +8,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
-import { listItems, listResults } from '../db/runs/loops.ts'
+import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated, recordFailure } from '../db/runs/state.ts'
@@ -20,7 +20,7 @@ import { isOpen } from '../workflows/interpret/step.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { describeFault, isTransient, toFailure } from './faults.ts'
-import { runLightNode } from './light-node.ts'
+import { needsSavepoints, runLightNode } from './light-node.ts'
 import { endedAs, loadSegment, requireNewest, type TemporalRun } from './load-segment.ts'
 import type { Programs } from './programs.ts'
 import { beginWaits, readAnswers, withoutCancelled } from './waits.ts'
@@ -49,8 +49,13 @@ export function createAdvance(deps: AdvanceDeps) {
     const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
+      const attempt = (newest: boolean, savepoints: boolean) =>
+        transact((tx) => oneSegment(tx, { ...deps, log, savepoints }, input, { id: temporalRunId, newest }))
       const one = (newest: boolean) =>
-        transact((tx) => oneSegment(tx, { ...deps, log }, input, { id: temporalRunId, newest }))
+        attempt(newest, false).catch((error: unknown) => {
+          if (!needsSavepoints(error)) throw error
+          return attempt(newest, true)
+        })
       const answer = (await one(false)) ?? (await requireNewest(temporalRunId)) ?? (await one(true))
       if (!answer) throw new Error('the owner of a run is undecided')
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
@@ -110,9 +115,17 @@ async function requestCancellation(log: Logger): Promise<void> {
   await workflow.cancel().catch((err) => log.warn({ err }, 'the workflow could not be cancelled in Temporal'))
 }
 
+/**
+ * Savepoints are half of the statements of a loop that creates records: its nodes take none, unless one of them has
+ * failed in this segment or before.
+ */
+interface Careful {
+  savepoints: boolean
+}
+
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl, secretsKey, recordDelay }: AdvanceDeps,
+  { programs, effects, log, publicUrl, secretsKey, recordDelay, savepoints }: AdvanceDeps & Careful,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -131,6 +144,8 @@ async function oneSegment(
   const events: NewEvent[] = []
   const objects: CreatedObject[] = []
   const turn = createTurns()
+  // Where items have failed, others will: the segment would be repeated.
+  const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   const { answers, children, hasWaits } = await readAnswers(tx, state, happened)
   const {
     answer,
@@ -155,13 +170,14 @@ async function oneSegment(
       loops: {
         items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
         results: (loop) => listResults(tx, run.id, loop),
+        ...(run.retry_of ? { kept: (loop: string) => findKeptLoop(tx, run.id, loop) } : {}),
       },
       async runNode(node, scope, path) {
         // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
         await turn()
         const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
         const attempt = { node, path, state, scope, now, signal: NEVER, created }
-        const done = await runLightNode({ effects, log }, tx, attempt)
+        const done = await runLightNode({ effects, log }, tx, attempt, careful || path === '')
         events.push(...done.raised)
         objects.push(...done.created)
         return done.outcome

@@ -8,16 +8,24 @@ import { type Attempt, failed, type Performed, performNode } from './perform-nod
 /**
  * Runs a pure, read or write node in a transaction. A read or write node runs in a savepoint: its failure undoes its
  * writes, and a refused statement does not abort the transaction.
+ * @param withSavepoint false: if it fails, an error is thrown for which `needsSavepoints` is true: the transaction must be
+ * repeated with savepoints.
  */
 export async function runLightNode(
   deps: { effects: EffectFactories; log: Logger },
   tx: Tenant,
   attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs'>,
+  withSavepoint = true,
 ): Promise<Performed> {
   // A node in a transaction has no retries and no timeout of its own.
   const perform = (tx: Tenant | undefined) =>
     performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity })
   if (attempt.node.effect === 'pure') return perform(undefined)
+  if (!withSavepoint) {
+    const performed = await perform(tx)
+    if (performed.outcome.status === 'failed') throw new NeedsSavepoints()
+    return performed
+  }
   let result: Performed | undefined
   await savepoint(tx, async (inner) => {
     result = await perform(inner)
@@ -34,6 +42,13 @@ export async function runLightNode(
   })
   return result!
 }
+
+/** A node without a savepoint failed: what it wrote can only be undone with the whole transaction. */
+class NeedsSavepoints extends Error {}
+
+/** Whether a transaction without savepoints must be repeated with them. */
+export const needsSavepoints = (error: unknown): boolean =>
+  error instanceof NeedsSavepoints || sqlState(error) === IN_FAILED_TRANSACTION
 
 const IN_FAILED_TRANSACTION = '25P02'
 

@@ -84,6 +84,14 @@ export const SIGNAL = {
   pending: 100,
 }
 
+/** Of the sample outputs of a workflow's nodes. */
+export const SAMPLE = {
+  /** Of one output as JSON. */
+  bytes: 65_536,
+  /** Of one workflow. A test reads them all. */
+  count: 50,
+} as const
+
 /** Of loops. */
 export const LOOP = {
   items: 10_000,

@@ -11,7 +11,7 @@ import { testScope } from '../../workflows/interpret/scope.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
-import { type Route, route } from '../http/route.ts'
+import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { requireNodeType } from './nodes.ts'
@@ -62,6 +62,8 @@ const tested = z
   })
   .meta({ id: 'NodeTest' })
 
+export const nodeTestResult = z.union([preview, tested])
+
 const exampleType = Object.values(nodeTypes)[0]!
 
 export const nodeTestRoutes: Route[] = [
@@ -80,84 +82,102 @@ export const nodeTestRoutes: Route[] = [
       inputs: z.record(z.string(), z.unknown()).default({}),
       confirm: z.boolean().default(false),
     }),
-    response: { status: 200, schema: z.union([preview, tested]) },
+    response: { status: 200, schema: nodeTestResult },
     example: {
       node_type: exampleType.type,
       config: exampleType.example.config,
       inputs: exampleType.example.inputs,
       confirm: true,
     },
-    handler: async ({ body, caller, requireScopes, deps, signal, tenant, commit, doNotStore }) => {
-      const { node_type, config, confirm } = body
-      const type = requireNodeType(node_type)
-      const effect = type.effectClass(config)
-      const read = secretsOf(config)
-      // A key that may only run workflows must not send a secret wherever it likes.
-      const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
-      requireScopes(scopes.map(scopeNamed))
-      const inputs = rootsOf(body.inputs)
-      if (!confirm) {
-        doNotStore()
-        const { env, secrets } = await tenant(getWorkflowSettings)
-        const warnings = [
-          ...(effect === 'external' ? ['Has effects outside the service.'] : []),
-          ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
-          ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
-          ...checkConfig(type.config, config)
-            .flatMap((issue) => describeIssue(issue, node_type))
-            .map(({ message }) => `The config is invalid: ${message}.`),
-        ]
-        const scope = {
-          ...testScope(inputs, { org: orgOf(caller), env }),
-          ...(effect === 'external'
-            ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
-            : {}),
-        }
-        const calls = await dryRun(type, config, scope, {
-          run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
-          organization: caller.organization,
-        })
-        return {
-          object: 'node_test_preview',
-          status: 'confirmation_required',
-          confirmed: false,
-          preview: {
-            ...{ node_type, effect, warnings },
-            config: masked(config),
-            inputs: maskSecrets(inputs),
-            ...(calls ? { calls } : {}),
-          },
-        }
-      }
-      const started = performance.now()
-      const id = await tenant((tx) =>
-        createNodeTest(tx, deps.secretsKey, { node_type, title: type.title, config, inputs }),
-      )
-      await commit({ object: 'node_test', status: 'running', node_type })
-      const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
-        tenant((tx) => getNodeTest(tx, id)),
-      )
-      if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
-      const { node, error, log } = ended
-      return {
-        object: 'node_test',
-        status: node?.status === 'completed' ? 'completed' : 'failed',
-        node_type,
-        output: node?.output ?? null,
-        handle: node?.handle ?? null,
-        rendered_config: node?.input ?? null,
-        duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
-        log,
-        ...(error ? { error } : {}),
-      }
+    handler: (request) => {
+      const { node_type, config, inputs, confirm } = request.body
+      return testNode(request, { node_type, config, inputs: rootsOf(inputs), confirm })
     },
   }),
 ]
 
+type TestRequest = Pick<
+  RouteRequest,
+  'caller' | 'requireScopes' | 'deps' | 'signal' | 'tenant' | 'commit' | 'doNotStore'
+>
+
+export interface WantedTest {
+  node_type: string
+  config: Record<string, unknown>
+  /** Sample values by placeholder root, of `rootsOf`. */
+  inputs: Record<string, unknown>
+  confirm: boolean
+}
+
+/** Tests a node, or previews its test. */
+export async function testNode(
+  { caller, requireScopes, deps, signal, tenant, commit, doNotStore }: TestRequest,
+  { node_type, config, inputs, confirm }: WantedTest,
+) {
+  const type = requireNodeType(node_type)
+  const effect = type.effectClass(config)
+  const read = secretsOf(config)
+  // A key that may only run workflows must not send a secret wherever it likes.
+  const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
+  requireScopes(scopes.map(scopeNamed))
+  if (!confirm) {
+    doNotStore()
+    const { env, secrets } = await tenant(getWorkflowSettings)
+    const warnings = [
+      ...(effect === 'external' ? ['Has effects outside the service.'] : []),
+      ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
+      ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
+      ...checkConfig(type.config, config)
+        .flatMap((issue) => describeIssue(issue, node_type))
+        .map(({ message }) => `The config is invalid: ${message}.`),
+    ]
+    const scope = {
+      ...testScope(inputs, { org: orgOf(caller), env }),
+      ...(effect === 'external' ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) } : {}),
+    }
+    const calls = await dryRun(type, config, scope, {
+      run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
+      organization: caller.organization,
+    })
+    return {
+      object: 'node_test_preview',
+      status: 'confirmation_required',
+      confirmed: false,
+      preview: {
+        ...{ node_type, effect, warnings },
+        config: masked(config),
+        inputs: maskSecrets(inputs),
+        ...(calls ? { calls } : {}),
+      },
+    }
+  }
+  const started = performance.now()
+  const id = await tenant((tx) =>
+    createNodeTest(tx, deps.secretsKey, { node_type, title: type.title, config, inputs }),
+  )
+  await commit({ object: 'node_test', status: 'running', node_type })
+  const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
+    tenant((tx) => getNodeTest(tx, id)),
+  )
+  if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
+  const { node, error, log } = ended
+  return {
+    object: 'node_test',
+    status: node?.status === 'completed' ? 'completed' : 'failed',
+    node_type,
+    output: node?.output ?? null,
+    handle: node?.handle ?? null,
+    rendered_config: node?.input ?? null,
+    duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
+    log,
+    ...(error ? { error } : {}),
+  }
+}
+
 const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
 
 /** Sample values by placeholder root; a member that is not a root becomes an input of that name. */
-function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
+export function rootsOf(given: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(given)
   const roots = entries.filter(([name]) => ROOTS.has(name))
   const others = Object.fromEntries(entries.filter(([name]) => !ROOTS.has(name)))

@@ -19,6 +19,9 @@ const preview = z
       from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
       reused: z.array(z.string()).meta({ description: 'The nodes whose outputs are reused.' }),
       nodes: z.array(previewNode).meta({ description: 'The nodes that may run.' }),
+      loops: z
+        .array(z.object({ node_id: z.string(), kept: z.int(), again: z.int() }))
+        .meta({ description: 'The loops that go on: how many items keep their results, and how many run.' }),
       inputs: z.record(z.string(), z.unknown()),
       warnings: z.array(z.string()),
     }),
@@ -49,7 +52,9 @@ export const retryRunRoutes: Route[] = [
     summary: 'Retry a run',
     description: `Starts a new run with the trigger and the inputs of one that has ended. Nodes that have settled and do
 not come after \`from_node\`, or after another node that runs again, are not run: the new run has their outputs. Calls of
-external nodes keep the idempotency keys of the first run, and a node that created a record there finds it. Without
+external nodes keep the idempotency keys of the first run, and a node that created a record there finds it. A loop whose
+item failed goes on: items that completed keep their results, in the others what had settled is reused, and the list
+stays; with \`from_node\` = the loop all items run again. \`from_node\` may be in a loop. Without
 \`confirm: true\` nothing runs: the response is a preview, with the version as ETag for \`If-Match\`. \`Prefer: wait=N\` as
 for runs.`,
     params: z.object({ run_id: z.uuid() }),
@@ -60,7 +65,17 @@ for runs.`,
           .min(1)
           .max(64)
           .optional()
-          .describe('The id of the node to start with. All nodes before it must have completed.'),
+          .describe(
+            'The id of the node to start with. All nodes before it must have completed. Of a node in a loop: the items that did not complete start with it if they had reached it, else where they stopped.',
+          ),
+        items: z
+          .array(z.string().min(1).max(500))
+          .min(1)
+          .max(200)
+          .optional()
+          .describe(
+            'With `from_node` in a loop: the paths of the items that run again from it, such as `each:3` or `outer:0/inner:2`, also if they completed. Others that failed keep their failure where the loop goes on after failed items.',
+          ),
         ...retryOptions,
         confirm: z.boolean().default(false),
       })
@@ -90,7 +105,7 @@ for runs.`,
   }),
 ]
 
-function previewOf({ run, workflow, inputs, from_node, reused, again }: PlannedRetry) {
+function previewOf({ run, workflow, inputs, from_node, reused, again, loops }: PlannedRetry) {
   const nodes = previewNodes(workflow.plan, again)
   return {
     object: 'retry_preview',
@@ -98,7 +113,7 @@ function previewOf({ run, workflow, inputs, from_node, reused, again }: PlannedR
     confirmed: false,
     preview: {
       ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
-      ...{ from_node, reused, nodes, inputs },
+      ...{ from_node, reused, nodes, loops, inputs },
       warnings: warningsOf(nodes),
     },
   }

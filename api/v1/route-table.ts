@@ -17,6 +17,7 @@ import { runBatchRoutes } from './run-batches.ts'
 import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
+import { sampleRoutes } from './samples.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workflowRoutes } from './workflows.ts'
@@ -36,6 +37,7 @@ export const routes: Route[] = [
   ...workflowRoutes,
   ...runWorkflowRoutes,
   ...nodeTestRoutes,
+  ...sampleRoutes,
   ...runRoutes,
   ...runStreamRoutes,
   ...retryRunRoutes,

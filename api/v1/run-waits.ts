@@ -118,6 +118,9 @@ const sent = z
     object: z.literal('signal'),
     run_id: z.uuid(),
     name: z.string(),
+    path: z.string().nullable().meta({
+      description: 'The iteration of the node that took the signal, as in `waits`; null if none did.',
+    }),
     node_id: z
       .string()
       .nullable()
@@ -149,8 +152,8 @@ export const runWaitRoutes: Route[] = [
         )
         return { object: 'approval', ...answered }
       }
-      const { node_id } = await tenant((tx) => sendSignal(tx, run_id, { name: name!, payload }))
-      return { object: 'signal', run_id, name: name!, node_id }
+      const taken = await tenant((tx) => sendSignal(tx, run_id, { name: name!, payload }))
+      return { object: 'signal', run_id, name: name!, ...taken }
     },
   }),
 ]

@@ -92,6 +92,7 @@ const details = summary
       .object({
         run_id: z.uuid().meta({ description: 'The run that was retried.' }),
         from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+        items: z.array(z.string()).optional().meta({ description: 'The items that were named.' }),
       })
       .nullable()
       .meta({ description: 'Null: the run is no retry.' }),

@@ -89,8 +89,28 @@ export async function up(knex: Knex): Promise<void> {
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );
     create index workflow_schedules_queue on workflow_schedules (lease_until) where synced is distinct from revision;
+    -- Sample outputs of nodes, by which others are tested: kept until they are replaced or the workflow is deleted.
+    create table workflow_samples (
+      organization_id uuid not null,
+      workflow_id uuid not null,
+      node_id text not null,
+      -- secrets are masked
+      output jsonb not null,
+      -- the run whose output it was, and the iteration of its node; null: it was written by hand
+      run_id uuid,
+      path text,
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, workflow_id, node_id),
+      foreign key (organization_id, workflow_id) references workflows on delete cascade
+    );
     create index workflow_schedules_checked on workflow_schedules (checked_at) where synced = revision;
   `)
-  for (const table of ['workflows', 'workflow_versions', 'workflow_triggers', 'workflow_schedules'])
+  for (const table of [
+    'workflows',
+    'workflow_versions',
+    'workflow_triggers',
+    'workflow_schedules',
+    'workflow_samples',
+  ])
     await protect(knex, table)
 }

@@ -26,7 +26,8 @@ export async function up(knex: Knex): Promise<void> {
       parent_run_id uuid,
       -- the first run of a chain of retries: idempotency keys of external calls keep its id
       retry_of uuid,
-      -- of a retry: {run_id, from_node}, the run that was retried and the node that the retry started with, if any
+      -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
+      -- items that were named, if any
       retry jsonb,
       -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,

@@ -1,4 +1,5 @@
-import type { ItemResult } from '../../workflows/interpret/run-state.ts'
+import type { LoopItem } from '../../workflows/interpret/loops.ts'
+import type { ItemResult, RunLoop } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
@@ -16,7 +17,8 @@ export const LOOPS = `, loops as (
          succeeded integer, failed integer, bytes integer, concurrency integer, on_item_error text, segment integer,
          open boolean, items jsonb)
        on conflict (organization_id, run_id, loop) do update set next = excluded.next,
-         succeeded = excluded.succeeded, failed = excluded.failed, bytes = excluded.bytes, open = excluded.open
+         succeeded = excluded.succeeded, failed = excluded.failed, bytes = excluded.bytes, open = excluded.open,
+         concurrency = excluded.concurrency, on_item_error = excluded.on_item_error
      )`
 
 /** SQL of `recordSegment`: writes iterations. */
@@ -32,20 +34,55 @@ export const ITERATIONS = `, iterations as (
          ended_at = excluded.ended_at
      )`
 
-/** Up to `count` items of an open loop, from the index `from`. */
+/** Up to `count` items of an open loop that were not opened yet, from the index `from`. */
 export async function listItems(
   tx: Tenant,
   runId: string,
-  loop: string,
-  { from, count }: { from: number; count: number },
-): Promise<unknown[]> {
+  { loop, segment }: Pick<RunLoop, 'loop' | 'segment'>,
+  page: { from: number; count: number },
+): Promise<LoopItem[]> {
+  const bindings = { organizationId: tx.organizationId, runId, loop, ...page, to: page.from + page.count - 1 }
+  if (segment === KEPT) {
+    const { rows } = await tx.trx.raw<{ rows: LoopItem[] }>(
+      `select i.index, i.item, n.nodes
+       from (
+         select cast(i.ordinality as integer) - 1 as index, i.value as item
+         from run_loops l cross join lateral jsonb_array_elements(l.items) with ordinality i
+         where l.organization_id = :organizationId and l.run_id = :runId and l.loop = :loop and i.ordinality > :from
+           and not exists (
+             select from run_iterations o
+             where o.organization_id = l.organization_id and o.run_id = l.run_id and o.loop = l.loop
+               and o.index = i.ordinality - 1)
+         order by 1 limit :count) i
+       cross join lateral (
+         select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]') as nodes
+         from run_nodes n
+         where n.organization_id = :organizationId and n.run_id = :runId and n.path = :loop || ':' || i.index) n
+       order by i.index`,
+      bindings,
+    )
+    return rows
+  }
   const { rows } = await tx.trx.raw<{ rows: { items: unknown[] }[] }>(
     `select jsonb_path_query_array(items, 'strict $[$from to $to]',
        jsonb_build_object('from', cast(:from as integer), 'to', least(cast(:to as integer), count - 1))) as items
      from run_loops where organization_id = :organizationId and run_id = :runId and loop = :loop`,
-    { organizationId: tx.organizationId, runId, loop, from, to: from + count - 1 },
+    bindings,
   )
-  return rows[0]?.items ?? []
+  return (rows[0]?.items ?? []).map((item, index) => ({ index: page.from + index, item }))
+}
+
+/** The segment of the rows that a retry keeps from the run that was retried: before the first one. */
+export const KEPT = -1
+
+/** The loop of a retry that has results of the run that was retried. */
+export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<RunLoop | undefined> {
+  return tx
+    .trx('run_loops')
+    .where({ organization_id: tx.organizationId, run_id: runId, loop, segment: KEPT })
+    .first<RunLoop | undefined>(
+      ...['loop', 'count', 'next', 'succeeded', 'failed', 'bytes', 'concurrency', 'on_item_error', 'segment'],
+    )
 }
 
 /** How the items of a loop ended, in order. */
@@ -66,6 +103,7 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
   const iterations = () => tx.trx('run_iterations').where(key)
   await iterations().andWhere('segment', '>=', segment).delete()
   await iterations()
+    .andWhere('segment', '>', KEPT)
     .andWhere((row) => row.where('settled_segment', '>=', segment).orWhere('status', 'cancelled'))
     .update({ status: 'running', output: null, error: null, settled_segment: null, ended_at: null })
   const bindings = { organizationId: tx.organizationId, runId, segment }
@@ -81,7 +119,7 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
     `update run_loops l set next = i.next, succeeded = i.succeeded, failed = i.failed, bytes = i.bytes,
        open = exists (select from run_nodes n where ${ITS_NODE} and n.settled_segment is null)
      from (
-       select l.loop, coalesce(max(i.index) + 1, 0) as next,
+       select l.loop, coalesce(max(i.index) filter (where i.segment > ${KEPT}) + 1, 0) as next,
          count(*) filter (where i.status = 'completed') as succeeded,
          count(*) filter (where i.status = 'failed') as failed,
          coalesce(sum(octet_length(i.output::text)), 0) as bytes

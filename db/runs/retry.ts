@@ -1,10 +1,11 @@
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
-import { failedNode, planRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import { failedNode, loopsAround, planRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { isOpenRun, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findById, getPlan, getWorkflow, type Runnable } from '../workflows/workflows.ts'
+import { copyKept, type LoopRetry, planLoops, type RetryFrame } from './retry-loops.ts'
 import { createRun } from './runs.ts'
 
 export const RETRY_VERSIONS = ['same', 'latest'] as const
@@ -12,6 +13,8 @@ export const RETRY_VERSIONS = ['same', 'latest'] as const
 /** How a run is retried. By default with the node that failed it; if none did, from the start. */
 export interface RetryOptions {
   from_node?: string | undefined
+  /** With a node inside a loop: the paths of the items that run again from it. By default all that did not complete. */
+  items?: string[] | undefined
   from_start?: boolean | undefined
   version: (typeof RETRY_VERSIONS)[number]
 }
@@ -37,9 +40,14 @@ export interface PlannedRetry {
   inputs: Record<string, unknown>
   /** Null: from the start. */
   from_node: string | null
+  items: string[] | undefined
   /** The nodes whose outputs are reused, and those that may run. */
   reused: string[]
   again: string[]
+  /** The loops that go on where they stopped. */
+  loops: LoopRetry[]
+  /** What is reused of which items; none: nothing. */
+  frames: RetryFrame[]
 }
 
 /**
@@ -71,15 +79,29 @@ export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions)
     )
   const rows = await tx
     .trx('run_nodes')
-    .where({ organization_id: tx.organizationId, run_id: id })
-    // Of the nodes in loops only the one that the retry must refuse.
-    .where((row) => row.where({ path: '' }).orWhere({ node_id: options.from_node ?? '' }))
+    .where({ organization_id: tx.organizationId, run_id: id, path: '' })
     .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle')
+  const { plan } = workflow
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
-  const all = Object.keys(workflow.plan.nodes)
-  const planned = from_node === null ? { reused: [], again: all } : planRetry(workflow.plan, rows, from_node)
-  if (typeof planned === 'string') throw new AppError('conflict', planned, { param: 'from_node' })
-  return { run, workflow, inputs, from_node, ...planned }
+  const planned = { run, workflow, inputs, from_node, items: options.items }
+  if (from_node === null) {
+    if (options.items) throw new AppError('conflict', 'items need from_node', { param: 'items' })
+    return { ...planned, reused: [], again: Object.keys(plan.nodes), loops: [], frames: [] }
+  }
+  const [loop] = loopsAround(plan, from_node)
+  // The node that failed the run by an item of it goes on; one that is named runs all items again.
+  const again = loop === undefined && options.from_node !== undefined
+  const top = planRetry(plan, rows, { from: loop ?? from_node, again })
+  if (typeof top === 'string') throw new AppError('conflict', top, { param: 'from_node' })
+  const { reused, resumed } = top
+  const wanted = { from_node: loop === undefined ? null : from_node, items: options.items }
+  const { frames, loops } = await planLoops(tx, id, plan, { reused, resumed }, wanted)
+  if (loop !== undefined && !loops.some((one) => one.again > 0))
+    throw new AppError('conflict', `all items of the loop around ${from_node} have completed`, {
+      param: 'from_node',
+      hint: 'name the items that are to run again',
+    })
+  return { ...planned, reused, again: top.again, loops, frames }
 }
 
 async function versionOf(
@@ -107,7 +129,7 @@ const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
  */
 export async function createRetry(
   tx: Tenant,
-  { run, workflow, inputs, from_node, reused }: PlannedRetry,
+  { run, workflow, inputs, from_node, items, frames }: PlannedRetry,
   priority: 0 | 1,
 ): Promise<string> {
   const { organizationId } = tx
@@ -124,21 +146,11 @@ export async function createRetry(
      where organization_id = :organizationId and id = :id`,
     {
       ...{ organizationId, id, priority, first: run.retry_of ?? run.id },
-      retry: JSON.stringify({ run_id: run.id, from_node }),
+      retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
       startsWith: from_node === null ? null : workflow.plan.nodes[from_node]!.title,
     },
   )
-  // As settled before the first segment.
-  await tx.trx.raw(
-    `insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
-       handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
-     select n.organization_id, :id, n.path, n.node_id, n.node_type, n.title, n.status, n.attempt, n.input, n.output,
-       n.handle, n.error, n.wait_until, -1, -1, row_number() over (order by n.position) - 1, n.started_at, n.ended_at
-     from run_nodes n
-     where n.organization_id = :organizationId and n.run_id = :retried and n.path = ''
-       and n.node_id = any(cast(:reused as text[]))`,
-    { organizationId, id, retried: run.id, reused },
-  )
+  if (frames.length > 0) await copyKept(tx, { from: run.id, to: id }, frames)
   await tx.trx.raw(
     `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
      select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id from run_effects e

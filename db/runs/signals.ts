@@ -8,13 +8,13 @@ import { lockStatus } from './moves/statuses.ts'
 /**
  * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
  * a node does. The row of the run is locked, as a segment locks it: the two cannot miss each other.
- * @returns the id of the node that took it. Throws `not_found`, and `conflict` if the run has ended.
+ * @returns the node that took it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the run has ended.
  */
 export async function sendSignal(
   tx: Tenant,
   runId: string,
   { name, payload }: { name: string; payload: unknown },
-): Promise<{ node_id: string | null }> {
+): Promise<{ path: string | null; node_id: string | null }> {
   const key = { organization_id: tx.organizationId, run_id: runId }
   const status = await lockStatus(tx, runId)
   if (!isOpenRun(status)) throw conflict(`the run has ended: it is ${status}`)
@@ -49,7 +49,7 @@ export async function sendSignal(
       : {}),
   })
   if (taken) tx.wake('agx_waits')
-  return { node_id: taken?.node_id ?? null }
+  return taken ?? { path: null, node_id: null }
 }
 
 /** SQL: what changes in a wait that a signal answers. */

@@ -31,8 +31,8 @@ export interface RunDetails extends RunSummary {
   inputs: Record<string, unknown>
   outputs: Record<string, unknown> | null
   error: RunError | null
-  /** Of a retry: the run that was retried, and the node that the retry starts with; null: from the start. */
-  retry: { run_id: string; from_node: string | null } | null
+  /** Of a retry: the run that was retried, and the node that the retry starts with (null: from the start), in which items if they were named. */
+  retry: { run_id: string; from_node: string | null; items?: string[] } | null
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
   /** What a queued run waits for; null in any other status. */
@@ -128,7 +128,7 @@ export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<stri
   return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 
-const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'started', l.next,
+const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'started', greatest(l.next, l.succeeded + l.failed),
     'succeeded', l.succeeded, 'failed', l.failed)
   from run_loops l
   where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id

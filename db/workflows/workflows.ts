@@ -122,6 +122,7 @@ export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
     .returning<{ deleted_at: Date }[]>('deleted_at')
   if (!row) throw notFound('workflow')
   await replaceTriggers(tx, id)
+  await tx.trx('workflow_samples').where({ organization_id: tx.organizationId, workflow_id: id }).delete()
   return row.deleted_at
 }
 

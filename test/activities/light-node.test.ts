@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import type { EffectFactories } from '../../activities/effects/define.ts'
 import { createEffects } from '../../activities/effects/index.ts'
 import { REFUSED } from '../../activities/explain.ts'
-import { runLightNode } from '../../activities/light-node.ts'
+import { needsSavepoints, runLightNode } from '../../activities/light-node.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -36,9 +36,10 @@ describe('a light node', () => {
     type: string,
     config: Record<string, unknown>,
     effects: Partial<EffectFactories> = {},
-  ) =>
-    runLightNode({ effects: { ...real, ...effects }, log }, tx, {
-      node: { id: 'it', type, config, effect: 'write' },
+    withSavepoint = true,
+  ) => {
+    const attempt = {
+      node: { id: 'it', type, config, effect: 'write' as const },
       path: '',
       state: {
         run: { id: ID, workflow_id: ID, workflow_name: 'Test' } as never,
@@ -48,8 +49,28 @@ describe('a light node', () => {
       scope: {},
       now: new Date(),
       signal: new AbortController().signal,
-    })
+    }
+    return runLightNode({ effects: { ...real, ...effects }, log }, tx, attempt, withSavepoint)
+  }
   const namesOf = async () => (await db.system('companies').orderBy('name')).map(({ name }) => name)
+
+  it('without a savepoint demands one if it fails after it has written', async () => {
+    const failing: Partial<EffectFactories> = {
+      records: (host) => ({
+        ...real.records(host),
+        async create(entity, fields) {
+          await real.records(host).create(entity, fields)
+          throw new NodeError('late', 'Failed after the write.')
+        },
+      }),
+    }
+    const segment = db.tenant(organization, testActor, async (tx) => {
+      await run(tx, 'crm_manager', create('Undone with it'), {}, false)
+      await run(tx, 'crm_manager', create('Undone'), failing, false)
+    })
+    await assert.rejects(segment, (error) => needsSavepoints(error))
+    assert.deepEqual(await namesOf(), [])
+  })
 
   it('is rolled back alone if PostgreSQL refuses its data: the transaction continues', async () => {
     const outcomes = await db.tenant(organization, testActor, async (tx) => {

@@ -12,10 +12,10 @@ export interface Floor {
 }
 
 /**
- * A worker and a client with eager start, for a hand-written workflow with the local activity `work`. Its workflow threads
- * have the same setting as those of the measured stack.
+ * A worker and a client with eager start, for a hand-written workflow with the local activity `work`, once or `times` in
+ * a row. Its workflow threads have the same setting as those of the measured stack.
  */
-export async function startFloor(address: string, work: () => Promise<void>): Promise<Floor> {
+export async function startFloor(address: string, work: () => Promise<void>, times = 1): Promise<Floor> {
   Runtime.install({ logger: new DefaultLogger('ERROR') })
   const connection = await NativeConnection.connect({ address })
   const taskQueue = `floor-${uuidv7()}`
@@ -38,7 +38,10 @@ export async function startFloor(address: string, work: () => Promise<void>): Pr
   const running = worker.run()
   const client = new Client({ connection })
   const once = () =>
-    client.workflow.execute('floor', { taskQueue, workflowId: `floor:${uuidv7()}`, requestEagerStart: true })
+    client.workflow.execute('floor', {
+      ...{ taskQueue, workflowId: `floor:${uuidv7()}`, requestEagerStart: true },
+      args: [times],
+    })
   await once()
   return {
     async measure(clients, seconds) {

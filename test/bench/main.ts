@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
+import { benchLoops } from './loops.ts'
 import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
@@ -9,13 +10,14 @@ import { benchStart } from './start.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs deliveries imports memory start]`: each figure as a ratio to a floor measured in
+ * `npm run bench [-- records volume runs loops deliveries imports memory start]`: each figure as a ratio to a floor measured in
  * the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work
  * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=` for fewer than a
  * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
+  loops: benchLoops,
   deliveries: benchDeliveries,
   imports: benchImports,
   memory: (stack) => benchMemory(stack, Number(options.runs)),

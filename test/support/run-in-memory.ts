@@ -66,7 +66,11 @@ export function runOf(
         limits,
         reissue,
         loops: {
-          items: async (loop, from, count) => loops.get(loop)!.items!.slice(from, from + count),
+          items: async ({ loop }, from, count) =>
+            loops
+              .get(loop)!
+              .items!.slice(from, from + count)
+              .map((item, index) => ({ index: from + index, item })),
           results: async (loop) =>
             [...iterations.values()]
               .filter((one) => one.loop === loop && one.settled_segment !== null)

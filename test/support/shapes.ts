@@ -128,11 +128,14 @@ nodes:
   saved: {type: crm_manager, config: {operation: create, entity: contacts, fields: {first_name: chain-end, last_name: "{{ trigger.data.link }}"}}}`,
     'on error': `
 nodes:
-  saved: {type: crm_manager, config: {operation: create, entity: contacts, fields: {first_name: "failed at {{ trigger.node.id }}", last_name: "{{ trigger.run.id }}"}}}`,
+  saved: {type: crm_manager, config: {operation: create, entity: contacts, fields: {first_name: "failed at {{ trigger.node.id }}", last_name: "{{ trigger.run.id }}"}}}
+  hold: {type: wait_for_signal, config: {name: go}, next: {received: after}}
+  after: {type: crm_manager, config: {operation: create, entity: contacts, fields: {first_name: handled, last_name: "{{ trigger.run.id }}"}}}`,
     failing: `
 settings: {error_workflow: on error}
 nodes:
   before: ${save('before')}
+  hold: {type: wait_for_signal, config: {name: go}, next: {received: call}}
   call: ${call('failing/call')}
   refuse: {type: stop, config: {status: failed, message: No.}}`,
     retry: `

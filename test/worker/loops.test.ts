@@ -98,6 +98,40 @@ describe('loops', function () {
     assert.ok(events.length < 1_000, `${events.length} events`)
   })
 
+  it('undo what an item wrote that fails, and nothing of the others', async () => {
+    const taken = randomUUID()
+    const mark = (id: string, config: Record<string, unknown>) => ({ ...save('unused'), id, config })
+    const create = (name: string, more = {}) => ({
+      ...{ operation: 'create', entity: 'companies', fields: { name, ...more } },
+    })
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [
+          each({ on_item_error: 'continue' }),
+          mark('before', create('before {{ item }} {{ run.id }}')),
+          // Two of the items have the same one.
+          mark(
+            'save',
+            create('after {{ item }} {{ run.id }}', { external_id: `${taken} {{ item | modulo: 58 }}` }),
+          ),
+        ],
+        edges: [edge('each', 'before', 'item'), edge('before', 'save')],
+        inputs,
+        outputs: { failed: '{{ nodes.each.output.failed }}' },
+      },
+      { items: numbers(60) },
+    )
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { failed: 2 }])
+    const names = await db.system('companies').where('name', 'like', `%${id}`).pluck('name')
+    assert.equal(names.filter((name) => name.startsWith('before')).length, 60)
+    assert.equal(new Set(names).size, 118)
+    const events = await db.system('events').where({ cause: id, name: 'company.created' })
+    assert.equal(events.length, 118)
+  })
+
   it('make no more calls at a time than `concurrency`, and have the results in order', async () => {
     // The first one ends late, the second one when a third one has begun.
     answer = async (url) => {

@@ -37,6 +37,10 @@ describe('a workflow whose worker and api are killed in the middle', function ()
   const statusOf = async (id: string) => (await show(id)).status
   const untilStatus = (id: string, status: string) =>
     until(`${id} ${status}`, async () => ((await statusOf(id)) === status ? true : undefined), 60)
+  /** Until it waits for the signal `go`. */
+  const untilHeld = (id: string) =>
+    until(`the wait of ${id}`, async () => (await show(id)).waits.find(({ name }: Json) => name === 'go'))
+  const signal = (id: string) => api('POST', `/runs/${id}/signal`, { name: 'go' })
   const asked = (id: string, title: string) =>
     until(`the question ${title}`, async () =>
       (await show(id)).waits.find(({ approval }: Json) => approval?.title === title),
@@ -81,10 +85,19 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     // To the middle. At most ten runs of an organization that are not asleep are sure to be admitted.
     for (const shape of ['failing', 'retry', 'bulk']) service.failing.add(shape)
     runs.retried = await start('retry')
+    runs['failed before'] = await start('failing')
     runs.failing = await start('failing')
     const bulk = await Promise.all([1, 2, 3, 4].map((n) => start('bulk', { n })))
-    for (const id of [runs.retried, ...bulk]) await untilStatus(id, 'failed')
-    service.failing.clear()
+    await untilHeld(runs['failed before']!)
+    await signal(runs['failed before']!)
+    for (const id of [runs.retried, ...bulk, runs['failed before']!]) await untilStatus(id, 'failed')
+    for (const shape of ['retry', 'bulk']) service.failing.delete(shape)
+    const [handler] = await until('the error workflow', async () => {
+      const started = await runsOf('on error')
+      return started.length > 0 ? started : undefined
+    })
+    runs['on error'] = handler.run_id
+    await untilHeld(runs['on error']!)
     for (const shape of ['parallel', 'joins', 'loop', 'nested', 'child', 'approval'])
       runs[shape] = await start(shape)
     for (const shape of ['event wait', 'pause', 'stop']) runs[shape] = await start(shape)
@@ -106,6 +119,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       assert.deepEqual(service.held(), open),
     )
     const first = await asked(runs.approval!, 'first')
+    await untilHeld(runs.failing!)
     await until('the wait', async () => (await show(runs['event wait']!)).waits[0])
 
     // Accepted, and most likely not acted upon before the kill.
@@ -130,6 +144,12 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     service.release()
 
     await until('the api', async () => (await fetch(`${stack.apiUrl}/readyz`)).ok || undefined, 60)
+    for (const name of ['failing', 'on error']) await signal(runs[name]!)
+    const later = await until('the second error workflow', async () =>
+      (await runsOf('on error')).find(({ run_id }) => run_id !== runs['on error']),
+    )
+    await untilHeld(later.run_id)
+    await signal(later.run_id)
     const second = await asked(runs.approval!, 'second')
     await api('POST', `/runs/${runs.approval}/signal`, {
       ...{ approval_id: second.approval.id, decision: 'rejected' },
@@ -252,16 +272,18 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     }
   })
 
-  it('starts its error workflow once', async () => {
-    const id = runs.failing!
-    const run = await show(id)
-    assert.deepEqual([run.status, run.error.node_id], ['failed', 'call'])
+  it('starts its error workflow once, which goes on after a kill as well', async () => {
     const handlers = await runsOf('on error')
-    assert.deepEqual(
-      handlers.map(({ run_id, status }) => [run_id, status]),
-      [[run.error.details.error_workflow.run_id, 'completed']],
-    )
-    assert.deepEqual(await contactsOf(id), ['before', 'failed at call'])
+    const started = []
+    for (const name of ['failing', 'failed before']) {
+      const id = runs[name]!
+      const run = await show(id)
+      assert.deepEqual([run.status, run.error.node_id], ['failed', 'call'])
+      started.push([run.error.details.error_workflow.run_id, 'completed'])
+      assert.deepEqual(await contactsOf(id), ['before', 'failed at call', 'handled'])
+    }
+    assert.deepEqual(handlers.map(({ run_id, status }) => [run_id, status]).sort(), started.sort())
+    assert.ok(started.some(([id]) => id === runs['on error']))
   })
 
   it('goes on with a retry from a node, with the outputs before it', async () => {

@@ -318,14 +318,6 @@ describe('runs with loops', function () {
       )
       assert.deepEqual(urls.sort(), ['a', 'b', 'z'])
     })
-
-    it('inside of a loop are refused, with what to do instead', async () => {
-      const id = await failed()
-      await assert.rejects(plan(id, 'call'), {
-        type: 'conflict',
-        message: 'call is inside a loop: start with the loop, or with a node before it',
-      })
-    })
   })
 })
 

@@ -2,22 +2,31 @@ import type { Program, ProgramNode } from '../definition/types.ts'
 import { NodeError, type NodeLoop } from '../nodes/define.ts'
 import type { Command } from '../protocol.ts'
 import { firstHandle, typeOf } from './execute.ts'
-import { chainOf, type Frame, type OpenLoop } from './frames.ts'
+import { chainOf, type Frame, loopKey, type OpenLoop } from './frames.ts'
 import type { Limits } from './limits.ts'
 import { at } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import type { Rows } from './rows.ts'
-import type { ItemResult, RunError, RunFacts, RunNode } from './run-state.ts'
+import type { ItemResult, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import { isOpen } from './step.ts'
 import { capped } from './storable.ts'
 
 /** What the database has of a loop beyond its open items. */
 export interface LoopHost {
-  /** Up to `count` items from the index `from`. */
-  items(loop: string, from: number, count: number): Promise<unknown[]>
+  /** Up to `count` items that were not opened yet, from the index `from`. None: all were opened. */
+  items(loop: Pick<RunLoop, 'loop' | 'segment'>, from: number, count: number): Promise<LoopItem[]>
+  /** In a retry: the loop with the results that it keeps from the run that was retried. */
+  kept?(loop: string): Promise<RunLoop | undefined>
   /** The results of the items that ended in earlier segments. */
   results(loop: string): Promise<ItemResult[]>
+}
+
+/** An item to open. `nodes`: in a retry, those of its body whose outputs are reused. */
+export interface LoopItem {
+  index: number
+  item: unknown
+  nodes?: RunNode[]
 }
 
 export interface LoopDeps {
@@ -36,7 +45,7 @@ export interface LoopDeps {
 export class Loops {
   private readonly due: Set<OpenLoop>
   /** The next items of each loop. */
-  private readonly items = new Map<OpenLoop, unknown[]>()
+  private readonly items = new Map<OpenLoop, LoopItem[]>()
   /** The results of this segment. */
   private readonly results = new Map<OpenLoop, ItemResult[]>()
   private readonly deps: LoopDeps
@@ -46,10 +55,19 @@ export class Loops {
     this.due = new Set(deps.rows.loops.values())
   }
 
-  begin(row: RunNode, frame: Frame, { items, concurrency, on_item_error }: NodeLoop): void {
-    const { rows } = this.deps
+  async begin(row: RunNode, frame: Frame, { items, concurrency, on_item_error }: NodeLoop): Promise<void> {
+    const { rows, host } = this.deps
     // The items have rows of their own.
     row.input = { concurrency, on_item_error }
+    const kept = await host.kept?.(loopKey(frame.path, row.node_id))
+    if (kept) {
+      row.status = 'waiting'
+      row.output = null
+      rows.note(row, `${kept.count - kept.succeeded - kept.failed} of ${kept.count} items`)
+      // The list stays: the results that are kept belong to its items.
+      this.due.add(rows.resumeLoop(frame, row.node_id, { ...kept, concurrency, on_item_error }))
+      return
+    }
     if (items.length === 0) {
       rows.settle(row, 'completed', this.handle(row.node_id))
       return
@@ -58,7 +76,10 @@ export class Loops {
     row.output = null
     rows.note(row, `${items.length} items`)
     const loop = rows.addLoop(frame, row.node_id, items, { concurrency, on_item_error })
-    this.items.set(loop, [...items])
+    this.items.set(
+      loop,
+      items.map((item, index) => ({ index, item })),
+    )
     this.due.add(loop)
   }
 
@@ -101,16 +122,18 @@ export class Loops {
     const { rows, limits, wake } = this.deps
     const { state, open } = loop
     const hasRoom = () => open.size === 0 || rows.frames.size <= limits.openItems
-    while (state.next < state.count && open.size < state.concurrency && hasRoom())
-      wake(rows.addIteration(loop, await this.nextItem(loop)))
+    while (state.next < state.count && open.size < state.concurrency && hasRoom()) {
+      const item = await this.nextItem(loop)
+      if (item) wake(rows.addIteration(loop, item))
+      else rows.endItems(loop)
+    }
     if (open.size === 0) await this.complete(loop)
   }
 
-  private async nextItem(loop: OpenLoop): Promise<unknown> {
+  private async nextItem(loop: OpenLoop): Promise<LoopItem | undefined> {
     const { host, limits } = this.deps
-    const { loop: key, next } = loop.state
     const known = this.items.get(loop)
-    const items = known?.length ? known : await host.items(key, next, limits.segmentNodes)
+    const items = known?.length ? known : await host.items(loop.state, loop.state.next, limits.segmentNodes)
     this.items.set(loop, items)
     return items.shift()
   }

@@ -20,7 +20,8 @@ export function masked(config: unknown): unknown {
   }
 }
 
-function maskedValue(value: unknown, isSecret: (name: string) => boolean): unknown {
+/** A value without the members that have secret names, and without texts that look like credentials. */
+export function maskedValue(value: unknown, isSecret: (name: string) => boolean = isSecretName): unknown {
   if (typeof value === 'string') return maskText(value)
   if (Array.isArray(value)) return value.map((item) => maskedValue(item, isSecret))
   if (!isObject(value)) return value

@@ -5,11 +5,23 @@ import { type NodeState, step } from './step.ts'
 /** A node of the retried run. */
 export type RetriedNode = Pick<RunNode, 'path' | 'node_id' | 'node_type' | 'status' | 'handle'>
 
-export interface RetryPlan {
+/** What a retry does with the nodes outside of any loop, or with those of one item. */
+export interface FramePlan {
   /** The nodes whose outputs are reused, in the order of the program. */
   reused: string[]
+  /** The loops that go on: their items that completed keep their results. */
+  resumed: string[]
+}
+
+export interface RetryPlan extends FramePlan {
   /** The nodes that may run. */
   again: string[]
+}
+
+/** `again`: run all items of the loop `from` again. */
+export interface RetryStart {
+  from: string
+  again?: boolean
 }
 
 /** The node with which a retry starts if none is named: the one that failed the run; null: the first of the workflow. */
@@ -18,39 +30,74 @@ export function failedNode(error: RunError | null, rows: RetriedNode[]): string 
   return id !== undefined && rows.some(({ path, node_id }) => path === '' && node_id === id) ? id : null
 }
 
+/** The loops around a node, the outermost first. */
+export function loopsAround(program: Program, id: string): string[] {
+  const around: string[] = []
+  for (let loop = program.nodes[id]?.loop; loop !== undefined; loop = program.nodes[loop]?.loop)
+    around.unshift(loop)
+  return around
+}
+
 /**
- * Which nodes of a run a retry reuses that starts with `from`: all that have settled, except for `from` and all that
- * comes after a node that runs again. `program` may be a newer version of the workflow.
+ * Which nodes outside of any loop a retry reuses that starts with `from`: all that have settled, except for `from` and
+ * all that comes after a node that runs again. `program` may be a newer version of the workflow.
  * @returns the reason if the retry cannot start there.
  */
-export function planRetry(program: Program, rows: RetriedNode[], from: string): RetryPlan | string {
-  if (!Object.hasOwn(program.nodes, from)) {
-    const inLoop = rows.some(({ path, node_id }) => path !== '' && node_id === from)
-    return inLoop ? IN_LOOP(from) : `the version has no node ${from}`
-  }
+export function planRetry(
+  program: Program,
+  rows: RetriedNode[],
+  { from, again = false }: RetryStart,
+): RetryPlan | string {
+  if (!Object.hasOwn(program.nodes, from)) return `the version has no node ${from}`
   const top = new Map(rows.filter(({ path }) => path === '').map((row) => [row.node_id, row]))
-  if (!top.has(from) && rows.some(({ node_id }) => node_id === from)) return IN_LOOP(from)
-  const all = Object.keys(program.nodes)
-  // The body of a loop runs again with it, or not at all.
-  const ids = all.filter((id) => program.nodes[id]!.loop === undefined)
-  const settled = (id: string) => {
-    const row = top.get(id)
-    // Without a handle it failed or stopped the run, or was cancelled.
-    return row?.node_type === program.nodes[id]!.type && (row.status === 'skipped' || row.handle !== null)
-  }
+  const settled = settledIn(program, top)
+  const ids = bodyOf(program, undefined)
   const before = upstreamOf(program, from)
   const missing = ids.filter((id) => before.has(id) && !settled(id))
   if (missing.length > 0)
     return `the nodes before ${from} must have completed, but ${missing.join(', ')} did not in this run: start with ${missing[0]}`
-  const again = downstreamOf(program, new Set([from, ...ids.filter((id) => !settled(id))]))
-  const reused = ids.filter((id) => !again.has(id))
-  const states = new Map<string, NodeState>(reused.map((id) => [id, top.get(id)!]))
+  const plan = planFrame(program, top, { from: [from], ...(again && { restart: from }) })
+  const states = new Map<string, NodeState>(plan.reused.map((id) => [id, top.get(id)!]))
   if (!step(program, states).ready.includes(from))
     return `the run did not reach ${from}: no edge that leads to it was taken`
-  return { reused, again: all.filter((id) => again.has(id)) }
+  const reused = new Set(plan.reused)
+  const runs = (id: string) => !reused.has(loopsAround(program, id)[0] ?? id)
+  return { ...plan, again: Object.keys(program.nodes).filter(runs) }
 }
 
-const IN_LOOP = (id: string) => `${id} is inside a loop: start with the loop, or with a node before it`
+/**
+ * What a retry does with the nodes of one frame: those outside of any loop, or of one item of `loop`. Nodes in `from`
+ * run again. A loop that runs again goes on where it stopped, unless it is `restart`, or its list may change.
+ */
+export function planFrame(
+  program: Program,
+  rows: ReadonlyMap<string, RetriedNode>,
+  { loop, from, restart }: { loop?: string; from: string[]; restart?: string },
+): FramePlan {
+  const ids = bodyOf(program, loop)
+  const settled = settledIn(program, rows)
+  const first = new Set([...from, ...ids.filter((id) => !settled(id))])
+  const after = downstreamOf(program, new Set([...first].flatMap((id) => nextOf(program, id))))
+  const again = (id: string) => first.has(id) || after.has(id)
+  const loops = new Set(Object.values(program.nodes).map((node) => node.loop))
+  const hasStarted = (id: string) => rows.get(id)?.node_type === program.nodes[id]!.type
+  const goesOn = (id: string) => first.has(id) && !after.has(id) && id !== restart
+  return {
+    reused: ids.filter((id) => !again(id)),
+    resumed: ids.filter((id) => loops.has(id) && hasStarted(id) && goesOn(id)),
+  }
+}
+
+const bodyOf = (program: Program, loop: string | undefined) =>
+  Object.keys(program.nodes).filter((id) => program.nodes[id]!.loop === loop)
+
+/** Whether a node needs not run again; without a handle it failed or stopped the run, or was cancelled. */
+const settledIn = (program: Program, rows: ReadonlyMap<string, RetriedNode>) => (id: string) => {
+  const row = rows.get(id)
+  return row?.node_type === program.nodes[id]!.type && (row.status === 'skipped' || row.handle !== null)
+}
+
+const nextOf = (program: Program, id: string) => Object.values(program.nodes[id]?.next ?? {}).flat()
 
 /** The nodes from which a node can be reached. */
 function upstreamOf(program: Program, id: string): Set<string> {
@@ -71,7 +118,7 @@ function downstreamOf(program: Program, ids: Set<string>): Set<string> {
   const found = new Set(ids)
   const open = [...ids]
   for (let next = open.pop(); next !== undefined; next = open.pop())
-    for (const to of Object.values(program.nodes[next]?.next ?? {}).flat()) {
+    for (const to of nextOf(program, next)) {
       if (found.has(to)) continue
       found.add(to)
       open.push(to)

@@ -1,5 +1,6 @@
 import type { ProgramNode } from '../definition/types.ts'
 import { type Frame, framesOf, loopKey, nodeKey, type OpenLoop, openFrame } from './frames.ts'
+import type { LoopItem } from './loops.ts'
 import type { RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 import { isOpen, type NodeState, type NodeStates } from './step.ts'
 
@@ -85,11 +86,25 @@ export class Rows {
     return open
   }
 
-  /** Opens the next item of a loop. */
-  addIteration(loop: OpenLoop, item: unknown): Frame {
+  /** Opens a loop that has results from the run that was retried. */
+  resumeLoop(frame: Frame, id: string, state: RunLoop): OpenLoop {
+    const open: OpenLoop = { state, id, within: frame, open: new Map() }
+    this.loops.set(state.loop, open)
+    this.changeLoop(open)
+    return open
+  }
+
+  /** No item of the loop is left to open. */
+  endItems(loop: OpenLoop): void {
+    loop.state.next = loop.state.count
+    this.changeLoop(loop)
+  }
+
+  /** Opens an item of a loop, the first one that was not opened yet. */
+  addIteration(loop: OpenLoop, { index, item, nodes = [] }: LoopItem): Frame {
     const iteration: RunIteration = {
       loop: loop.state.loop,
-      index: loop.state.next,
+      index,
       status: 'running',
       item,
       output: null,
@@ -99,10 +114,12 @@ export class Rows {
       started_at: this.time(),
       ended_at: null,
     }
-    loop.state.next += 1
+    loop.state.next = index + 1
     this.changeLoop(loop)
     this.changedIterations.add(iteration)
-    return openFrame(this.frames, loop, iteration)
+    const frame = openFrame(this.frames, loop, iteration)
+    for (const row of nodes) frame.rows.set(row.node_id, row)
+    return frame
   }
 
   endIteration(frame: Frame, end: Pick<RunIteration, 'status'> & Partial<RunIteration>): void {

@@ -288,16 +288,16 @@ class Segment {
       this.rows.note(row, 'started')
       return
     }
-    this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
+    await this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
   }
 
-  private applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): void {
+  private async applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): Promise<void> {
     row.input = outcome.input
     if ('output' in outcome) row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)
     else if (outcome.status === 'completed') this.rows.settle(row, 'completed', outcome.handle)
     else if (outcome.status === 'ended') this.stop(row, outcome.end)
-    else if (outcome.status === 'looping') this.loops.begin(row, this.frameOf(row), outcome.loop)
+    else if (outcome.status === 'looping') await this.loops.begin(row, this.frameOf(row), outcome.loop)
     else {
       row.status = 'waiting'
       const { waits } = outcome

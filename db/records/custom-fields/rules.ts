@@ -2,11 +2,27 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import type { Rules } from '../model/custom-fields/types.ts'
 import type { EntityName } from '../model/kind.ts'
 
+/** Read once for each transaction or savepoint: half of the statements of a loop that creates records. */
+const locked = new WeakMap<Tenant, Map<EntityName, Promise<Rules>>>()
+
 /**
  * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared for writes of values,
  * `exclusive` for changes of definitions. One lookup by primary key.
  */
 export async function lockFieldRules(tx: Tenant, entity: EntityName, exclusive = false): Promise<Rules> {
+  const ours = locked.get(tx) ?? new Map<EntityName, Promise<Rules>>()
+  locked.set(tx, ours)
+  // The caller changes them.
+  if (exclusive) {
+    ours.delete(entity)
+    return readAndLock(tx, entity, true)
+  }
+  const known = ours.get(entity) ?? readAndLock(tx, entity, false)
+  ours.set(entity, known)
+  return known
+}
+
+async function readAndLock(tx: Tenant, entity: EntityName, exclusive: boolean): Promise<Rules> {
   const { rows } = await tx.trx.raw<{
     rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
   }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [

@@ -332,6 +332,11 @@ describe('the example responses of the document', function () {
     const { run_id: looping } = await call('runWorkflow', looped)
     await example('listIterations', { params: { run_id: looping }, query: '?loop=each&limit=1' })
     await example('testNode')
+    const greet = { workflow_id: loop.workflow_id, node_id: 'greet' }
+    await example('putSample', { params: greet })
+    await example('listSamples', { params: { workflow_id: loop.workflow_id } })
+    await example('testNodeOfWorkflow', { params: greet, body: { inputs: { item: 'Ada' }, confirm: true } })
+    await example('deleteSample', { params: greet })
   }
 
   async function waits() {

@@ -82,6 +82,37 @@ describe('a run with loops', function () {
     assert.deepEqual(inner[0].output, { twice: 4 })
   })
 
+  it('is retried from a node in a loop, for the items that failed or are named', async () => {
+    const retry = async (body: object, status = 200) => {
+      const headers = { Prefer: 'wait=20' }
+      const answer = await suite.api.request('POST', `${path}/retry`, { body, headers })
+      assert.equal(answer.status, status, JSON.stringify(answer.body))
+      return answer.body
+    }
+    const { preview } = await retry({ from_node: 'double' })
+    assert.deepEqual(preview.loops, [
+      { node_id: 'each', kept: 2, again: 1 },
+      { node_id: 'inner', kept: 0, again: 1 },
+    ])
+    const { run_id } = await retry({ from_node: 'double', items: ['each:0/inner:1'], confirm: true })
+    const { body: run } = await suite.api.request('GET', `/v1/runs/${run_id}`)
+    assert.deepEqual(
+      [run.status, run.retry],
+      ['completed', { run_id: path.split('/').at(-1), from_node: 'double', items: ['each:0/inner:1'] }],
+    )
+    const [each] = run.nodes
+    assert.deepEqual(each.loop, { loop: 'each', count: 3, started: 3, succeeded: 2, failed: 1 })
+    const shown = await suite.api.request('GET', `/v1/runs/${run_id}/iterations?loop=each:0/inner`)
+    assert.deepEqual(
+      shown.body.data.map(({ output }: { output: unknown }) => output),
+      [{ twice: 2 }, { twice: 4 }],
+    )
+    const unknown = await retry({ from_node: 'double', items: ['each:9/inner:0'] }, 409)
+    assert.equal(unknown.error.param, 'items')
+    await retry({ from_node: 'double', items: [] }, 422)
+    await retry({ from_node: 'double', items: 'each:0' }, 422)
+  })
+
   it('has no items of a loop that it did not reach, nor for others', async () => {
     assert.deepEqual((await get('/iterations?loop=none')).data, [])
     await get('/iterations', 422)

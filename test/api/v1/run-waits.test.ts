@@ -31,14 +31,34 @@ describe('POST /v1/runs/{run_id}/signal', function () {
   it('sends a signal to the node that waits, or keeps it, and refuses one to a run that has ended', async () => {
     const id = await waiting(node('hold', 'wait_for_signal', { name: 'paid' }))
     const kept = await send(id, { name: 'other' })
-    assert.deepEqual([kept.status, kept.body.node_id], [200, null])
+    assert.deepEqual([kept.status, kept.body.path, kept.body.node_id], [200, null, null])
     const taken = await send(id, { name: 'paid', payload: { amount: 1 } })
-    assert.deepEqual([taken.status, taken.body.node_id], [200, 'hold'])
+    assert.deepEqual([taken.status, taken.body.path, taken.body.node_id], [200, '', 'hold'])
     await untilRun(suite.db, id)
     const { nodes, waits } = await get(id)
     assert.deepEqual([nodes[1].output.payload, nodes[1].handle, waits], [{ amount: 1 }, 'received', []])
     const late = await send(id, { name: 'paid' })
     assert.deepEqual([late.status, late.body.error.message], [409, 'the run has ended: it is completed'])
+  })
+
+  it('answers a signal with the item of the loop that took it', async () => {
+    const definition = {
+      nodes: [
+        node('each', 'for_each', { items: [1, 2], concurrency: 2 }),
+        node('hold', 'wait_for_signal', { name: 'go' }),
+      ],
+      edges: [{ from: 'each', handle: 'item', to: 'hold' }],
+    }
+    const id = await queueRun(suite.db, suite.api.organizationId, definition)
+    while ((await suite.db.system('run_waits').where({ run_id: id })).length < 2)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    const paths: string[] = []
+    for (const _ of [1, 2]) {
+      const { body } = await send(id, { name: 'go' })
+      paths.push(`${body.path}/${body.node_id}`)
+    }
+    assert.deepEqual(paths.sort(), ['each:0/hold', 'each:1/hold'])
+    await untilRun(suite.db, id)
   })
 
   it('sends once with an Idempotency-Key', async () => {

@@ -114,6 +114,29 @@ describe('the match of events and triggers', function () {
     )
   })
 
+  it('starts a run for each of many events at once and each of ten workflows, and none is lost', async () => {
+    // 10,000 are an event storm; fewer show the same in each build.
+    const count = Number(process.env.EVENTS ?? 300)
+    const ids: string[] = []
+    for (let n = 0; n < 10; n++) ids.push(await listening(['invoice.paid']))
+    const page = 100
+    for (let from = 0; from < count; from += page)
+      await raise(Array.from({ length: page }, (_, n) => ({ name: 'invoice.paid', data: { n: from + n } })))
+    for (let open = true; open; ) {
+      const matched = await Promise.all(Array.from({ length: 2 }, () => matchEvents(db.system)))
+      open = matched.some(({ events }) => events > 0)
+    }
+    const { rows } = await db.system.raw<{ rows: object[] }>(
+      `select count(*) as runs, count(distinct trigger_key) as events, min(cast(trigger #>> '{data,n}' as integer)) as first,
+         max(cast(trigger #>> '{data,n}' as integer)) as last from runs where workflow_id = any(?) group by workflow_id`,
+      [ids],
+    )
+    const each = { runs: count, events: count, first: 0, last: count - 1 }
+    assert.deepEqual(rows.map(Object.entries), Array(10).fill(Object.entries(each)))
+    const open = await db.system('events').where({ organization_id: organizationId, matched_at: null })
+    assert.equal(open.length, 0)
+  })
+
   it('lets a `when` read the settings of the organization', async () => {
     await tenant((tx) => updateOrganization(tx, { env: { least: 100 } }))
     const large = await listening(['invoice.paid'], '{{ trigger.data.amount >= env.least }}')

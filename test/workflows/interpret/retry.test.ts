@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Edge } from '../../../workflows/definition/types.ts'
-import { failedNode, planRetry, type RetriedNode } from '../../../workflows/interpret/retry.ts'
+import { failedNode, planFrame, planRetry, type RetriedNode } from '../../../workflows/interpret/retry.ts'
 import { edge } from '../../support/nodes.ts'
 
 const program = (ids: string[], edges: Edge[]) =>
@@ -27,33 +27,79 @@ describe('the plan of a retry', () => {
 
   it('reuses other branches that have settled, and runs what was cancelled', () => {
     const failed = row('b', { status: 'failed', handle: null })
-    assert.deepEqual(planRetry(diamond, [row('a'), failed, row('c')], 'b'), {
+    assert.deepEqual(planRetry(diamond, [row('a'), failed, row('c')], { from: 'b' }), {
       reused: ['a', 'c'],
+      resumed: [],
       again: ['b', 'd'],
     })
     const cancelled = row('c', { status: 'cancelled', handle: null })
-    assert.deepEqual(planRetry(diamond, [row('a'), failed, cancelled], 'b'), {
+    assert.deepEqual(planRetry(diamond, [row('a'), failed, cancelled], { from: 'b' }), {
       reused: ['a'],
+      resumed: [],
       again: ['b', 'c', 'd'],
     })
   })
 
-  it('refuses a node that was not reached, or inside a loop', () => {
+  it('refuses a node that was not reached', () => {
     const choice = program(['if', 'yes', 'no'], [edge('if', 'yes', 'true'), edge('if', 'no', 'false')])
     const rows = [
       row('if', { node_type: 'condition', handle: 'true' }),
       row('yes', { status: 'failed', handle: null }),
       row('no', { status: 'skipped', handle: null }),
     ]
-    assert.match(String(planRetry(choice, rows, 'no')), /did not reach no/)
-    assert.deepEqual(planRetry(choice, rows, 'yes'), { reused: ['if', 'no'], again: ['yes'] })
-    assert.match(String(planRetry(choice, [...rows, row('x', { path: 'each:3' })], 'x')), /inside a loop/)
+    assert.match(String(planRetry(choice, rows, { from: 'no' })), /did not reach no/)
+    assert.deepEqual(planRetry(choice, rows, { from: 'yes' }), {
+      reused: ['if', 'no'],
+      resumed: [],
+      again: ['yes'],
+    })
   })
 
   it('runs a node again whose type has changed, and what comes after a new node', () => {
     const rows = [row('a', { node_type: 'delay' }), row('b', { status: 'failed', handle: null }), row('c')]
-    assert.match(String(planRetry(diamond, rows, 'b')), /start with a/)
-    assert.deepEqual(planRetry(diamond, rows, 'a'), { reused: [], again: ['a', 'b', 'c', 'd'] })
+    assert.match(String(planRetry(diamond, rows, { from: 'b' })), /start with a/)
+    assert.deepEqual(planRetry(diamond, rows, { from: 'a' }), {
+      reused: [],
+      resumed: [],
+      again: ['a', 'b', 'c', 'd'],
+    })
+  })
+
+  describe('with loops', () => {
+    const looped = compile({
+      ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, outputs: {}, settings: {} },
+      nodes: ['list', 'each', 'x', 'y', 'last'].map((id) => ({
+        id,
+        type: id === 'each' ? 'for_each' : 'set_fields',
+        config: id === 'each' ? { items: [1] } : { fields: {} },
+      })),
+      edges: [edge('list', 'each'), edge('each', 'x', 'item'), edge('x', 'y'), edge('each', 'last', 'done')],
+    })
+    const broken = row('each', { node_type: 'for_each', status: 'failed', handle: null })
+
+    it('goes on with a loop that failed, and runs all its items again if it is named', () => {
+      const rows = [row('list'), broken]
+      const plan = { reused: ['list'], resumed: ['each'], again: ['each', 'x', 'y', 'last'] }
+      assert.deepEqual(planRetry(looped, rows, { from: 'each' }), plan)
+      assert.deepEqual(planRetry(looped, rows, { from: 'each', again: true }), { ...plan, resumed: [] })
+    })
+
+    it('does not go on with a loop whose list may change', () => {
+      const rows = [row('list'), broken]
+      assert.deepEqual(planRetry(looped, rows, { from: 'list' }), {
+        ...{ reused: [], resumed: [] },
+        again: ['list', 'each', 'x', 'y', 'last'],
+      })
+    })
+
+    it('reuses in an item what has settled, but not from the node on that is named', () => {
+      const rows = new Map([
+        ['x', row('x')],
+        ['y', row('y', { status: 'failed', handle: null })],
+      ])
+      assert.deepEqual(planFrame(looped, rows, { loop: 'each', from: [] }), { reused: ['x'], resumed: [] })
+      assert.deepEqual(planFrame(looped, rows, { loop: 'each', from: ['x'] }), { reused: [], resumed: [] })
+    })
   })
 
   it('starts with the node that failed the run', () => {

@@ -1,0 +1,223 @@
+import type { Program } from '../../workflows/definition/types.ts'
+import { splitKey } from '../../workflows/interpret/frames.ts'
+import { type FramePlan, loopsAround, planFrame, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import { LOOP } from '../../workflows/limits.ts'
+import { AppError } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** What a retry does with the nodes outside of any loop (path '') and with those of each item that runs again. */
+export interface RetryFrame extends FramePlan {
+  path: string
+}
+
+/** How many items of a loop, in all items of the loops around it, keep their results, and how many run. */
+export interface LoopRetry {
+  node_id: string
+  kept: number
+  again: number
+}
+
+interface Wanted {
+  /** A node in a loop. */
+  from_node: string | null
+  /** The paths of items that run again, whether they completed or not; then items that failed keep their failure. */
+  items: string[] | undefined
+}
+
+/** SQL: the ids of a loop and of those around it, of its key. */
+const LOOP_IDS = `regexp_replace(i.loop, ':[0-9]+', '', 'g')`
+
+/**
+ * Plans the items of the loops that a retry resumes. An item that completed keeps its result, unless it holds one that
+ * runs again. In others, what has settled is reused, except for `from_node` and what comes after it.
+ * Throws `conflict`.
+ */
+export async function planLoops(
+  tx: Tenant,
+  runId: string,
+  program: Program,
+  top: FramePlan,
+  { from_node, items }: Wanted,
+): Promise<{ frames: RetryFrame[]; loops: LoopRetry[] }> {
+  const around = from_node === null ? [] : loopsAround(program, from_node)
+  const starts = await listStarts(tx, runId, around, items)
+  const startIn = new Map(starts.map((path) => [path, from_node!]))
+  // The items around them run again, too.
+  for (const path of starts)
+    for (let { path: outer, id } = holderOf(path); outer !== ''; { path: outer, id } = holderOf(outer))
+      startIn.set(outer, id)
+
+  const frames: RetryFrame[] = [{ path: '', ...top }]
+  const loops = new Map<string, LoopRetry>()
+  const plans = new Map<string, FramePlan>()
+  for (let open = top.resumed; open.length > 0; ) {
+    for (const { node_id, total, ended } of await countItems(tx, runId, open)) {
+      const loop = loops.get(node_id) ?? { node_id, kept: 0, again: 0 }
+      loops.set(node_id, { node_id, kept: loop.kept + ended, again: loop.again + total - ended })
+    }
+    const again = await listAgain(tx, runId, open, {
+      forced: [...startIn.keys()],
+      named: items !== undefined,
+    })
+    open = []
+    for (const { loop, path, nodes } of again) {
+      const { id } = splitKey(loop)
+      const counts = loops.get(id)!
+      counts.kept -= 1
+      counts.again += 1
+      const from = startIn.get(path)
+      const key = `${id} ${from} ${nodes}`
+      const plan = plans.get(key) ?? planItem(program, id, from, nodes)
+      plans.set(key, plan)
+      frames.push({ path, ...plan })
+      for (const inner of plan.resumed) open.push(`${path}/${inner}`)
+    }
+    if (frames.length > LOOP.items + 1)
+      throw new AppError('conflict', `more than ${LOOP.items} items would run again`, {
+        param: 'from_node',
+        hint: 'start with the loop itself, or name items',
+      })
+  }
+  return { frames, loops: [...loops.values()] }
+}
+
+function planItem(program: Program, loop: string, from: string | undefined, nodes: string): FramePlan {
+  const rows = (JSON.parse(nodes) as Omit<RetriedNode, 'path'>[]).map((row) => ({ path: '', ...row }))
+  const byId = new Map(rows.map((row) => [row.node_id, row]))
+  return planFrame(program, byId, { loop, from: from !== undefined && byId.has(from) ? [from] : [] })
+}
+
+/** The frame that holds the loop of an item, and the id of that loop. */
+const holderOf = (path: string) => splitKey(path.slice(0, path.lastIndexOf(':')))
+
+/** The items in which `from_node` runs again: those that are named, or all of its loop that did not complete. */
+async function listStarts(
+  tx: Tenant,
+  runId: string,
+  around: string[],
+  items: string[] | undefined,
+): Promise<string[]> {
+  if (around.length === 0) {
+    if (items === undefined) return []
+    throw new AppError('conflict', 'items can only be named with from_node, a node inside a loop', {
+      param: 'items',
+    })
+  }
+  const { rows } = await tx.trx.raw<{ rows: { path: string }[] }>(
+    `select i.path from run_iterations i
+     where i.organization_id = :organizationId and i.run_id = :runId and ${LOOP_IDS} = :loop
+       and case when cast(:items as text[]) is null then i.status <> 'completed' else i.path = any(:items) end`,
+    { organizationId: tx.organizationId, runId, loop: around.join('/'), items: items ?? null },
+  )
+  const found = new Set(rows.map(({ path }) => path))
+  const unknown = items?.filter((path) => !found.has(path)) ?? []
+  if (unknown.length > 0)
+    throw new AppError(
+      'conflict',
+      `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${around.at(-1)}`,
+      { param: 'items', hint: `write paths as GET /v1/runs/{run_id}/iterations shows them` },
+    )
+  return [...found]
+}
+
+async function countItems(tx: Tenant, runId: string, loops: string[]) {
+  const { rows } = await tx.trx.raw<{ rows: { node_id: string; total: number; ended: number }[] }>(
+    `select l.node_id, cast(sum(l.count) as integer) as total, cast(sum(i.opened) as integer) as ended
+     from run_loops l cross join lateral (
+       select count(*) as opened from run_iterations i
+       where i.organization_id = l.organization_id and i.run_id = l.run_id and i.loop = l.loop) i
+     where l.organization_id = :organizationId and l.run_id = :runId and l.loop = any(:loops) group by l.node_id`,
+    { organizationId: tx.organizationId, runId, loops },
+  )
+  return rows
+}
+
+/** The opened items of loops that run again, with their nodes as JSON text: of most items it is the same. */
+async function listAgain(
+  tx: Tenant,
+  runId: string,
+  loops: string[],
+  { forced, named }: { forced: string[]; named: boolean },
+) {
+  const { rows } = await tx.trx.raw<{ rows: { loop: string; path: string; nodes: string }[] }>(
+    `select i.loop, i.path, n.nodes
+     from run_iterations i
+     join run_loops l on l.organization_id = i.organization_id and l.run_id = i.run_id and l.loop = i.loop
+     cross join lateral (
+       select cast(coalesce(jsonb_agg(jsonb_build_object('node_id', n.node_id, 'node_type', n.node_type,
+         'status', n.status, 'handle', n.handle) order by n.node_id), '[]') as text) as nodes
+       from run_nodes n
+       where n.organization_id = i.organization_id and n.run_id = i.run_id and n.path = i.path) n
+     where i.organization_id = :organizationId and i.run_id = :runId and i.loop = any(:loops)
+       and (i.path = any(:forced) or i.status not in ('completed', 'failed')
+         or i.status = 'failed' and not (:named and l.on_item_error = 'continue'))
+     limit ${LOOP.items + 1}`,
+    { organizationId: tx.organizationId, runId, loops, forced, named },
+  )
+  return rows
+}
+
+/**
+ * Copies the rows of a run that its retry keeps, as settled before the first segment. Of a loop that goes on, the items
+ * that run again have no row: they are opened again, in order, as others are.
+ */
+export async function copyKept(
+  tx: Tenant,
+  { from, to }: { from: string; to: string },
+  frames: RetryFrame[],
+): Promise<void> {
+  const bindings = { organizationId: tx.organizationId, from, to, frames: JSON.stringify(frames) }
+  await tx.trx.raw(
+    `${FRAMES}
+     insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
+       handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
+     select n.organization_id, :to, n.path, n.node_id, n.node_type, n.title, n.status, n.attempt, n.input, n.output,
+       n.handle, n.error, n.wait_until, -1, -1, row_number() over (partition by n.path order by n.position) - 1,
+       n.started_at, n.ended_at
+     from ${framed('run_nodes', 'path, node_id')}
+     where case when n.path = n.frame then n.node_id = any(n.reused) else ${IN_KEPT_LOOP} end`,
+    bindings,
+  )
+  await tx.trx.raw(
+    `${FRAMES}
+     insert into run_iterations (organization_id, run_id, loop, index, status, item, output, error, segment,
+       settled_segment, started_at, ended_at)
+     select n.organization_id, :to, n.loop, n.index, n.status, n.item, n.output, n.error, -1, -1, n.started_at, n.ended_at
+     from ${framed('run_iterations', 'loop, index')} where n.path <> n.frame and ${IN_KEPT_LOOP}`,
+    bindings,
+  )
+  await tx.trx.raw(
+    `${FRAMES}
+     insert into run_loops (organization_id, run_id, loop, items, count, next, succeeded, failed, bytes, concurrency,
+       on_item_error, open, segment)
+     select n.organization_id, :to, n.loop, n.items, n.count, case when r.goes_on then 0 else n.next end,
+       case when r.goes_on then i.succeeded else n.succeeded end, case when r.goes_on then i.failed else n.failed end,
+       case when r.goes_on then i.bytes else n.bytes end, n.concurrency, n.on_item_error, false, -1
+     from ${framed('run_loops', 'loop')}
+     cross join lateral (select n.path = n.frame and n.node_id = any(n.resumed) as goes_on) r
+     cross join lateral (
+       select count(*) filter (where i.status = 'completed') as succeeded,
+         count(*) filter (where i.status = 'failed') as failed,
+         coalesce(sum(octet_length(cast(i.output as text))), 0) as bytes
+       from run_iterations i
+       where i.organization_id = n.organization_id and i.run_id = cast(:to as uuid) and i.loop = n.loop) i
+     where case when n.path = n.frame then n.node_id = any(n.reused || n.resumed) else ${IN_KEPT_LOOP} end`,
+    bindings,
+  )
+}
+
+const FRAMES = `with frames as materialized (
+       select * from jsonb_to_recordset(cast(:frames as jsonb)) as f(path text, reused text[], resumed text[]))`
+
+/** SQL: the rows of a table of the retried run, each with the innermost frame of the plan that it is in. */
+const framed = (table: string, key: string) => `(
+       select distinct on (${key}) t.*, f.path as frame, f.reused, f.resumed
+       from ${table} t cross join lateral (select string_to_array(t.path, '/') as parts) p
+       cross join lateral generate_series(0, cardinality(p.parts)) as depth
+       join frames f on f.path = array_to_string(p.parts[1:depth], '/')
+       where t.organization_id = :organizationId and t.run_id = :from
+       order by ${key}, depth desc) n`
+
+/** SQL: whether a row below its frame is in a loop of that frame which is reused or goes on. */
+const IN_KEPT_LOOP = `split_part(substr(n.path, length(n.frame) + case when n.frame = '' then 1 else 2 end), ':', 1)
+         = any(n.reused || n.resumed)`

@@ -1,0 +1,76 @@
+import { maskedValue } from '../../workflows/interpret/mask.ts'
+import { SAMPLE } from '../../workflows/limits.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** The sample output of a node, by which others of its workflow are tested. */
+export interface Sample {
+  node_id: string
+  output: unknown
+  /** The run whose output it was, and the iteration of its node; null: it was written by hand. */
+  run_id: string | null
+  path: string | null
+  updated_at: Date
+}
+
+const COLUMNS = ['node_id', 'output', 'run_id', 'path', 'updated_at'] as const
+
+const samplesOf = (tx: Tenant, workflow_id: string) =>
+  tx.trx('workflow_samples').where({ organization_id: tx.organizationId, workflow_id })
+
+/** The samples of a workflow, by node id. */
+export const listSamples = (tx: Tenant, workflowId: string): Promise<Sample[]> =>
+  samplesOf(tx, workflowId).orderBy('node_id').select<Sample[]>(COLUMNS)
+
+/**
+ * Saves the sample output of a node, instead of an earlier one, with secrets masked. The row of the workflow is locked.
+ * Throws `payload_too_large`; `conflict` if the workflow has too many.
+ */
+export async function saveSample(
+  tx: Tenant,
+  workflowId: string,
+  { node_id, output, ...from }: Pick<Sample, 'node_id' | 'output' | 'run_id' | 'path'>,
+): Promise<Sample> {
+  const json = JSON.stringify(maskedValue(output ?? null))
+  if (Buffer.byteLength(json) > SAMPLE.bytes)
+    throw new AppError('payload_too_large', `the sample is larger than ${SAMPLE.bytes / 1024} KiB as JSON`, {
+      hint: 'keep the members that other nodes read, and few items of lists',
+    })
+  const others = await samplesOf(tx, workflowId).whereNot({ node_id }).pluck('node_id')
+  if (others.length >= SAMPLE.count)
+    throw conflict(`the workflow has ${SAMPLE.count} samples`, { hint: 'delete one that no test needs' })
+  const key = { organization_id: tx.organizationId, workflow_id: workflowId, node_id }
+  const [row] = await tx
+    .trx('workflow_samples')
+    .insert({ ...key, output: json, ...from })
+    .onConflict(['organization_id', 'workflow_id', 'node_id'])
+    .merge({ output: json, ...from, updated_at: tx.trx.fn.now() })
+    .returning<Sample[]>(COLUMNS)
+  return row!
+}
+
+/** The output of a node in a run of the workflow. Throws `not_found`; `conflict` if it did not complete. */
+export async function outputInRun(
+  tx: Tenant,
+  workflowId: string,
+  { run_id, path, node_id }: { run_id: string; path: string; node_id: string },
+): Promise<unknown> {
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id: run_id, workflow_id: workflowId, kind: 'run' })
+    .first('id')
+  if (!run) throw notFound('run of this workflow')
+  const row = await tx
+    .trx('run_nodes')
+    .where({ organization_id: tx.organizationId, run_id, path, node_id })
+    .first<{ status: string; output: unknown } | undefined>('status', 'output')
+  if (row?.status === 'completed') return row.output
+  throw conflict(`the node ${node_id} ${row ? `is ${row.status}` : 'did not start'} in this run`, {
+    hint: 'name a run, and for a node in a loop the path of an item, in which it has completed',
+  })
+}
+
+/** @returns false if there was none. */
+export async function deleteSample(tx: Tenant, workflowId: string, nodeId: string): Promise<boolean> {
+  return (await samplesOf(tx, workflowId).where({ node_id: nodeId }).delete()) > 0
+}

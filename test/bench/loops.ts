@@ -1,0 +1,45 @@
+import type { TestStack } from '../support/stack.ts'
+import { startChild } from './child.ts'
+import { type LoadResult, load } from './load.ts'
+import { inTurns, print, printPairs } from './report.ts'
+import { prepareRuns } from './runs.ts'
+
+const ROUNDS = 3
+const SECONDS = 10
+const ITEMS = 1_000
+
+/** A for_each whose body creates a record. */
+const SPEC = `name: Loop
+inputs: {items: array}
+nodes:
+  each: {type: for_each, config: {items: "{{ inputs.items }}"}, next: {item: save, done: end}}
+  save: {type: crm_manager, config: {operation: create, entity: companies, fields: {name: "Loop {{ item }}"}}}
+outputs: {count: "{{ nodes.each.output.succeeded }}"}
+`
+
+/** A loop over 1,000 items that creates a record of each, against a hand-written workflow that does so in pages. */
+export async function benchLoops(stack: TestStack): Promise<void> {
+  const bench = await prepareRuns(stack)
+  await bench.post('/v1/workflows', { spec: SPEC })
+  const floor = await startChild('./floor-loops.ts', [
+    stack.databaseUrl,
+    stack.temporalAddress,
+    bench.organizationId,
+    String(ITEMS),
+  ])
+  const items = Array.from({ length: ITEMS }, (_, index) => index)
+  const ours = (seconds: number) => load(stack.apiUrl, 1, seconds, () => bench.shot('Loop', { items }))
+  const theirs = (seconds: number) => floor.ask<LoadResult>({ clients: 1, seconds })
+  // Until the JIT has compiled both.
+  await ours(1)
+  await theirs(1)
+  const pairs = await inTurns(
+    ROUNDS,
+    () => ours(SECONDS),
+    () => theirs(SECONDS),
+  )
+  printPairs(`for_each, ${ITEMS} creates`, pairs)
+  const times = pairs.map(({ ours, floor }) => (ours.p50 / floor.p50).toFixed(2))
+  print(`time of a run by that of the floor: ${times.join(', ')} (at most 1.3 is wanted)`)
+  await floor.close()
+}
