@@ -1,6 +1,6 @@
 import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { ROLE_SCOPES } from '../../db/access/roles.ts'
-import type { Session } from '../../db/access/users.ts'
+import type { Session } from '../../db/access/sessions.ts'
 import type { Caller } from '../http/scopes.ts'
 
 /** A caller with a session. */

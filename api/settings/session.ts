@@ -1,17 +1,23 @@
-import { NIL } from 'uuid'
 import { z } from 'zod'
-import { takeFromWindow, windowAt } from '../../db/access/limits.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
-import { findSession, type Session, signIn, signOut } from '../../db/access/users.ts'
+import {
+  endSession,
+  findSession,
+  type OwnOrganization,
+  organizationsOf,
+  type Session,
+  type SignedIn,
+  switchOrganization,
+} from '../../db/access/sessions.ts'
+import { signIn } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
 import { isHttps } from '../config.ts'
-import type { AppDeps } from '../deps.ts'
-import { subnetOf } from '../http/client-ip.ts'
-import { type AppRoute, appRoute } from '../http/route.ts'
-import { sessionCookie } from './cookie.ts'
+import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
+import { sessionCookie, sessionToken } from './cookie.ts'
+import { limitAttempts } from './limit-attempts.ts'
 import { sessionOf } from './session-caller.ts'
 
-const sessionSchema = z
+export const sessionSchema = z
   .object({
     object: z.literal('session'),
     id: z.uuid(),
@@ -22,6 +28,13 @@ const sessionSchema = z
     organization: z
       .object({ id: z.uuid(), name: z.string(), plan: z.string() })
       .meta({ id: 'SessionOrganization' }),
+    organizations: z
+      .array(
+        z
+          .object({ id: z.uuid(), name: z.string(), role: z.enum(MEMBER_ROLES) })
+          .meta({ id: 'OwnOrganization' }),
+      )
+      .meta({ description: 'All organizations of the user.' }),
   })
   .meta({ id: 'Session' })
 
@@ -33,7 +46,8 @@ export const sessionRoutes: AppRoute[] = [
     id: 'signIn',
     tag: 'Session',
     summary: 'Sign in',
-    description: 'Sets the session cookie. Attempts are limited per IP address and per email.',
+    description:
+      'Sets the session cookie. The session of a cookie that is sent ends. Attempts are limited per IP address and per email.',
     idempotent: false,
     body: z
       .strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) })
@@ -42,17 +56,10 @@ export const sessionRoutes: AppRoute[] = [
     response: { status: 201, schema: sessionSchema },
     async handler(request) {
       const { body, deps } = request
-      const address = subnetOf(request.clientIp)
-      const email = body.email.toLowerCase()
-      await limitAttempts(deps, `address ${address}`, 30)
-      await limitAttempts(deps, `email ${email} from ${address}`, 10)
-      // The limit over all addresses is high, so that only a botnet can lock the owner out.
-      await limitAttempts(deps, `email ${email}`, 300)
-      const signedIn = await signIn(deps.db.system, body.email, body.password)
-      const session = signedIn && (await findSession(deps.db.system, signedIn.token))
-      if (!session) throw new AppError('unauthorized', 'wrong email or password')
-      request.setHeader('Set-Cookie', sessionCookie(signedIn.token, session.expires_at, isHttps(deps.config)))
-      return present(session)
+      await limitAttempts(deps, request.clientIp, body.email)
+      const signedIn = await signIn(deps.db.system, body, clientOf(request), replacedSession(request))
+      if (!signedIn) throw new AppError('unauthorized', 'wrong email or password')
+      return answerSession(request, signedIn)
     },
   }),
   appRoute({
@@ -63,7 +70,10 @@ export const sessionRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Retrieve the session',
     response: { status: 200, schema: sessionSchema },
-    handler: async ({ caller }) => present(sessionOf(caller)),
+    async handler({ caller, deps }) {
+      const session = sessionOf(caller)
+      return present(session, await organizationsOf(deps.db.system, session.user_id))
+    },
   }),
   appRoute({
     method: 'DELETE',
@@ -81,15 +91,53 @@ export const sessionRoutes: AppRoute[] = [
     },
     async handler(request) {
       const { deps, caller } = request
-      const { id } = sessionOf(caller)
-      await signOut(deps.db.system, caller.organization.id, id)
+      const { id, user_id } = sessionOf(caller)
+      await endSession(deps.db.system, user_id, id)
       request.setHeader('Set-Cookie', sessionCookie('', new Date(0), isHttps(deps.config)))
       return { object: 'session', id, deleted: true }
     },
   }),
+  appRoute({
+    method: 'PUT',
+    path: '/session/organization',
+    role: 'member',
+    id: 'switchOrganization',
+    tag: 'Session',
+    summary: 'Switch the organization',
+    description:
+      'Continues the session in another organization of the user, with a new cookie and a new CSRF token.',
+    idempotent: false,
+    body: z.strictObject({ organization_id: z.uuid() }).meta({ id: 'OrganizationSwitch' }),
+    example: { organization_id: '01890a5d-ac96-774b-bcce-b302099a8057' },
+    response: { status: 200, schema: sessionSchema },
+    async handler(request) {
+      const { body, deps, caller } = request
+      const session = sessionOf(caller)
+      return answerSession(request, await switchOrganization(deps.db.system, session, body.organization_id))
+    },
+  }),
 ]
 
-const present = (session: Session) => ({
+/** Sets the cookie of a new session, and answers with the session. */
+export async function answerSession(request: RouteRequest, { token, expires_at }: SignedIn) {
+  const { deps } = request
+  const session = await findSession(deps.db.system, token)
+  if (!session) throw new AppError('unauthorized', 'the session has ended')
+  request.setHeader('Set-Cookie', sessionCookie(token, expires_at, isHttps(deps.config)))
+  return present(session, await organizationsOf(deps.db.system, session.user_id))
+}
+
+/** What a session records of the browser. */
+export const clientOf = ({ clientIp, headers }: RouteRequest) => ({
+  ip: clientIp,
+  userAgent: headers['user-agent'] ?? null,
+})
+
+/** The token of the session that a sign-in replaces. */
+export const replacedSession = ({ headers, deps }: RouteRequest) =>
+  sessionToken(headers.cookie, isHttps(deps.config))
+
+const present = (session: Session, organizations: OwnOrganization[]) => ({
   object: 'session',
   id: session.id,
   expires_at: session.expires_at,
@@ -97,18 +145,5 @@ const present = (session: Session) => ({
   role: session.role,
   user: { id: session.user_id, name: session.user_name, email: session.email },
   organization: { id: session.organization_id, name: session.organization_name, plan: session.plan },
+  organizations,
 })
-
-const FIVE_MINUTES = 300
-
-/** Counts an attempt before the password check, which is expensive. Throws rate_limited. */
-async function limitAttempts(deps: AppDeps, by: string, limit: number): Promise<void> {
-  // Before sign-in the organization is unknown.
-  const rule = { organizationId: NIL, subject: `sign-in ${by}`, limit, period: FIVE_MINUTES }
-  const { granted } = await takeFromWindow(deps.db.system, rule)
-  if (granted > 0) return
-  const { end } = windowAt(FIVE_MINUTES, Date.now())
-  throw new AppError('rate_limited', 'too many sign-in attempts', {
-    retry_after: Math.max(1, Math.ceil((end - Date.now()) / 1000)),
-  })
-}

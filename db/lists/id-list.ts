@@ -27,7 +27,7 @@ export interface IdList {
  * Throws `invalid_request` for a cursor of another list.
  */
 export async function pageById<T extends { id: string }>(
-  tx: Tenant,
+  { trx }: Pick<Tenant, 'trx'>,
   rows: Knex.QueryBuilder,
   { limit, offset, cursor }: IdPage,
   { of, order = 'desc', count = 'estimated' }: IdList,
@@ -48,7 +48,7 @@ export async function pageById<T extends { id: string }>(
   const total =
     isLastPage && count !== 'none'
       ? { total: offset + data.length, total_is_estimate: false }
-      : await totalOfRows(tx.trx, rows, count)
+      : await totalOfRows(trx, rows, count)
   return {
     data,
     limit,

@@ -41,7 +41,7 @@ export async function up(knex: Knex): Promise<void> {
       id uuid primary key,
       email text not null,
       name text not null,
-      -- scrypt: "scrypt$N$r$p$salt$hash", base64
+      -- argon2id, as a PHC string
       password_hash text not null,
       created_at timestamptz(3) not null default now()
     );
@@ -62,10 +62,15 @@ export async function up(knex: Knex): Promise<void> {
       id uuid not null unique,
       organization_id uuid not null references organizations on delete cascade,
       user_id uuid not null references users on delete cascade,
+      -- of the sign-in, so that the user recognises the session
+      ip text,
+      user_agent text,
       created_at timestamptz(3) not null default now(),
       expires_at timestamptz(3) not null
     );
-    create index sessions_user on sessions (organization_id, user_id);
+    create index sessions_organization on sessions (organization_id, user_id);
+    -- a user's sessions in all organizations
+    create index sessions_user on sessions (user_id);
     create index sessions_age on sessions (expires_at);
 
     create table api_keys (

@@ -1,6 +1,6 @@
 import { sessionCookie } from '../../api/settings/cookie.ts'
 import type { MemberRole } from '../../db/access/roles.ts'
-import { findSession, openSession } from '../../db/access/users.ts'
+import { findSession, openSession } from '../../db/access/sessions.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Answer, TestApi } from './api.ts'
 import { createMember } from './database.ts'
@@ -9,15 +9,23 @@ export type App = (method: string, path: string, body?: unknown) => Promise<Answ
 
 /** Signs in a new member of the API's organization. @returns a function for requests to /app in that session. */
 export async function signIn(db: Database, api: TestApi, role: MemberRole = 'owner'): Promise<App> {
-  const headers = await sessionHeaders(db, api, role)
+  return signInAs(db, api, await createMember(db, api.organizationId, role, role))
+}
+
+/** Signs in a member of the API's organization. @returns a function for requests to /app in that session. */
+export async function signInAs(db: Database, api: TestApi, userId: string): Promise<App> {
+  const headers = await headersOf(db, api, userId)
   return (method, path, body) =>
     api.request(method, `/app${path}`, { key: null, headers, ...(body === undefined ? {} : { body }) })
 }
 
 /** The headers of a session of a new member. It has no password: hashing and checking one takes half a second of CPU. */
-export async function sessionHeaders(db: Database, api: TestApi, role: MemberRole) {
-  const member = await createMember(db, api.organizationId, role, role)
-  const { token, expires_at } = await openSession(db.system, member, api.organizationId)
+export const sessionHeaders = async (db: Database, api: TestApi, role: MemberRole) =>
+  headersOf(db, api, await createMember(db, api.organizationId, role, role))
+
+/** The headers of a new session of a member of the API's organization. */
+export async function headersOf(db: Database, api: TestApi, userId: string) {
+  const { token, expires_at } = await openSession(db.system, userId, api.organizationId)
   const { csrf_token } = (await findSession(db.system, token))!
   // The name depends on PUBLIC_URL; the API reads the one that applies.
   const pairs = [false, true].map((secure) => sessionCookie(token, expires_at, secure).split(';')[0]!)

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type OpenApi, type Operation, openApi } from '../../../api/http/openapi.ts'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { findSession, openSession } from '../../../db/access/sessions.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
 import type { Answer } from '../../support/api.ts'
@@ -78,7 +79,8 @@ describe('the example responses of the document', function () {
     )
     const expected = Object.keys(operation.responses).find((status) => status.startsWith('2'))
     assert.equal(String(answer.status), expected, `${id}: ${JSON.stringify(answer.body)}`)
-    if (id === 'signIn')
+    // A new session, or a new cookie of it.
+    if (isSession && answer.body.csrf_token && answer.headers.has('set-cookie'))
       session = {
         Cookie: answer.headers.get('set-cookie')!.split(';')[0]!,
         'X-CSRF-Token': answer.body.csrf_token,
@@ -159,11 +161,17 @@ describe('the example responses of the document', function () {
   })
 
   async function account() {
-    await createUser(suite.db.system, {
+    const { db, api } = suite
+    const { organizationId } = api
+    const userId = await createUser(db.system, {
       ...{ email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' },
-      ...{ organizationId: suite.api.organizationId, role: 'owner' },
+      ...{ organizationId, role: 'owner' },
     })
     await example('signIn')
+    await example('listSessions', { query: '?limit=1' })
+    const phone = await findSession(db.system, (await openSession(db.system, userId, organizationId)).token)
+    await example('endSession', { params: { session_id: phone!.id } })
+    await example('switchOrganization', { body: { organization_id: organizationId } })
     for (const id of ['getSession', 'getOrganization', 'getMe', 'listScopes', 'listUsers', 'listEvents'])
       await example(id)
     for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)

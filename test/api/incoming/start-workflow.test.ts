@@ -23,7 +23,7 @@ const greet: Definition = {
 }
 
 describe('the workflow of an incoming webhook', function () {
-  // Sign-in runs scrypt, which is slow.
+  // Sign-in hashes a password, which is slow.
   this.timeout(30_000)
   let test: IncomingTest
   before(async () => {

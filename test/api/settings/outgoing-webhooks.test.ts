@@ -9,7 +9,7 @@ import { signIn } from '../../support/session.ts'
 import { withApp } from '../../support/with-api.ts'
 
 describe('/app/webhooks/outgoing', function () {
-  // scrypt is meant to be slow.
+  // Hashing a password is meant to be slow.
   this.timeout(30_000)
   const suite = withApp()
   let { db, api, app } = suite

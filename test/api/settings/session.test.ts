@@ -4,7 +4,7 @@ import { type RequestOptions, startApi, type TestApi } from '../../support/api.t
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 describe('/app', function () {
-  // scrypt is meant to be slow.
+  // Hashing a password is meant to be slow.
   this.timeout(30_000)
   let db: TestDatabase
   let api: TestApi

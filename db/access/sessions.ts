@@ -1,0 +1,157 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import { notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Plan } from './plans.ts'
+import type { MemberRole } from './roles.ts'
+
+/**
+ * Sessions. A session belongs to a user, and acts in one organization at a time. Read with the system role: the tenant
+ * is known only after authentication, and a user's sessions may be in several.
+ */
+
+const SESSION_DAYS = 14
+
+export interface SignedIn {
+  /** The cookie's value; only its hash is stored. */
+  token: string
+  expires_at: Date
+}
+
+/** What is known of the browser of a session. */
+export interface Client {
+  ip: string | null
+  userAgent: string | null
+}
+
+const UNKNOWN: Client = { ip: null, userAgent: null }
+
+/** Opens a session of a user who is authenticated. The session with the token `replaced` ends. */
+export async function openSession(
+  system: Knex,
+  userId: string,
+  organizationId: string,
+  client = UNKNOWN,
+  replaced?: string,
+): Promise<SignedIn> {
+  if (replaced !== undefined)
+    await system('sessions')
+      .where({ token_hash: hashToken(replaced) })
+      .delete()
+  const token = newToken()
+  const expires_at = new Date(Date.now() + SESSION_DAYS * 86_400_000)
+  await system('sessions').insert({
+    token_hash: hashToken(token),
+    id: uuidv7(),
+    organization_id: organizationId,
+    user_id: userId,
+    ip: client.ip,
+    user_agent: client.userAgent?.slice(0, 300) ?? null,
+    expires_at,
+  })
+  return { token, expires_at }
+}
+
+export interface Session {
+  id: string
+  csrf_token: string
+  expires_at: Date
+  user_id: string
+  user_name: string
+  email: string
+  role: MemberRole
+  organization_id: string
+  organization_name: string
+  plan: Plan
+  settings: { currency?: string; timezone?: string }
+}
+
+/** The session of a cookie, with its user, role and organization; undefined if there is none or it has expired. */
+export async function findSession(system: Knex, token: string): Promise<Session | undefined> {
+  const { rows } = await system.raw<{ rows: Omit<Session, 'csrf_token'>[] }>(
+    `select s.id, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
+       s.organization_id, o.name as organization_name, o.plan, o.settings
+     from sessions s
+       join users u on u.id = s.user_id
+       join memberships m on m.organization_id = s.organization_id and m.user_id = s.user_id
+       join organizations o on o.id = s.organization_id
+     where s.token_hash = ? and s.expires_at > now()`,
+    [hashToken(token)],
+  )
+  return rows[0] && { ...rows[0], csrf_token: csrfToken(token) }
+}
+
+/** A session as its user sees it. */
+export interface ListedSession {
+  id: string
+  organization_id: string
+  organization_name: string
+  ip: string | null
+  user_agent: string | null
+  created_at: Date
+  expires_at: Date
+}
+
+/** The sessions of a user in all organizations, newest first. Throws `invalid_request` for a cursor of another list. */
+export function listSessions(system: Knex, userId: string, page: IdPage): Promise<Page<ListedSession>> {
+  const rows = system('sessions as s')
+    .join('organizations as o', 'o.id', 's.organization_id')
+    .join('memberships as m', { 'm.organization_id': 's.organization_id', 'm.user_id': 's.user_id' })
+    .where('s.user_id', userId)
+    .whereRaw('s.expires_at > now()')
+    .select('s.id', 's.organization_id', 's.ip', 's.user_agent', 's.created_at', 's.expires_at')
+    .select('o.name as organization_name')
+  return pageById({ trx: system }, system.from(rows.as('sessions')).select(), page, { of: 'sessions' })
+}
+
+/** Ends a session of a user. Throws not_found. */
+export async function endSession(system: Knex, userId: string, sessionId: string): Promise<void> {
+  const ended = await system('sessions').where({ user_id: userId, id: sessionId }).delete()
+  if (ended === 0) throw notFound('session')
+}
+
+/** An organization of a user, with the role that the user has in it. */
+export interface OwnOrganization {
+  id: string
+  name: string
+  role: MemberRole
+}
+
+/** The organizations of a user, in the order in which the user joined them. */
+export const organizationsOf = (system: Knex, userId: string): Promise<OwnOrganization[]> =>
+  system('memberships as m')
+    .join('organizations as o', 'o.id', 'm.organization_id')
+    .where('m.user_id', userId)
+    .orderBy(['m.created_at', 'o.id'])
+    .select('o.id', 'o.name', 'm.role')
+
+/**
+ * Moves a session to another organization of its user, under a new token: a page that still shows the previous
+ * organization has the CSRF token of that one, and can write nothing into the new one. Throws not_found.
+ */
+export async function switchOrganization(
+  system: Knex,
+  session: Session,
+  organizationId: string,
+): Promise<SignedIn> {
+  const token = newToken()
+  const { rowCount } = await system.raw<{ rowCount: number }>(
+    `update sessions s set organization_id = m.organization_id, token_hash = ?
+     from memberships m
+     where s.id = ? and s.user_id = ? and m.user_id = s.user_id and m.organization_id = ?`,
+    [hashToken(token), session.id, session.user_id, organizationId],
+  )
+  if (rowCount === 0) throw notFound('organization', 'GET /app/session lists those of the user')
+  return { token, expires_at: session.expires_at }
+}
+
+/**
+ * Derived from the cookie's value instead of stored: the database, which has only the hash of that value, does not
+ * reveal it, and it does not reveal the cookie.
+ */
+const csrfToken = (token: string) => createHmac('sha256', token).update('csrf').digest('base64url')
+
+const newToken = () => randomBytes(32).toString('base64url')
+const hashToken = (token: string) => createHash('sha256').update(token).digest()
