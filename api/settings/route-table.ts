@@ -8,10 +8,12 @@ import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
+import { sessionsRoutes } from './sessions.ts'
 
 /** Every operation of /app. To add a resource, add a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
+  ...sessionsRoutes,
   ...organizationRoutes,
   ...keyRoutes,
   ...secretRoutes,
