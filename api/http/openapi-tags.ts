@@ -24,7 +24,10 @@ const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
-  { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session'] },
+  {
+    name: 'Administration',
+    tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session', 'Audit log'],
+  },
 ]
 
 const DESCRIPTIONS: Record<string, string> = {
@@ -38,8 +41,9 @@ const DESCRIPTIONS: Record<string, string> = {
   Runs: 'Runs of workflows, with the state of each node.',
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
-  Session: 'Sign-in to the settings.',
+  Session: 'Sign-in to the settings, sessions and password resets.',
   Organization: 'Settings of the organization.',
+  'Audit log': 'Who changed the access to the organization or its configuration.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
   Secrets: 'Credentials that workflows use in calls of other services.',
   'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',

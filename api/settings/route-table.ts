@@ -1,4 +1,5 @@
 import type { AppRoute } from '../http/route.ts'
+import { auditLogRoutes } from './audit-log.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deliveryActionRoutes } from './delivery-actions.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
@@ -15,6 +16,7 @@ export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
   ...sessionsRoutes,
   ...organizationRoutes,
+  ...auditLogRoutes,
   ...keyRoutes,
   ...secretRoutes,
   ...incomingWebhookRoutes,

@@ -1,6 +1,7 @@
 import { ENV } from '../../workflows/limits.ts'
 import { conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { fieldsOf, recordChange } from './audit-log.ts'
 import type { Plan } from './plans.ts'
 
 /** The settings of an organization. */
@@ -66,7 +67,15 @@ export async function updateOrganization(
        env = coalesce(cast(? as jsonb), env) where id = ?`,
     [name ?? null, JSON.stringify(settings), changed ? JSON.stringify(changed) : null, tx.organizationId],
   )
-  return getOrganization(tx)
+  const organization = await getOrganization(tx)
+  const { fields } = fieldsOf({ name, ...settings })
+  fields.push(...Object.keys(env ?? {}).map((of) => `env.${of}`))
+  if (fields.length > 0)
+    await recordChange(tx, 'organization.updated', {
+      ...{ id: organization.id, name: organization.name },
+      details: { fields },
+    })
+  return organization
 }
 
 /** Locks the organization, so that concurrent changes of different names do not undo each other. */

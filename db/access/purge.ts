@@ -1,4 +1,4 @@
-import { byAge } from '../retention/purge.ts'
+import { byAge, byRange } from '../retention/purge.ts'
 
 export const accessPurges = [
   byAge({
@@ -21,6 +21,36 @@ export const accessPurges = [
     table: 'limit_windows',
     expired: "ends_at < now() - interval '1 hour'",
     order: 'ends_at',
+  }),
+  byAge({
+    name: 'invitations',
+    tables: ['invitations'],
+    keeps: '30 days after they expire',
+    index: 'invitations_age',
+    rows: 1_000,
+    table: 'invitations',
+    expired: "expires_at < now() - interval '30 days'",
+    order: 'expires_at',
+  }),
+  byAge({
+    name: 'password resets',
+    tables: ['password_resets'],
+    keeps: 'until they expire',
+    index: 'password_resets_age',
+    rows: 1_000,
+    table: 'password_resets',
+    expired: 'expires_at < now()',
+    order: 'expires_at',
+  }),
+  byRange({
+    name: 'audit log',
+    tables: ['audit_log'],
+    keeps: 'a year',
+    index: 'audit_log_pkey',
+    rows: 1_000,
+    table: 'audit_log',
+    retention: "interval '1 year'",
+    ended: 'true',
   }),
   byAge({
     name: 'sessions',

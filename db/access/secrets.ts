@@ -2,6 +2,7 @@ import { SECRETS } from '../../workflows/limits.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { open, seal } from '../seal.ts'
+import { recordChange } from './audit-log.ts'
 
 /** A secret of the organization as the settings show it: never with its value. */
 export interface Secret {
@@ -32,12 +33,14 @@ export async function putSecret(tx: Tenant, key: Buffer, name: string, value: st
     .onConflict(['organization_id', 'name'])
     .merge({ sealed, updated_at: tx.trx.fn.now() })
     .returning<Secret[]>(COLUMNS)
+  await recordChange(tx, 'secret.stored', { id: name, name })
   return row!
 }
 
 /** Throws `not_found`. */
 export async function deleteSecret(tx: Tenant, name: string): Promise<void> {
   if ((await secrets(tx).where({ name }).delete()) === 0) throw notFound('secret')
+  await recordChange(tx, 'secret.deleted', { id: name, name })
 }
 
 /** The secrets of the organization, opened; undefined for one that was sealed with another SECRETS_KEY. */

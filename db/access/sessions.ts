@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
+import { type Audited, recordChange } from './audit-log.ts'
 import type { Plan } from './plans.ts'
 import type { MemberRole } from './roles.ts'
 
@@ -41,15 +42,21 @@ export async function openSession(
       .where({ token_hash: hashToken(replaced) })
       .delete()
   const token = newToken()
+  const id = uuidv7()
   const expires_at = new Date(Date.now() + SESSION_DAYS * 86_400_000)
   await system('sessions').insert({
     token_hash: hashToken(token),
-    id: uuidv7(),
+    id,
     organization_id: organizationId,
     user_id: userId,
     ip: client.ip,
     user_agent: client.userAgent?.slice(0, 300) ?? null,
     expires_at,
+  })
+  const tx = ownChange(system, organizationId, userId)
+  await recordChange(tx, 'session.created', {
+    ...{ id, name: client.ip ?? 'unknown address' },
+    details: { user_agent: client.userAgent },
   })
   return { token, expires_at }
 }
@@ -108,8 +115,15 @@ export function listSessions(system: Knex, userId: string, page: IdPage): Promis
 
 /** Ends a session of a user. Throws not_found. */
 export async function endSession(system: Knex, userId: string, sessionId: string): Promise<void> {
-  const ended = await system('sessions').where({ user_id: userId, id: sessionId }).delete()
-  if (ended === 0) throw notFound('session')
+  await system.transaction(async (trx) => {
+    const [ended] = await trx('sessions')
+      .where({ user_id: userId, id: sessionId })
+      .delete()
+      .returning(['organization_id', 'ip'])
+    if (!ended) throw notFound('session')
+    const tx = ownChange(trx, ended.organization_id, userId)
+    await recordChange(tx, 'session.ended', { id: sessionId, name: ended.ip ?? 'unknown address' })
+  })
 }
 
 /** An organization of a user, with the role that the user has in it. */
@@ -137,15 +151,26 @@ export async function switchOrganization(
   organizationId: string,
 ): Promise<SignedIn> {
   const token = newToken()
-  const { rowCount } = await system.raw<{ rowCount: number }>(
-    `update sessions s set organization_id = m.organization_id, token_hash = ?
-     from memberships m
-     where s.id = ? and s.user_id = ? and m.user_id = s.user_id and m.organization_id = ?`,
-    [hashToken(token), session.id, session.user_id, organizationId],
-  )
-  if (rowCount === 0) throw notFound('organization', 'GET /app/session lists those of the user')
+  await system.transaction(async (trx) => {
+    const { rowCount } = await trx.raw<{ rowCount: number }>(
+      `update sessions s set organization_id = m.organization_id, token_hash = ?
+       from memberships m
+       where s.id = ? and s.user_id = ? and m.user_id = s.user_id and m.organization_id = ?`,
+      [hashToken(token), session.id, session.user_id, organizationId],
+    )
+    if (rowCount === 0) throw notFound('organization', 'GET /app/session lists those of the user')
+    const tx = ownChange(trx, organizationId, session.user_id)
+    await recordChange(tx, 'session.switched', { id: session.id, name: session.user_name })
+  })
   return { token, expires_at: session.expires_at }
 }
+
+/** A change that a user makes to the own session. */
+const ownChange = (trx: Knex, organizationId: string, userId: string): Audited => ({
+  trx,
+  organizationId,
+  actor: { type: 'user', id: userId },
+})
 
 /**
  * Derived from the cookie's value instead of stored: the database, which has only the hash of that value, does not

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import { AppError } from '../errors.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import type { MemberRole } from './roles.ts'
 import { type Client, openSession, type SignedIn } from './sessions.ts'
@@ -24,31 +25,40 @@ export async function createUser(
   return id
 }
 
+/** A user, and the hash of the password that was checked. */
+export interface User {
+  id: string
+  password_hash: string
+}
+
 /** The user of an email address, in any case of its letters. */
-export const findUser = (
-  system: Knex,
-  email: string,
-): Promise<{ id: string; password_hash: string } | undefined> =>
+export const findUser = (system: Knex, email: string): Promise<User | undefined> =>
   system('users').whereRaw('lower(email) = lower(?)', [email]).first('id', 'password_hash')
 
 /**
  * Checks a password. A hash of an older kind is replaced.
- * @returns the user's id; undefined if the email is unknown or the password is wrong, which takes the same time.
+ * @returns undefined if the email is unknown or the password is wrong, which takes the same time.
  */
-export async function authenticate(
-  system: Knex,
-  email: string,
-  password: string,
-): Promise<string | undefined> {
+export async function authenticate(system: Knex, email: string, password: string): Promise<User | undefined> {
   const user = await findUser(system, email)
   const { right, replacement } = await checkPassword(password, user?.password_hash)
   if (!user || !right) return undefined
-  if (replacement)
-    // Unless the password has changed since.
-    await system('users')
-      .where({ id: user.id, password_hash: user.password_hash })
-      .update({ password_hash: replacement })
-  return user.id
+  if (!replacement) return user
+  // Unless the password has changed since.
+  await system('users').where(user).update({ password_hash: replacement })
+  return { ...user, password_hash: replacement }
+}
+
+/**
+ * Locks a user against a change of the password until the transaction ends. Throws unauthorized if it has changed since
+ * it was checked: a reset ends all sessions, and none may begin with the old password after it.
+ */
+export async function requireSamePassword(trx: Knex, user: User): Promise<void> {
+  const same = await trx('users')
+    .where({ id: user.id, password_hash: user.password_hash })
+    .forShare()
+    .first('id')
+  if (!same) throw new AppError('unauthorized', 'the password has changed: sign in again')
 }
 
 /**
@@ -62,12 +72,15 @@ export async function signIn(
   client: Client,
   replaced?: string,
 ): Promise<SignedIn | undefined> {
-  const userId = await authenticate(system, email, password)
-  if (!userId) return undefined
+  const user = await authenticate(system, email, password)
+  if (!user) return undefined
   const membership = await system('memberships')
-    .where({ user_id: userId })
+    .where({ user_id: user.id })
     .orderBy('created_at')
     .first('organization_id')
   if (!membership) return undefined
-  return system.transaction((trx) => openSession(trx, userId, membership.organization_id, client, replaced))
+  return system.transaction(async (trx) => {
+    await requireSamePassword(trx, user)
+    return openSession(trx, user.id, membership.organization_id, client, replaced)
+  })
 }

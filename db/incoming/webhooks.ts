@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { type AuditAction, fieldsOf, recordChange } from '../access/audit-log.ts'
 import { limitOf, lockSubscription, requireFreeWebhook, type Subscription } from '../access/plans.ts'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
@@ -51,7 +52,7 @@ export async function createIncomingWebhook(
       ...toRow(values),
     })
     .returning(COLUMNS)
-  return row as IncomingWebhook
+  return recorded(tx, 'incoming_webhook.created', row as IncomingWebhook)
 }
 
 /** Newest first. */
@@ -85,7 +86,7 @@ export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch
     .update({ ...toRow(patch), updated_at: tx.trx.fn.now() })
     .returning(COLUMNS)
   if (!row) throw notFound('webhook')
-  return row as IncomingWebhook
+  return recorded(tx, 'incoming_webhook.updated', row as IncomingWebhook, fieldsOf(patch))
 }
 
 /** Replaces the secret; the old one expires after `overlapHours` (0: immediately). Throws not_found. */
@@ -105,7 +106,7 @@ export async function rotateIncomingSecret(
     { hours: overlapHours, sealed: secretSealed, organizationId: tx.organizationId, id },
   )
   if (rows.length === 0) throw notFound('webhook')
-  return getIncomingWebhook(tx, id)
+  return recorded(tx, 'incoming_webhook.secret_rotated', await getIncomingWebhook(tx, id))
 }
 
 /** The current secret, sealed. Throws not_found. */
@@ -120,8 +121,13 @@ export async function sealedSecret(tx: Tenant, id: string): Promise<string> {
 
 /** Deletes a webhook with its log. Throws not_found. */
 export async function deleteIncomingWebhook(tx: Tenant, id: string): Promise<void> {
-  const deleted = await tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId, id }).delete()
-  if (deleted === 0) throw notFound('webhook')
+  const [row] = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .delete()
+    .returning<Pick<IncomingWebhook, 'id' | 'name'>[]>(['id', 'name'])
+  if (!row) throw notFound('webhook')
+  await recorded(tx, 'incoming_webhook.deleted', row)
 }
 
 /** Throws plan_limit if rate limit and burst together exceed the plan's requests per minute. */
@@ -147,4 +153,15 @@ function toRow(values: Patch) {
         JSON_COLUMNS.includes(name) && value !== null ? JSON.stringify(value) : value,
       ]),
   )
+}
+
+/** Records a change of a webhook in the audit log. */
+async function recorded<T extends { id: string; name: string }>(
+  tx: Tenant,
+  action: AuditAction,
+  webhook: T,
+  details: object = {},
+): Promise<T> {
+  await recordChange(tx, action, { id: webhook.id, name: webhook.name, details: { ...details } })
+  return webhook
 }

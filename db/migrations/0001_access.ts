@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { DATABASE_ROLES } from '../postgres/roles.ts'
 import { protect } from './protect.ts'
 
-/** Database roles, organizations, users, sessions, API keys, secrets, limits and idempotency keys. */
+/** Database roles, organizations, users with their access, API keys, secrets, limits and idempotency keys. */
 export async function up(knex: Knex): Promise<void> {
   for (const role of DATABASE_ROLES) {
     // Roles belong to the whole server: another database, or a concurrent migration, may have created this one.
@@ -73,6 +73,51 @@ export async function up(knex: Knex): Promise<void> {
     create index sessions_user on sessions (user_id);
     create index sessions_age on sessions (expires_at);
 
+    create table invitations (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      email text not null,
+      role text not null check (role in ('owner', 'admin', 'member')),
+      -- SHA-256 of the token of the link
+      token_hash bytea not null unique,
+      invited_by uuid,
+      created_at timestamptz(3) not null default now(),
+      expires_at timestamptz(3) not null,
+      primary key (organization_id, id)
+    );
+    create unique index invitations_email on invitations (organization_id, lower(email));
+    create index invitations_age on invitations (expires_at);
+
+    create table password_resets (
+      -- the organization whose admin made the link
+      organization_id uuid not null references organizations on delete cascade,
+      user_id uuid not null references users on delete cascade,
+      -- SHA-256 of the token of the link
+      token_hash bytea not null unique,
+      created_by uuid,
+      created_at timestamptz(3) not null default now(),
+      expires_at timestamptz(3) not null,
+      primary key (organization_id, user_id)
+    );
+    create index password_resets_age on password_resets (expires_at);
+
+    -- Who changed the access to the organization or its configuration.
+    create table audit_log (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      action text not null,
+      actor_type text not null,
+      actor_id uuid,
+      -- the names at that time
+      actor_name text,
+      target_id text not null,
+      target_name text not null,
+      details jsonb not null default '{}',
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+    create index audit_log_target on audit_log (organization_id, target_id, id);
+
     create table api_keys (
       organization_id uuid not null references organizations on delete cascade,
       id uuid not null,
@@ -140,8 +185,10 @@ export async function up(knex: Knex): Promise<void> {
     create index idempotency_keys_age on idempotency_keys (created_at);
   `)
   await protect(knex, 'organizations', 'id')
-  for (const table of ['memberships', 'sessions', 'api_keys', 'secrets', 'limit_windows', 'idempotency_keys'])
-    await protect(knex, table)
+  const tables = ['memberships', 'sessions', 'invitations', 'password_resets', 'audit_log', 'api_keys']
+  for (const table of [...tables, 'secrets', 'limit_windows', 'idempotency_keys']) await protect(knex, table)
+  // Nothing that an organization does changes its log; the purge is the system role's.
+  await knex.raw('revoke update, delete on audit_log from agx_app')
   // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
   // reads all columns and writes. The policy of memberships limits the sub-select to the organization.
   await knex.raw(`
@@ -152,6 +199,6 @@ export async function up(knex: Knex): Promise<void> {
         and m.organization_id = (select nullif(current_setting('app.organization_id', true), '')::uuid)));
     create policy system on users to agx_system using (true);
     grant select, insert, update, delete on users to agx_system;
-    grant select (id, name) on users to agx_app;
+    grant select (id, name, email) on users to agx_app;
   `)
 }

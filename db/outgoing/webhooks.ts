@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { type AuditAction, fieldsOf, recordChange } from '../access/audit-log.ts'
 import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
 import { notFound } from '../errors.ts'
 import type { WebhookStatus } from '../incoming/types.ts'
@@ -76,7 +77,7 @@ export async function createOutgoingWebhook(
     .trx('outgoing_webhooks')
     .insert({ organization_id: tx.organizationId, id: uuidv7(), secret_sealed: secretSealed, ...values })
     .returning(COLUMNS)
-  return row as OutgoingWebhook
+  return recorded(tx, 'outgoing_webhook.created', row as OutgoingWebhook)
 }
 
 /** Newest first. */
@@ -111,7 +112,7 @@ export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch
     .update({ ...patch, updated_at: tx.trx.fn.now() })
     .returning(COLUMNS)
   if (!row) throw notFound('webhook')
-  return row as OutgoingWebhook
+  return recorded(tx, 'outgoing_webhook.updated', row as OutgoingWebhook, fieldsOf(patch))
 }
 
 /** Inactive holds open deliveries, Active releases them. Throws not_found. */
@@ -128,7 +129,8 @@ export async function setOutgoingStatus(
     .returning(COLUMNS)
   if (!row) return getOutgoingWebhook(tx, id)
   await (status === 'Active' ? releaseDeliveries : holdDeliveries)(tx, id)
-  return row as OutgoingWebhook
+  const action = status === 'Active' ? 'outgoing_webhook.activated' : 'outgoing_webhook.deactivated'
+  return recorded(tx, action, row as OutgoingWebhook)
 }
 
 /** Deliveries are signed with both secrets for `overlapHours`. Throws not_found. */
@@ -147,11 +149,27 @@ export async function rotateOutgoingSecret(
      where organization_id = :organizationId and id = :id`,
     { hours: overlapHours, sealed: secretSealed, organizationId: tx.organizationId, id },
   )
-  return getOutgoingWebhook(tx, id)
+  return recorded(tx, 'outgoing_webhook.secret_rotated', await getOutgoingWebhook(tx, id))
 }
 
 /** Deletes an endpoint with its deliveries; an attempt in flight still arrives. Throws not_found. */
 export async function deleteOutgoingWebhook(tx: Tenant, id: string): Promise<void> {
-  const deleted = await tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId, id }).delete()
-  if (deleted === 0) throw notFound('webhook')
+  const [row] = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .delete()
+    .returning<Pick<OutgoingWebhook, 'id' | 'name'>[]>(['id', 'name'])
+  if (!row) throw notFound('webhook')
+  await recorded(tx, 'outgoing_webhook.deleted', row)
+}
+
+/** Records a change of a webhook in the audit log. */
+async function recorded<T extends { id: string; name: string }>(
+  tx: Tenant,
+  action: AuditAction,
+  webhook: T,
+  details: object = {},
+): Promise<T> {
+  await recordChange(tx, action, { id: webhook.id, name: webhook.name, details: { ...details } })
+  return webhook
 }

@@ -4,6 +4,9 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
+/** A value that a unique index has already. */
+export const UNIQUE_VIOLATION = '23505'
+
 /**
  * Whether PostgreSQL refused the data permanently: a data exception (22), a constraint (23), a program limit (54), one
  * of our functions (P0). Other failures may be transient: a deadlock, a lost connection, a pending migration.

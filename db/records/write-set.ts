@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import { sqlState } from '../postgres/sql-state.ts'
+import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { claimUnique } from './custom-fields/unique.ts'
 import { changeLinks, type Linked, linkChanges } from './links.ts'
@@ -80,5 +80,3 @@ export async function writeDrafts(
     for (const to of links)
       if (to.entity !== kind.entity) await fillReference(tx, to, { entity: kind.entity, id: record.id })
 }
-
-const UNIQUE_VIOLATION = '23505'

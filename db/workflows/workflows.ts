@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Definition, Program, Trigger } from '../../workflows/definition/types.ts'
+import { recordChange } from '../access/audit-log.ts'
 import { AppError, notFound } from '../errors.ts'
 import { requireVersion } from '../lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -67,6 +68,7 @@ export async function createWorkflow(
     description: workflow.description,
   })
   await insertVersion(tx, id, 1, workflow)
+  await recordChange(tx, 'workflow.created', { id, name: workflow.name })
   return getWorkflow(tx, id)
 }
 
@@ -110,6 +112,7 @@ export async function updateWorkflow(
     .update({ name, description, version, updated_at: tx.trx.fn.now() })
   if (content) await insertVersion(tx, id, version, content)
   if (name !== before.name) await touchSchedule(tx, id, false)
+  await recordChange(tx, 'workflow.updated', { id, name, details: { version } })
   return getWorkflow(tx, id)
 }
 
@@ -119,8 +122,9 @@ export async function deleteWorkflow(tx: Tenant, id: string): Promise<Date> {
     .trx('workflows')
     .where({ organization_id: tx.organizationId, id, deleted_at: null })
     .update({ deleted_at: tx.trx.fn.now(), status: 'inactive', active_version: null })
-    .returning<{ deleted_at: Date }[]>('deleted_at')
+    .returning<{ deleted_at: Date; name: string }[]>(['deleted_at', 'name'])
   if (!row) throw notFound('workflow')
+  await recordChange(tx, 'workflow.deleted', { id, name: row.name })
   await replaceTriggers(tx, id)
   await tx.trx('workflow_samples').where({ organization_id: tx.organizationId, workflow_id: id }).delete()
   return row.deleted_at
@@ -134,6 +138,8 @@ export async function activate(tx: Tenant, id: string): Promise<Workflow> {
     triggers: [workflow.trigger],
     inputs: workflow.definition.inputs,
   })
+  const { name, version } = workflow
+  await recordChange(tx, 'workflow.activated', { id, name, details: { version } })
   return { ...workflow, trigger_problem: null }
 }
 
@@ -144,6 +150,7 @@ export async function deactivate(tx: Tenant, id: string): Promise<Workflow> {
     active_version: null,
   })
   await replaceTriggers(tx, id)
+  await recordChange(tx, 'workflow.deactivated', { id, name: workflow.name })
   return { ...workflow, trigger_problem: null }
 }
 

@@ -20,6 +20,10 @@ export function createNormalizer() {
       .replace(/agx_[A-Za-z0-9]{46}/, 'agx_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')
       .replace(/^agx_\w{1,12}$/, 'agx_xxxxxx')
       .replace(/whsec_[A-Za-z0-9+/=]+/, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
+      .replace(
+        /^(http:\/\/localhost:\d+\/app\/(?:invitations|password-resets)\/)[\w-]{43}/,
+        '$1Lr5cNn0bY2QpXo7mTq9sVw4eHk8uJd1fGz6aBi3xRtE',
+      )
       .replace(/^http:\/\/127\.0\.0\.1:\d+\/webhooks/, 'https://agx.example.com/webhooks')
       .replace(/^http:\/\/127\.0\.0\.1:\d+\//, 'https://example.com/hooks')
       .replace(/^Test$/, 'Acme Inc')
@@ -41,6 +45,7 @@ const MEMBERS: Record<string, string | number> = {
   duration_ms: 12,
   response_time_ms: 4.2,
   csrf_token: 'yZ1xk3vJc0m8n2Qp',
+  token: 'Lr5cNn0bY2QpXo7mTq9sVw4eHk8uJd1fGz6aBi3xRtE',
   next_cursor: 'eyJzIjoiMDE4OTBhNWQifQ',
   date: 'Sat, 31 Jan 2026 09:30:00 GMT',
 }

@@ -1,3 +1,4 @@
+import { fieldsOf, recordChange } from '../../access/audit-log.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { requireVersion } from '../../lists/version.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
@@ -54,6 +55,7 @@ export async function createDefinition(
   const definition = newDefinition(name, input)
   await store(tx, entity, { ...definitions, [name]: definition })
   await fitValues(tx, entity, name, undefined, definition)
+  await recordChange(tx, 'custom_field.created', fieldNamed(entity, name))
   return { name, ...definition }
 }
 
@@ -75,6 +77,7 @@ export async function updateDefinition(
   if (!after) return { name, ...before }
   await store(tx, entity, { ...definitions, [name]: after })
   await fitValues(tx, entity, name, before, after)
+  await recordChange(tx, 'custom_field.updated', { ...fieldNamed(entity, name), details: fieldsOf(patch) })
   return { name, ...after }
 }
 
@@ -96,8 +99,11 @@ export async function deleteDefinition(
   await store(tx, entity, others)
   await freeField(tx, entity, name)
   const cleared = options.deleteValues ? await clearValues(tx, entity, name) : 0
+  await recordChange(tx, 'custom_field.deleted', fieldNamed(entity, name))
   return { name, deleted_at: new Date().toISOString(), values_deleted: cleared }
 }
+
+const fieldNamed = (entity: EntityName, name: string) => ({ id: `${entity}.${name}`, name })
 
 function definitionOf(definitions: Rules['definitions'], name: string): Definition {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined

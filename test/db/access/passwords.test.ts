@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, scryptSync } from 'node:crypto'
 import { checkPassword, hashPassword } from '../../../db/access/passwords.ts'
-import { createUser, signIn } from '../../../db/access/users.ts'
+import { authenticate, createUser, requireSamePassword, signIn } from '../../../db/access/users.ts'
 import { AppError } from '../../../db/errors.ts'
 import { createOrganization, createTestDatabase } from '../../support/database.ts'
 
@@ -65,6 +65,20 @@ describe('passwords', function () {
     assert.match(replaced, CURRENT)
     assert.ok(await attempt(PASSWORD))
     assert.equal(await hash(), replaced)
+    await db.drop()
+  })
+
+  it('that change while they are checked open no session', async () => {
+    const db = await createTestDatabase()
+    const organizationId = await createOrganization(db)
+    const ada = { email: 'ada@example.com', name: 'Ada', password: PASSWORD }
+    const id = await createUser(db.system, { ...ada, organizationId, role: 'owner' })
+    const user = (await authenticate(db.system, ada.email, PASSWORD))!
+    assert.equal(user.id, id)
+    await db.system.transaction((trx) => requireSamePassword(trx, user))
+    await db.system('users').where({ id }).update({ password_hash: 'another' })
+    const late = db.system.transaction((trx) => requireSamePassword(trx, user))
+    await assert.rejects(late, { type: 'unauthorized' })
     await db.drop()
   })
 })

@@ -1,0 +1,103 @@
+import { v7 as uuidv7 } from 'uuid'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import type { Actor, Tenant } from '../postgres/tenancy.ts'
+
+/**
+ * The audit log: who changed the access to an organization or its configuration. Each change writes its entry in its own
+ * transaction, in the function of db/ that makes it, so that every caller is recorded. The application's role can
+ * neither change nor delete entries.
+ */
+
+/** `<type of the target>.<what was done>`. */
+export const AUDIT_ACTIONS = [
+  ...(['session.created', 'session.switched', 'session.ended'] as const),
+  ...(['member.role_changed', 'member.removed', 'member.password_changed'] as const),
+  ...(['invitation.created', 'invitation.withdrawn', 'invitation.accepted'] as const),
+  ...(['password_reset.requested', 'password_reset.created'] as const),
+  ...(['organization.updated'] as const),
+  ...(['key.created', 'key.updated', 'key.rotated', 'key.revoked'] as const),
+  ...(['secret.stored', 'secret.deleted'] as const),
+  ...(['incoming_webhook.created', 'incoming_webhook.updated'] as const),
+  ...(['incoming_webhook.secret_rotated', 'incoming_webhook.deleted'] as const),
+  ...(['outgoing_webhook.created', 'outgoing_webhook.updated'] as const),
+  ...(['outgoing_webhook.activated', 'outgoing_webhook.deactivated'] as const),
+  ...(['outgoing_webhook.secret_rotated', 'outgoing_webhook.deleted'] as const),
+  ...(['custom_field.created', 'custom_field.updated', 'custom_field.deleted'] as const),
+  ...(['workflow.created', 'workflow.updated', 'workflow.deleted'] as const),
+  ...(['workflow.activated', 'workflow.deactivated'] as const),
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** A tenant transaction, or one of the system role for an organization. */
+export type Audited = Pick<Tenant, 'trx' | 'organizationId' | 'actor'>
+
+export interface Change {
+  /** What was changed: an id, or the name of what has none. */
+  id: string
+  /** For people, as it was called at that time. */
+  name: string
+  /** What else is worth knowing, such as the names of changed fields. Never a secret. */
+  details?: Record<string, unknown>
+}
+
+/** Records a change in its transaction. */
+export async function recordChange(tx: Audited, action: AuditAction, change: Change): Promise<void> {
+  const { type, id } = tx.actor
+  await tx.trx.raw(
+    `insert into audit_log (organization_id, id, action, actor_type, actor_id, actor_name,
+       target_id, target_name, details)
+     values (:organization_id, :entry, :action, :type, :actor,
+       case :type when 'user' then (select name from users where id = :actor)
+         when 'key' then (select name from api_keys where organization_id = :organization_id and id = :actor) end,
+       :target, :name, :details)`,
+    {
+      ...{ organization_id: tx.organizationId, entry: uuidv7(), action, type, actor: id },
+      ...{ target: change.id, name: change.name, details: JSON.stringify(change.details ?? {}) },
+    },
+  )
+}
+
+/** The names of the fields that a patch has, for `details`. */
+export const fieldsOf = (patch: object): { fields: string[] } => ({
+  fields: Object.entries(patch)
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name),
+})
+
+export interface AuditEntry {
+  id: string
+  action: AuditAction
+  actor_type: Actor['type']
+  actor_id: string | null
+  actor_name: string | null
+  target_id: string
+  target_name: string
+  details: Record<string, unknown>
+  created_at: Date
+}
+
+export interface AuditFilter {
+  action?: AuditAction | undefined
+  actor_id?: string | undefined
+  target_id?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+}
+
+/** Newest first. Throws `invalid_request` for a cursor of another list. */
+export function listAuditLog(
+  tx: Tenant,
+  { from, to, ...equal }: AuditFilter,
+  page: IdPage,
+): Promise<Page<AuditEntry>> {
+  const rows = tx
+    .trx('audit_log')
+    .where({ organization_id: tx.organizationId })
+    .select('id', 'action', 'actor_type', 'actor_id', 'actor_name', 'target_id', 'target_name')
+    .select('details', 'created_at')
+  for (const [name, value] of Object.entries(equal)) if (value !== undefined) rows.where(name, value)
+  if (from) rows.where('created_at', '>=', from)
+  if (to) rows.where('created_at', '<=', to)
+  return pageById(tx, rows, page, { of: ['audit log', equal, from, to] })
+}
