@@ -26,7 +26,7 @@ const GROUPS = [
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
     name: 'Administration',
-    tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session', 'Audit log'],
+    tags: ['Account', 'Organization', 'Members', 'Keys', 'Secrets', 'Session', 'Audit log'],
   },
 ]
 
@@ -43,6 +43,7 @@ const DESCRIPTIONS: Record<string, string> = {
   'Node types': 'The catalogue of node types.',
   Session: 'Sign-in to the settings, sessions and password resets.',
   Organization: 'Settings of the organization.',
+  Members: 'The users of the organization, their roles and invitations.',
   'Audit log': 'Who changed the access to the organization or its configuration.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
   Secrets: 'Credentials that workflows use in calls of other services.',

@@ -5,6 +5,7 @@ import { Examples } from './openapi-examples.ts'
 import { type Parameter, parametersOf, shareParameters } from './openapi-parameters.ts'
 import { DESCRIPTION, responseHeaders, securitySchemes } from './openapi-parts.ts'
 import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
+import { rolesSection } from './openapi-roles.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag, groupTags } from './openapi-tags.ts'
 import { type AppRoute, isIdempotent, type Route } from './route.ts'
@@ -76,7 +77,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
     info: {
       title: 'agx API',
       version: '1',
-      description: DESCRIPTION,
+      description: `${DESCRIPTION}\n\n${rolesSection(app)}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url }],

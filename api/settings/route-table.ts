@@ -3,10 +3,13 @@ import { auditLogRoutes } from './audit-log.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deliveryActionRoutes } from './delivery-actions.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
+import { invitationRoutes } from './invitations.ts'
 import { keyRoutes } from './keys.ts'
+import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organization.ts'
 import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
+import { passwordResetRoutes } from './password-resets.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
 import { sessionsRoutes } from './sessions.ts'
@@ -15,7 +18,10 @@ import { sessionsRoutes } from './sessions.ts'
 export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
   ...sessionsRoutes,
+  ...passwordResetRoutes,
   ...organizationRoutes,
+  ...memberRoutes,
+  ...invitationRoutes,
   ...auditLogRoutes,
   ...keyRoutes,
   ...secretRoutes,

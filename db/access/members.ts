@@ -1,7 +1,9 @@
+import { AppError, conflict, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { MemberRole } from './roles.ts'
+import { recordChange } from './audit-log.ts'
+import { includesRole, type MemberRole } from './roles.ts'
 
 /** A member of an organization as API clients see it: without the email address. */
 export interface Member {
@@ -10,20 +12,29 @@ export interface Member {
   role: MemberRole
 }
 
-/** One page of members, oldest first. Throws `invalid_request` for a cursor of another list. */
-export function listMembers(tx: Tenant, page: IdPage): Promise<Page<Member>> {
-  const rows = tx.trx
-    .from(
-      tx
-        .trx('memberships as m')
-        .join('users as u', 'u.id', 'm.user_id')
-        .where('m.organization_id', tx.organizationId)
-        .select('u.id', 'u.name', 'm.role')
-        .as('members'),
-    )
-    .select('id', 'name', 'role')
-  return pageById(tx, rows, page, { of: ['users'], order: 'asc' })
+/** A member as the other members see it. */
+export interface FullMember extends Member {
+  email: string
+  created_at: Date
 }
+
+/** One page of members, oldest first. Throws `invalid_request` for a cursor of another list. */
+export const listMembers = (tx: Tenant, page: IdPage): Promise<Page<Member>> =>
+  pageOfMembers(tx, page, ['id', 'name', 'role'])
+
+/** The same, with email addresses. */
+export const listFullMembers = (tx: Tenant, page: IdPage): Promise<Page<FullMember>> =>
+  pageOfMembers(tx, page, ['id', 'name', 'role', 'email', 'created_at'])
+
+const pageOfMembers = <T extends Member>(tx: Tenant, page: IdPage, columns: string[]): Promise<Page<T>> =>
+  pageById(tx, tx.trx.from(members(tx).as('members')).select(columns), page, { of: ['users'], order: 'asc' })
+
+const members = (tx: Tenant) =>
+  tx
+    .trx('memberships as m')
+    .join('users as u', 'u.id', 'm.user_id')
+    .where('m.organization_id', tx.organizationId)
+    .select<FullMember[]>('u.id', 'u.name', 'u.email', 'm.role', 'm.created_at')
 
 /** The users among `userIds` that are members of the organization. */
 export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<string>> {
@@ -35,3 +46,104 @@ export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<s
     .select<{ user_id: string }[]>('user_id')
   return new Set(rows.map((row) => row.user_id))
 }
+
+/** The member with this email address, in any case of its letters. */
+export const memberWithEmail = (tx: Tenant, email: string): Promise<FullMember | undefined> =>
+  members(tx).whereRaw('lower(u.email) = lower(?)', [email]).first()
+
+/** Gives a member another role. Throws not_found, insufficient_scope; conflict for the last owner. */
+export async function changeRole(tx: Tenant, userId: string, role: MemberRole): Promise<FullMember> {
+  const member = await lockMember(tx, userId)
+  await requireMayManage(tx, member.role, role)
+  if (member.role === role) return member
+  await requireOtherOwner(tx, member)
+  await memberships(tx).where({ user_id: userId }).update({ role })
+  await withdrawLinks(tx, userId, { invitations: !includesRole(role, member.role) })
+  await recordChange(tx, 'member.role_changed', {
+    id: userId,
+    name: member.name,
+    details: { from: member.role, to: role },
+  })
+  return { ...member, role }
+}
+
+/**
+ * Removes a member: sessions in the organization end at once. The user stays, as do keys that the user has created.
+ * Throws not_found, insufficient_scope; conflict for the last owner.
+ */
+export async function removeMember(tx: Tenant, userId: string): Promise<void> {
+  const member = await lockMember(tx, userId)
+  await requireMayManage(tx, member.role)
+  await requireOtherOwner(tx, member)
+  // Before the deletion: a user who leaves has a name only until then.
+  await recordChange(tx, 'member.removed', {
+    id: userId,
+    name: member.name,
+    details: { role: member.role },
+  })
+  await withdrawLinks(tx, userId, { invitations: true })
+  await tx.trx('sessions').where({ organization_id: tx.organizationId, user_id: userId }).delete()
+  await memberships(tx).where({ user_id: userId }).delete()
+}
+
+/**
+ * A member, in a transaction that changes members: such transactions of an organization run one after the other, so that
+ * two owners who demote each other cannot leave it without one. Throws not_found.
+ */
+export async function lockMember(tx: Tenant, userId: string): Promise<FullMember> {
+  await lockMembers(tx)
+  const member: FullMember | undefined = await members(tx).where('m.user_id', userId).first()
+  if (!member) throw notFound('member')
+  return member
+}
+
+/** Other transactions that change members of the organization wait for this one. */
+export const lockMembers = (tx: Tenant): Promise<unknown> =>
+  tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
+
+/**
+ * Throws insufficient_scope unless the actor's role includes these roles. The role is read again: another request may
+ * have taken it since the session was looked up.
+ */
+export async function requireMayManage(tx: Tenant, ...roles: MemberRole[]): Promise<void> {
+  const own = await memberships(tx)
+    .where({ user_id: tx.actor.id })
+    .first<{ role: MemberRole } | undefined>('role')
+  const beyond = roles.find((role) => !own || own.role === 'member' || !includesRole(own.role, role))
+  if (beyond)
+    throw new AppError('insufficient_scope', `the operation requires the role ${beyond}`, {
+      hint: 'admins manage members and admins; only owners manage owners',
+    })
+}
+
+async function requireOtherOwner(tx: Tenant, member: Member): Promise<void> {
+  if (member.role !== 'owner') return
+  const other = await memberships(tx)
+    .where({ role: 'owner' })
+    .whereNot({ user_id: member.id })
+    .first<{ user_id: string } | undefined>('user_id')
+  if (!other)
+    throw conflict('the last owner of the organization can be neither removed nor given another role', {
+      hint: 'make another member an owner first',
+    })
+}
+
+/**
+ * Withdraws the links that would let a member keep or regain what the change takes: resets of the own password and of
+ * others', and invitations.
+ */
+async function withdrawLinks(
+  tx: Tenant,
+  userId: string,
+  { invitations }: { invitations: boolean },
+): Promise<void> {
+  const { organizationId: organization_id } = tx
+  await tx
+    .trx('password_resets')
+    .where({ organization_id })
+    .where((of) => of.where({ user_id: userId }).orWhere({ created_by: userId }))
+    .delete()
+  if (invitations) await tx.trx('invitations').where({ organization_id, invited_by: userId }).delete()
+}
+
+const memberships = (tx: Tenant) => tx.trx('memberships').where({ organization_id: tx.organizationId })

@@ -108,6 +108,7 @@ describe('the example responses of the document', function () {
     await account()
     const contact = await records()
     await customFields()
+    await members()
     await keys()
     await secrets()
     const workflow = await workflows()
@@ -218,6 +219,24 @@ describe('the example responses of the document', function () {
     await example('listCustomFields', { params })
     await example('updateCustomField', { params })
     await example('deleteCustomField', { params })
+  }
+
+  async function members() {
+    await example('listMembers', { query: '?limit=1' })
+    const { id } = await example('createInvitation')
+    await example('listInvitations', { query: '?limit=1' })
+    await example('withdrawInvitation', { params: { invitation_id: id } })
+    const { token } = await call('createInvitation')
+    const owner = session
+    const { user } = await example('acceptInvitation', { params: { token }, headers: { Cookie: 'none=1' } })
+    session = owner
+    const params = { user_id: user.id }
+    await example('updateMember', { params })
+    await example('requestPasswordReset')
+    const reset = await example('createPasswordReset', { params })
+    await example('resetPassword', { params: { token: reset.token } })
+    await example('removeMember', { params })
+    await example('listAuditLog', { query: '?limit=1' })
   }
 
   async function keys() {

@@ -1,0 +1,109 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import {
+  createPasswordReset,
+  isMemberElsewhere,
+  RESET_HOURS,
+  requestPasswordReset,
+  requireResetToken,
+  resetPassword,
+} from '../../db/access/password-resets.ts'
+import { baseUrl } from '../http/base-url.ts'
+import { subnetOf } from '../http/client-ip.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { email, newPassword } from './account.ts'
+import { limit } from './limit-attempts.ts'
+
+const HOUR = 3_600
+/** Hides the time of the request, which is longer for a known address. */
+const LEAST_MS = 300
+
+export const passwordResetRoutes: AppRoute[] = [
+  appRoute({
+    method: 'POST',
+    path: '/password-resets',
+    role: 'public',
+    id: 'requestPasswordReset',
+    tag: 'Session',
+    summary: 'Ask for a password reset',
+    description:
+      'For a user who cannot sign in. The admins of the organizations of the user see the request in the audit log, and can make a link. The answer is the same for an unknown address. Requests are limited per IP address and per email.',
+    idempotent: false,
+    body: z.strictObject({ email }).meta({ id: 'PasswordResetRequest' }),
+    example: { email: 'grace@example.com' },
+    response: {
+      status: 200,
+      schema: z
+        .object({ object: z.literal('password_reset_request'), email: z.string() })
+        .meta({ id: 'PasswordResetRequested' }),
+    },
+    async handler({ body, deps, clientIp }) {
+      await limitResets(deps, clientIp)
+      const subject = `reset email ${body.email.toLowerCase()}`
+      await limit(deps, { subject, limit: 3, period: HOUR })
+      await Promise.all([requestPasswordReset(deps.db.system, body.email), pause(LEAST_MS)])
+      return { object: 'password_reset_request', email: body.email }
+    },
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/password-resets/{token}',
+    role: 'public',
+    id: 'resetPassword',
+    tag: 'Session',
+    summary: 'Reset the password',
+    description: 'Sets a new password and ends all sessions of the user. The link works once.',
+    params: z.object({ token: z.string() }),
+    idempotent: false,
+    body: z.strictObject({ password: newPassword }).meta({ id: 'PasswordReset' }),
+    example: { password: 'a new battery for the old horse' },
+    response: {
+      status: 200,
+      schema: z
+        .object({ object: z.literal('password_reset'), completed: z.literal(true) })
+        .meta({ id: 'CompletedPasswordReset' }),
+    },
+    async handler({ params, body, deps, clientIp }) {
+      await limitResets(deps, clientIp)
+      await requireResetToken(deps.db.system, params.token)
+      await resetPassword(deps.db.system, params.token, body.password)
+      return { object: 'password_reset', completed: true }
+    },
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/members/{user_id}/password-reset',
+    role: 'admin',
+    id: 'createPasswordReset',
+    tag: 'Members',
+    summary: "Make the link of a member's password reset",
+    description: `The link works once and for ${RESET_HOURS} hours; it replaces an earlier one. Only owners make one for an owner. 409 for a user of several organizations, whose password concerns the others too.`,
+    params: z.object({ user_id: z.uuid() }),
+    idempotent: false,
+    response: {
+      status: 201,
+      schema: z
+        .object({
+          object: z.literal('password_reset_link'),
+          token: z.string(),
+          link: z.url().meta({
+            description:
+              'Where the member sends `POST` with the new password. Give it to nobody else. Returned only here.',
+          }),
+          expires_at: z.iso.datetime(),
+        })
+        .meta({ id: 'PasswordResetLink' }),
+    },
+    async handler({ params, deps, caller, tenant }) {
+      const elsewhere = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
+      const { token, expires_at } = await tenant((tx) =>
+        createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere }),
+      )
+      const link = `${baseUrl(deps)}/app/password-resets/${token}`
+      return { object: 'password_reset_link', token, link, expires_at }
+    },
+  }),
+]
+
+const limitResets = (deps: Parameters<typeof limit>[0], clientIp: string) =>
+  limit(deps, { subject: `reset address ${subnetOf(clientIp)}`, limit: 30, period: HOUR })

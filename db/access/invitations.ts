@@ -1,0 +1,139 @@
+import type { Knex } from 'knex'
+import { v7 as uuidv7 } from 'uuid'
+import { AppError, conflict, invalid, notFound } from '../errors.ts'
+import { type IdPage, pageById } from '../lists/id-list.ts'
+import type { Page } from '../lists/page.ts'
+import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { recordChange } from './audit-log.ts'
+import { hashLinkToken, newLinkToken } from './link-tokens.ts'
+import { lockMembers, memberWithEmail, requireMayManage } from './members.ts'
+import { hashPassword } from './passwords.ts'
+import type { MemberRole } from './roles.ts'
+import { type Client, openSession, type SignedIn } from './sessions.ts'
+import { authenticate, findUser, requireSamePassword, type User } from './users.ts'
+
+/**
+ * Invitations to an organization. The token of the link is shown once, to the admin who invites; it can be used once. It
+ * gives access to the organization, not to an account: who has one must also know its password.
+ */
+
+export const INVITATION_DAYS = 7
+/** Open invitations of an organization. */
+export const MAX_INVITATIONS = 200
+
+export interface Invitation {
+  id: string
+  email: string
+  role: MemberRole
+  invited_by: string | null
+  created_at: Date
+  expires_at: Date
+}
+
+const COLUMNS = ['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at']
+
+/**
+ * Invites an email address. An earlier invitation of the same address is replaced. Throws conflict for a member and
+ * above MAX_INVITATIONS; insufficient_scope for a role beyond the actor's.
+ */
+export async function createInvitation(
+  tx: Tenant,
+  { email, role }: { email: string; role: MemberRole },
+): Promise<{ invitation: Invitation; token: string }> {
+  await lockMembers(tx)
+  await requireMayManage(tx, role)
+  if (await memberWithEmail(tx, email)) throw conflict(`${email} is a member already`, { param: 'email' })
+  await invitations(tx).whereRaw('lower(email) = lower(?)', [email]).delete()
+  const [open] = await invitations(tx).count<{ count: string }[]>()
+  if (Number(open?.count) >= MAX_INVITATIONS)
+    throw conflict(`the organization has ${MAX_INVITATIONS} open invitations`, { hint: 'withdraw some' })
+  const { token, hash } = newLinkToken()
+  const [invitation] = await tx
+    .trx('invitations')
+    .insert({
+      organization_id: tx.organizationId,
+      ...{ id: uuidv7(), email, role, token_hash: hash, invited_by: tx.actor.id },
+      expires_at: tx.trx.raw('now() + make_interval(days => ?)', [INVITATION_DAYS]),
+    })
+    .returning<Invitation[]>(COLUMNS)
+  await recordChange(tx, 'invitation.created', { id: invitation!.id, name: email, details: { role } })
+  return { invitation: invitation!, token }
+}
+
+/** The open and the recently expired ones, newest first. */
+export const listInvitations = (tx: Tenant, page: IdPage): Promise<Page<Invitation>> =>
+  pageById(tx, invitations(tx).select(COLUMNS), page, { of: 'invitations' })
+
+/** Its link no longer works. Throws not_found, insufficient_scope. */
+export async function withdrawInvitation(tx: Tenant, id: string): Promise<void> {
+  const [invitation] = await invitations(tx).where({ id }).delete().returning<Invitation[]>(COLUMNS)
+  if (!invitation) throw notFound('invitation')
+  await requireMayManage(tx, invitation.role)
+  await recordChange(tx, 'invitation.withdrawn', { id, name: invitation.email })
+}
+
+/** The invited address of a token. Throws not_found. */
+export async function invitedEmail(system: Knex, token: string): Promise<string> {
+  const found = await withToken(system, token).first('email')
+  if (!found) throw unusable()
+  return found.email
+}
+
+/**
+ * Accepts an invitation, and opens a session in its organization. Without an account of the address, it creates one with
+ * `name` and `password`; otherwise `password` must be that of the account. Throws not_found, unauthorized,
+ * validation_error without a name.
+ */
+export async function acceptInvitation(
+  system: Knex,
+  token: string,
+  { name, password }: { name?: string | undefined; password: string },
+  client: Client,
+  replaced?: string,
+): Promise<SignedIn> {
+  const email = await invitedEmail(system, token)
+  const isKnown = (await findUser(system, email)) !== undefined
+  const user = isKnown ? await authenticate(system, email, password) : await newUser(name, password)
+  if (!user)
+    throw new AppError('unauthorized', 'wrong password', {
+      hint: 'the invited address has an account: give its password',
+    })
+
+  const accept = async (trx: Knex) => {
+    // The deletion makes the token usable once: of two concurrent requests the second finds no row.
+    const [invitation] = await withToken(trx, token)
+      .delete()
+      .returning(['organization_id', ...COLUMNS])
+    if (!invitation) throw unusable()
+    const { organization_id, id, role } = invitation
+    if (isKnown) await requireSamePassword(trx, user)
+    else await trx('users').insert({ ...user, email, name })
+    await trx('memberships').insert({ organization_id, user_id: user.id, role })
+    const tx = { trx, organizationId: organization_id, actor: { type: 'user' as const, id: user.id } }
+    await recordChange(tx, 'invitation.accepted', { id, name: email, details: { role } })
+    return openSession(trx, user.id, organization_id, client, replaced)
+  }
+  try {
+    return await system.transaction(accept)
+  } catch (error) {
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error
+    throw conflict('an account or membership of this address was created at the same time: try again')
+  }
+}
+
+async function newUser(name: string | undefined, password: string): Promise<User> {
+  const issue = { loc: ['body', 'name'], msg: 'required for a new account', type: 'missing' }
+  if (name === undefined) throw invalid([issue])
+  return { id: uuidv7(), password_hash: await hashPassword(password) }
+}
+
+const withToken = (system: Knex, token: string) =>
+  system('invitations')
+    .where({ token_hash: hashLinkToken(token) })
+    .whereRaw('expires_at > now()')
+
+const unusable = () =>
+  notFound('invitation', 'it has expired, or was accepted, withdrawn or replaced: ask for a new one')
+
+const invitations = (tx: Tenant) => tx.trx('invitations').where({ organization_id: tx.organizationId })
