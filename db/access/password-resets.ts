@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { conflict, notFound } from '../errors.ts'
-import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
+import { type Actor, SYSTEM, type Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
 import { hashLinkToken, newLinkToken } from './link-tokens.ts'
 import { lockMember, requireMayManage } from './members.ts'
@@ -23,7 +23,7 @@ export async function createPasswordReset(
   await requireMayManage(tx, member.role)
   if (isMemberElsewhere)
     throw conflict('the user belongs to other organizations too: no single one can reset the password', {
-      hint: 'the user must leave the others first, or the operator sets a password',
+      hint: 'the operator can: `npm run set-password -- <email>`',
     })
   const { token, hash } = newLinkToken()
   const [row] = await tx
@@ -87,12 +87,41 @@ export async function resetPassword(system: Knex, token: string, password: strin
     const user = await trx('users').where({ id: user_id }).forUpdate().first('name')
     const organizations = await trx('memberships').where({ user_id }).select('organization_id')
     if (organizations.length !== 1 || organizations[0].organization_id !== organization_id) throw unusable()
-    await trx('users').where({ id: user_id }).update({ password_hash })
-    await trx('sessions').where({ user_id }).delete()
-    const actor = { type: 'user' as const, id: user_id }
-    const tx = { trx, organizationId: organization_id, actor }
-    await recordChange(tx, 'member.password_changed', { id: user_id, name: user.name })
+    const changed = { id: user_id, name: user.name, password_hash }
+    await changePassword(trx, changed, { type: 'user', id: user_id }, [organization_id])
   })
+}
+
+/**
+ * Sets the password of any user, for the operator: of an only owner, or of a user of several organizations. Throws
+ * not_found.
+ */
+export async function setPassword(system: Knex, email: string, password: string): Promise<void> {
+  const password_hash = await hashPassword(password)
+  await system.transaction(async (trx) => {
+    const user = await trx('users')
+      .whereRaw('lower(email) = lower(?)', [email])
+      .forUpdate()
+      .first<{ id: string; name: string } | undefined>('id', 'name')
+    if (!user) throw notFound('user')
+    const organizations = await trx('memberships').where({ user_id: user.id }).pluck('organization_id')
+    await changePassword(trx, { ...user, password_hash }, SYSTEM, organizations)
+  })
+}
+
+/** Also ends all sessions of the user, and the links that could set another password. */
+async function changePassword(
+  trx: Knex,
+  user: { id: string; name: string; password_hash: string },
+  actor: Actor,
+  organizations: string[],
+): Promise<void> {
+  const { id, name, password_hash } = user
+  await trx('users').where({ id }).update({ password_hash })
+  await trx('sessions').where({ user_id: id }).delete()
+  await trx('password_resets').where({ user_id: id }).delete()
+  for (const organizationId of organizations)
+    await recordChange({ trx, organizationId, actor }, 'member.password_changed', { id, name })
 }
 
 const withToken = (system: Knex, token: string) =>

@@ -67,10 +67,9 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   const { pid, identity } = server
   const port = Number(lockFile(programs.dataDir)[3])
   writeSettings(options.dataDir, { ...settings, port })
-  const urlOf = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/agx`
-  const ownerUrl = urlOf('postgres', settings.password)
+  const ownerUrl = urlOf('postgres', settings.password, port)
   await ensureDatabase(ownerUrl)
-  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, settings.passwords[role]))
+  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, settings.passwords[role], port))
   return {
     ownerUrl,
     urls: { url: url!, systemUrl: systemUrl! },
@@ -89,6 +88,17 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
     },
   }
 }
+
+/** The logins of the embedded PostgreSQL of a data folder, for a command beside `npm start`; undefined without one. */
+export function embeddedUrls(dataDir: string): DatabaseUrls | undefined {
+  const { passwords, port } = readSettings(dataDir) ?? {}
+  if (!passwords || !port) return undefined
+  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, passwords[role], port))
+  return { url: url!, systemUrl: systemUrl! }
+}
+
+const urlOf = (user: string, password: string, port: number) =>
+  `postgres://${user}:${password}@127.0.0.1:${port}/agx`
 
 /** A free TCP port of 127.0.0.1: `wanted` if it is free. */
 export function freePort(wanted = 0): Promise<number> {
