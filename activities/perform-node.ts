@@ -63,6 +63,7 @@ export async function performNode(
     ...{ run: state.run, organization: state.organization, now },
     node: { id: node.id, attempt, path },
     signal: host.signal,
+    scope,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {

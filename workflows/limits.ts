@@ -84,6 +84,29 @@ export const SIGNAL = {
   pending: 100,
 }
 
+/** Of nodes that work on a list in memory. */
+export const LIST = {
+  items: 10_000,
+  /** Fields to sort or group by, and values of groups. */
+  fields: 10,
+  conditions: 20,
+  /**
+   * Comparisons of filter_items, some 0.5 µs each: a value counts as one, and as one more for each 100 characters or
+   * member that it has.
+   */
+  comparisons: 1_000_000,
+} as const
+
+/** Of nodes that read a text: more than any document that a value of 1 MiB can hold as a list. */
+export const TEXT = {
+  /** Characters of a CSV or JSON text, and of a text to split or to hash. */
+  characters: 1_048_576,
+  /** Rows of a CSV text, parts of a text. */
+  parts: 10_000,
+  /** Characters of a text between two parts. */
+  separator: 1_000,
+} as const
+
 /** Of loops. */
 export const LOOP = {
   items: 10_000,

@@ -45,7 +45,12 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
 }
 
 /** Runs a node with only the effects that it declares and its class allows. */
-async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
+async function run(
+  name: string,
+  config: unknown,
+  { effects } = outside(),
+  scope: Record<string, unknown> = {},
+): Promise<NodeResult> {
   const type = findNodeType(name)!
   const effectClass = type.effectClass(config as Record<string, unknown>)
   const context = contextOf({
@@ -54,6 +59,7 @@ async function run(name: string, config: unknown, { effects } = outside()): Prom
     now: new Date('2026-01-01T00:00:00Z'),
     node: { id: 'node', attempt: 1 },
     signal: new AbortController().signal,
+    scope,
     effects: effectsFor(type.effects, effectClass, (name) => effects[name]),
   })
   return type.run(type.config.parse(config), context)
@@ -63,7 +69,7 @@ describe('node types', () => {
   for (const type of Object.values(nodeTypes))
     it(`${type.type} produces the output of its example`, async () => {
       const { config, inputs, answer, output, handle } = type.example
-      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}))
+      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}), outside(), inputs)
       const result = answer ? type.answered!(answer) : begun
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)
