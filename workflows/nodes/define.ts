@@ -162,7 +162,9 @@ export interface NodeLoop {
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
 
 export interface NodeFacts {
-  /** The time of the segment, not of the call: the same for all nodes of it. */
+  /**
+   * The time of the segment, not of the call: the same for all nodes of it, and for all attempts of an external node.
+   */
   now: Date
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }

@@ -16,7 +16,9 @@ import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
 import { runWorkflow } from './run-workflow.ts'
+import { sendWebhook } from './send-webhook.ts'
 import { setFields } from './set-fields.ts'
+import { slackMessage } from './slack-message.ts'
 import { sortItems } from './sort-items.ts'
 import { splitText } from './split-text.ts'
 import { stop } from './stop.ts'
@@ -49,6 +51,8 @@ export const nodeTypes: Record<string, NodeType> = byType([
   approval,
   runWorkflow,
   apiRequest,
+  sendWebhook,
+  slackMessage,
   emitEvent,
   stop,
 ])
