@@ -107,6 +107,20 @@ export const TEXT = {
   separator: 1_000,
 } as const
 
+/** Of the values that workflows keep between runs. */
+export const KEY_VALUES = {
+  /** Of an organization. Counting them takes some 10 ms, when a new one is stored. */
+  count: 100_000,
+  /** Characters of a key. */
+  key: 200,
+  /** Of a value as JSON. The run that writes it keeps a copy. */
+  bytes: 32_768,
+  /** Of one list. */
+  page: 100,
+  /** The largest number that can be incremented: JSON numbers are exact up to some 9e15. */
+  number: 1e15,
+} as const
+
 /** Of loops. */
 export const LOOP = {
   items: 10_000,

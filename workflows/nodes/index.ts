@@ -12,6 +12,7 @@ import { forEach } from './for-each.ts'
 import { formatDate } from './format-date.ts'
 import { formatPhone } from './format-phone.ts'
 import { hash } from './hash.ts'
+import { keyValue } from './key-value.ts'
 import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
@@ -44,6 +45,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   parseCsv,
   hash,
   renderText,
+  keyValue,
   delay,
   waitUntil,
   waitForEvent,

@@ -6,6 +6,7 @@ import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
 import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
+import type { KeyValues } from '../../../workflows/effects/key-values.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
@@ -32,6 +33,9 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     requests,
     effects: {
       records: { upsert } as Records,
+      keyValues: {
+        set: async (key, value) => ({ key, value, stored: true, expires_at: '2026-01-31T00:00:00.000Z' }),
+      } as Partial<KeyValues> as KeyValues,
       events: { emit: async () => ID },
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
