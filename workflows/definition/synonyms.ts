@@ -133,6 +133,28 @@ const SYNONYMS: Record<string, readonly string[]> = {
   patch: ['update'],
   remove: ['delete'],
   associate: ['link'],
+  // Conditions and messages.
+  left: ['field'],
+  message: ['text'],
+  content: ['text', 'body'],
+  // Operations on keys.
+  put: ['set'],
+  store: ['set'],
+  write: ['set'],
+  incr: ['increment'],
+  // Functions of groups.
+  avg: ['average'],
+  mean: ['average'],
+  minimum: ['min'],
+  maximum: ['max'],
+  unique: ['count_distinct'],
+  distinct: ['count_distinct'],
+  collect: ['list'],
+  // Delimiters.
+  comma: [','],
+  semicolon: [';'],
+  tab: ['\t'],
+  pipe: ['|'],
   // Types of inputs.
   text: ['string'],
   str: ['string'],
