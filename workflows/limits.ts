@@ -91,7 +91,7 @@ export const LIST = {
   fields: 10,
   conditions: 20,
   /**
-   * Comparisons of filter_items, some 0.5 µs each: a value counts as one, and as one more for each 100 characters or
+   * Comparisons of a filter, some 0.5 µs each: a value counts as one, and as one more for each 100 characters or
    * member that it has.
    */
   comparisons: 1_000_000,

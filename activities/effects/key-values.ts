@@ -18,7 +18,7 @@ export function keyValuesOf(host: EffectHost): KeyValues {
   const tx = transactionOf(host)
   const once = async <T>(write: () => Promise<T>): Promise<T> => {
     const { result } = await host.once(
-      'key_value',
+      'stored_value',
       async (id, result) => ({ id, result: result as T }),
       async () => ({ id: uuidv7(), result: await write() }),
       ({ id }) => id,

@@ -147,7 +147,6 @@ const SYNONYMS: Record<string, readonly string[]> = {
   mean: ['average'],
   minimum: ['min'],
   maximum: ['max'],
-  unique: ['count_distinct'],
   distinct: ['count_distinct'],
   collect: ['list'],
   // Delimiters.
@@ -196,7 +195,7 @@ const SYNONYMS: Record<string, readonly string[]> = {
   format_date: ['date'],
   date_format: ['date'],
   strftime: ['date'],
-  unique: ['uniq'],
+  unique: ['uniq', 'count_distinct'],
   md5: ['sha256'],
   base64: ['base64_encode'],
   url_escape: ['url_encode'],
