@@ -10,10 +10,10 @@ import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
+import { signatureHeaders } from '../workflows/webhook-signature.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { holdSlot } from './hold-slot.ts'
 import type { HttpClient } from './http/client.ts'
-import { signatureHeaders } from './http/sign.ts'
 
 /** Seconds before each retry: Standard Webhooks. */
 const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]

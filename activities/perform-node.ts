@@ -63,6 +63,7 @@ export async function performNode(
     ...{ run: state.run, organization: state.organization, now },
     node: { id: node.id, attempt, path },
     signal: host.signal,
+    scope,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {
@@ -81,12 +82,13 @@ const onceIn =
     created: CreatedObject[],
     earlier: CreatedObject[],
   ): Once =>
-  async (object, find, create, idOf) => {
+  async (object, find, create, idOf, resultOf) => {
     const key = { path, node_id, n: created.length }
     const before = earlier.find((one) => one.path === path && one.node_id === node_id && one.n === key.n)
-    const found = before?.object === object ? await find(before.object_id) : undefined
+    const found = before?.object === object ? await find(before.object_id, before.result) : undefined
     const result = found ?? (await create())
-    created.push({ ...key, object, object_id: idOf(result) })
+    const kept = resultOf ? { result: resultOf(result) } : {}
+    created.push({ ...key, object, object_id: idOf(result), ...kept })
     return result
   }
 

@@ -18,12 +18,14 @@ export interface EffectHost {
 /**
  * Creates an object, unless the same node of the run created it before a reset: then it returns that one.
  * @param find reads an earlier object by its id; undefined if it no longer exists, so that it is created again.
+ * @param resultOf what `find` gets too, of an object that cannot be read again; it is kept as long as the run.
  */
 export type Once = <T>(
   object: string,
-  find: (id: string) => Promise<T | undefined>,
+  find: (id: string, result: unknown) => Promise<T | undefined>,
   create: () => Promise<T>,
   idOf: (created: T) => string,
+  resultOf?: (created: T) => unknown,
 ) => Promise<T>
 
 /** The implementation of each effect. */

@@ -2,6 +2,7 @@ import type { HttpClient } from '../http/client.ts'
 import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
+import { keyValuesOf } from './key-values.ts'
 import { recordsIn } from './records.ts'
 import { runsOf } from './runs.ts'
 
@@ -17,4 +18,5 @@ export const createEffects = ({ http }: EffectDeps): EffectFactories => ({
   http: (host) => httpOf(http, host),
   events: eventsOf,
   runs: runsOf,
+  keyValues: keyValuesOf,
 })

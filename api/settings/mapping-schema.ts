@@ -1,6 +1,6 @@
-import { isSupportedCountry } from 'libphonenumber-js'
 import { z } from 'zod'
 import { PATTERN } from '../../workflows/limits.ts'
+import { isPhoneCountry } from '../../workflows/phone.ts'
 import { isUnsupportedPath } from '../incoming/mapping/path.ts'
 import { programSize, programsOf } from '../incoming/mapping/patterns.ts'
 
@@ -40,7 +40,7 @@ const transform = z
         type: z.literal('format_phone'),
         country: z
           .string()
-          .refine(isSupportedCountry, 'is not a two-letter country code, such as CH')
+          .refine(isPhoneCountry, 'is not a two-letter country code, such as CH')
           .optional()
           .meta({ description: 'The country of numbers without a country code.' }),
       })

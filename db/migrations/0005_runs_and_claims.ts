@@ -268,9 +268,11 @@ export async function up(knex: Knex): Promise<void> {
       path text not null,
       node_id text not null,
       n integer not null,
-      -- the kind of the record, or 'event'
+      -- the kind of the record, 'event', 'run' or 'stored_value'
       object text not null,
       object_id uuid not null,
+      -- of what cannot be read again: what the call returned
+      result jsonb,
       primary key (organization_id, run_id, path, node_id, n),
       foreign key (organization_id, run_id) references runs on delete cascade
     );

@@ -102,7 +102,7 @@ function candidates(value: unknown, key: PropertyKey | undefined, shapes: Shape[
 
 function ofValue(value: unknown, key: PropertyKey | undefined): unknown[] {
   if (value === null) return key === 'next' ? ['end'] : []
-  if (typeof value === 'number') return [`${value}s`, String(value), [value]]
+  if (typeof value === 'number') return [String(value), `${value}s`, [value]]
   if (typeof value === 'boolean') return [String(value), [value]]
   if (typeof value === 'string') return ofText(value)
   if (Array.isArray(value)) return ofList(value)

@@ -133,6 +133,27 @@ const SYNONYMS: Record<string, readonly string[]> = {
   patch: ['update'],
   remove: ['delete'],
   associate: ['link'],
+  // Conditions and messages.
+  left: ['field'],
+  message: ['text'],
+  content: ['text', 'body'],
+  // Operations on keys.
+  put: ['set'],
+  store: ['set'],
+  write: ['set'],
+  incr: ['increment'],
+  // Functions of groups.
+  avg: ['average'],
+  mean: ['average'],
+  minimum: ['min'],
+  maximum: ['max'],
+  distinct: ['count_distinct'],
+  collect: ['list'],
+  // Delimiters.
+  comma: [','],
+  semicolon: [';'],
+  tab: ['\t'],
+  pipe: ['|'],
   // Types of inputs.
   text: ['string'],
   str: ['string'],
@@ -174,7 +195,7 @@ const SYNONYMS: Record<string, readonly string[]> = {
   format_date: ['date'],
   date_format: ['date'],
   strftime: ['date'],
-  unique: ['uniq'],
+  unique: ['uniq', 'count_distinct'],
   md5: ['sha256'],
   base64: ['base64_encode'],
   url_escape: ['url_encode'],

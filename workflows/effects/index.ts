@@ -1,6 +1,7 @@
 import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
+import { type KeyValues, keyValues } from './key-values.ts'
 import { type Records, records } from './records.ts'
 import { type Runs, runs } from './runs.ts'
 
@@ -13,10 +14,11 @@ export interface Effects {
   http: Http
   events: Events
   runs: Runs
+  keyValues: KeyValues
 }
 
 export type EffectName = keyof Effects
 
-export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, runs }
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, runs, keyValues }
 
 export const effectNames = Object.keys(ports) as EffectName[]

@@ -33,6 +33,8 @@ export interface CreatedObject {
   n: number
   object: string
   object_id: string
+  /** Of an object that cannot be read again. */
+  result?: unknown
 }
 
 /** How a child run has ended, for the node that waits for it. */

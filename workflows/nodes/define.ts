@@ -41,8 +41,11 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   handles: (config: Authored) => Handle[]
   /** Of a loop: the handle that leads to its body, which runs once for each item. */
   body?: string
-  /** Of a loop: the settings that are rendered for each item, in the scope of its body. */
-  perItem?: readonly string[]
+  /**
+   * The settings that are rendered for each item of a list, which they read as `item` and `index`: of a loop in the scope
+   * of its body; of another node by `renderItems`: `run` gets the text as authored.
+   */
+  perItem?: readonly string[] | ((config: Authored) => readonly string[])
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
   /**
@@ -107,7 +110,7 @@ export interface NodeType
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
-  perItem: readonly string[]
+  perItem(config: Authored): readonly string[]
 }
 
 export interface NodeExample {
@@ -159,7 +162,9 @@ export interface NodeLoop {
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
 
 export interface NodeFacts {
-  /** The time of the segment, not of the call: the same for all nodes of it. */
+  /**
+   * The time of the segment, not of the call: the same for all nodes of it, and for all attempts of an external node.
+   */
   now: Date
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
@@ -168,6 +173,8 @@ export interface NodeFacts {
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
+  /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
+  renderItems(text: string, items: readonly unknown[]): Promise<string[]>
 }
 
 /** A failure that the author of a workflow can act on. `retryable: false` ends the attempts at once. */
@@ -198,7 +205,7 @@ const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see
 export function defineNode<Config, Output, Used extends EffectName = never>(
   node: NodeDefinition<Config, Output, Used>,
 ): NodeType {
-  const { effect, handles, fallible = true, outputOnly } = node
+  const { effect, handles, fallible = true, outputOnly, perItem = [] } = node
   const effectClass = typeof effect === 'function' ? effect : () => effect
   const effects = node.effects ?? []
   if (!node.scopes && effects.some((name) => ports[name].scoped))
@@ -220,7 +227,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     retry: node.retry ?? {},
     late: node.late ?? {},
     body: node.body,
-    perItem: node.perItem ?? [],
+    perItem: typeof perItem === 'function' ? perItem : () => perItem,
   }
 }
 

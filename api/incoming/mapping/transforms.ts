@@ -1,8 +1,8 @@
-import type { CountryCode } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
 import type { Transform } from '../../../db/incoming/types.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
 import { toE164 } from '../../../db/records/model/values.ts'
+import { parseDay } from '../../../workflows/nodes/time.ts'
 import { textAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 
@@ -21,7 +21,7 @@ export function transformed(text: string, transform: Transform, payload: unknown
     case 'remove_special':
       return text.replace(/[^\p{Letter}\p{Mark}\p{Number}\s]/gu, '')
     case 'format_phone':
-      return toE164(text, transform.country as CountryCode | undefined)
+      return toE164(text, transform.country)
     case 'parse_date':
       return parseDate(text, transform.format)
     case 'convert_currency':
@@ -44,20 +44,12 @@ function replaced(text: string, { pattern, by }: Transform & { type: 'replace' }
   return compiled(pattern).matcher(part).replaceAll(RE2JS.quoteReplacement(by)) + text.slice(part.length)
 }
 
-const PARTS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const
-
 function parseDate(text: string, format: 'ymd' | 'dmy' | 'mdy' | 'unix'): string {
   if (format === 'unix') {
     const date = new Date(Number(text || Number.NaN) * 1000)
     return Number.isNaN(date.getTime()) ? text : date.toISOString()
   }
-  const found = /^\s*(\d{1,4})[-./ ](\d{1,2})[-./ ](\d{1,4})\s*$/.exec(text)
-  if (!found) return text
-  const [year, month, day] = PARTS[format].map((part) => Number(found[part + 1])) as [number, number, number]
-  const date = new Date(Date.UTC(year, month - 1, day))
-  // Date would convert 31 February to March; a two-digit year is ambiguous.
-  const exact = year >= 1000 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-  return exact ? date.toISOString().slice(0, 10) : text
+  return parseDay(text, format) ?? text
 }
 
 const DECIMAL = /^(-?)(\d{1,15})(?:\.(\d{1,10}))?$/

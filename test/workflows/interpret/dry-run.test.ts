@@ -41,7 +41,8 @@ const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
   it('describes the calls of each node type, with its example', async () => {
-    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...others } = nodeTypes
+    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...more } = nodeTypes
+    const { key_value, send_webhook, slack_message, ...others } = more
     const called = (type?: NodeType) =>
       dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org, env: {} }), facts)
     assert.deepEqual(await called(crm_manager), [
@@ -53,6 +54,12 @@ describe('a dry run', () => {
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
     assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
+    assert.deepEqual(await called(key_value), ['setting the key handled:A-7 if it is absent'])
+    assert.match(
+      String(await called(send_webhook)),
+      /^POST https:\/\/erp\.example\.com\/hooks\/orders, headers .*webhook-signature, a body of \d+ bytes$/,
+    )
+    assert.match(String(await called(slack_message)), /^POST .*, a body of \d+ bytes$/)
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 

@@ -6,6 +6,7 @@ import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
 import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
+import type { KeyValues } from '../../../workflows/effects/key-values.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
@@ -32,6 +33,9 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     requests,
     effects: {
       records: { upsert } as Records,
+      keyValues: {
+        set: async (key, value) => ({ key, value, stored: true, expires_at: '2026-01-31T00:00:00.000Z' }),
+      } as Partial<KeyValues> as KeyValues,
       events: { emit: async () => ID },
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
@@ -45,7 +49,12 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
 }
 
 /** Runs a node with only the effects that it declares and its class allows. */
-async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
+async function run(
+  name: string,
+  config: unknown,
+  { effects } = outside(),
+  scope: Record<string, unknown> = {},
+): Promise<NodeResult> {
   const type = findNodeType(name)!
   const effectClass = type.effectClass(config as Record<string, unknown>)
   const context = contextOf({
@@ -54,6 +63,7 @@ async function run(name: string, config: unknown, { effects } = outside()): Prom
     now: new Date('2026-01-01T00:00:00Z'),
     node: { id: 'node', attempt: 1 },
     signal: new AbortController().signal,
+    scope,
     effects: effectsFor(type.effects, effectClass, (name) => effects[name]),
   })
   return type.run(type.config.parse(config), context)
@@ -63,7 +73,7 @@ describe('node types', () => {
   for (const type of Object.values(nodeTypes))
     it(`${type.type} produces the output of its example`, async () => {
       const { config, inputs, answer, output, handle } = type.example
-      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}))
+      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}), outside(), inputs)
       const result = answer ? type.answered!(answer) : begun
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { signatureHeaders } from '../../../activities/http/sign.ts'
+import { signatureHeaders } from '../../workflows/webhook-signature.ts'
 
 describe('signatures of deliveries', () => {
   const body = '{"event":"contact.created","data":{"name":"Zoë"}}'
