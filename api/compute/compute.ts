@@ -1,8 +1,8 @@
 import { AppError } from '../../db/errors.ts'
+import { programsOf } from '../../db/incoming/mapping/patterns.ts'
 import { ComputeError, Pool } from '../../workflows/compute/pool.ts'
 import { countValues } from '../../workflows/definition/measure.ts'
 import { PATTERN } from '../../workflows/limits.ts'
-import { programsOf } from '../incoming/mapping/patterns.ts'
 import { type Body, type Mapping, type Source, tasks } from './tasks.ts'
 
 /**

@@ -1,12 +1,12 @@
 import { AppError, type ErrorDetails, type ErrorType } from '../../db/errors.ts'
+import { mapPayload } from '../../db/incoming/mapping/map.ts'
+import type { SenderRequest } from '../../db/incoming/mapping/senders/types.ts'
+import type { Mapped } from '../../db/incoming/mapping/types.ts'
+import { type Payload, parseBody } from '../../db/incoming/parse-body.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
-import { mapPayload } from '../incoming/mapping/map.ts'
-import type { SenderRequest } from '../incoming/mapping/senders/types.ts'
-import type { Mapped } from '../incoming/mapping/types.ts'
-import { type Payload, parseBody } from '../incoming/parse-body.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /** What the API computes for a tenant: in the event loop where it is small, else in a thread. All of it is pure. */

@@ -1,11 +1,11 @@
 import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
+import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { AppDeps } from '../deps.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import { describeRequest } from './log-row.ts'
-import type { Mapped } from './mapping/types.ts'
 import type { SecretMask } from './mask.ts'
 import type { Target } from './request-url.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Payload } from '../../db/incoming/parse-body.ts'
 import type { Verification } from '../../db/incoming/types.ts'
-import type { Payload } from './parse-body.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = ['webhook-id', 'idempotency-key', 'x-github-delivery', 'x-shopify-webhook-id']

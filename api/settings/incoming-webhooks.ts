@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import { invalid } from '../../db/errors.ts'
+import { isTarget, targetNames } from '../../db/incoming/mapping/targets.ts'
 import {
   ENTITY_OF,
   type IncomingWebhook,
@@ -23,7 +24,6 @@ import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
-import { isTarget, targetNames } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {

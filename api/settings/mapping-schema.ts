@@ -1,8 +1,8 @@
 import { isSupportedCountry } from 'libphonenumber-js'
 import { z } from 'zod'
+import { isUnsupportedPath } from '../../db/incoming/mapping/path.ts'
+import { programSize, programsOf } from '../../db/incoming/mapping/patterns.ts'
 import { PATTERN } from '../../workflows/limits.ts'
-import { isUnsupportedPath } from '../incoming/mapping/path.ts'
-import { programSize, programsOf } from '../incoming/mapping/patterns.ts'
 
 const path = z
   .string()

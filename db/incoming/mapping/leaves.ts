@@ -1,4 +1,4 @@
-import { normalise, SUBJECT_WORDS } from '../../../db/records/model/synonyms.ts'
+import { normalise, SUBJECT_WORDS } from '../../records/model/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
 
 /** One scalar of a payload, with its name. */

@@ -1,5 +1,5 @@
-import type { TargetEntity } from '../../../../db/incoming/types.ts'
 import type { Payload } from '../../parse-body.ts'
+import type { TargetEntity } from '../../types.ts'
 
 /** What senders are recognised by. Header names are in lower case. */
 export interface SenderRequest {

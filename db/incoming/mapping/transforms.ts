@@ -1,8 +1,8 @@
 import type { CountryCode } from 'libphonenumber-js'
 import { RE2JS } from 're2js'
-import type { Transform } from '../../../db/incoming/types.ts'
-import { splitName } from '../../../db/records/model/split-name.ts'
-import { toE164 } from '../../../db/records/model/values.ts'
+import { splitName } from '../../records/model/split-name.ts'
+import { toE164 } from '../../records/model/values.ts'
+import type { Transform } from '../types.ts'
 import { textAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 

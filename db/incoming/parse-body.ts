@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import qs from 'qs'
-import { AppError } from '../../db/errors.ts'
 import { DOCUMENT } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
+import { AppError } from '../errors.ts'
 import { parseMultipart } from './multipart.ts'
 
 export type Payload = Record<string, unknown>

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
-import type { Condition, MappingRule } from '../../../db/incoming/types.ts'
 import { PATTERN } from '../../../workflows/limits.ts'
+import type { Condition, MappingRule } from '../types.ts'
 
 /** Compiled patterns that are kept: compiling one of 500 characters takes milliseconds. */
 const MAX_KEPT = 500

@@ -1,11 +1,11 @@
-import { AppError } from '../../db/errors.ts'
-import type { Receiver } from '../../db/incoming/receiving.ts'
-import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import { getPlan, getWorkflow } from '../../db/workflows/workflows.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import { AppError } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { CHAIN_START, createRun } from '../runs/runs.ts'
+import { getPlan, getWorkflow } from '../workflows/workflows.ts'
 import { valueAt } from './mapping/path.ts'
 import type { Payload } from './parse-body.ts'
+import type { Receiver } from './receiving.ts'
 import type { Saved } from './save.ts'
 
 /**

@@ -1,11 +1,11 @@
-import type { Issue } from '../../db/errors.ts'
-import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../../db/incoming/types.ts'
-import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { lockFieldRules } from '../../db/records/custom-fields/rules.ts'
-import { preparedCustomFields } from '../../db/records/model/custom-fields/values.ts'
-import { createSchema } from '../../db/records/model/schemas.ts'
-import { type Checked, check } from '../http/validate.ts'
+import type { Issue } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
+import { preparedCustomFields } from '../records/model/custom-fields/values.ts'
+import { createSchema } from '../records/model/schemas.ts'
+import { type Checked, check } from '../validate.ts'
 import type { Mapped } from './mapping/types.ts'
+import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from './types.ts'
 
 type Settings = Pick<IncomingWebhook, 'target_entity' | 'field_mapping'>
 

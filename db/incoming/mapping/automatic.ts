@@ -1,5 +1,5 @@
-import type { TargetEntity } from '../../../db/incoming/types.ts'
-import { splitName } from '../../../db/records/model/split-name.ts'
+import { splitName } from '../../records/model/split-name.ts'
+import type { TargetEntity } from '../types.ts'
 import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { saysOptOut } from './opt-out.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { parseBody } from '../../../api/incoming/parse-body.ts'
 import { AppError } from '../../../db/errors.ts'
+import { parseBody } from '../../../db/incoming/parse-body.ts'
 
 const parse = (body: string | Buffer, type: string) => parseBody(Buffer.from(body as string), type)
 const refused = (body: string | Buffer, type: string, error = 'invalid_request') =>

@@ -1,4 +1,3 @@
-import { ENTITY_OF, type TargetEntity } from '../../../db/incoming/types.ts'
 import {
   COMPANY_WORDS,
   normalise,
@@ -6,8 +5,9 @@ import {
   SUBJECT_WORDS,
   SYNONYMS,
   UNRELATED_WORDS,
-} from '../../../db/records/model/synonyms.ts'
-import { looksLikeEmail } from '../../../db/records/model/values.ts'
+} from '../../records/model/synonyms.ts'
+import { looksLikeEmail } from '../../records/model/values.ts'
+import { ENTITY_OF, type TargetEntity } from '../types.ts'
 import type { Leaf } from './leaves.ts'
 import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
 

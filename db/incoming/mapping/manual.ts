@@ -1,4 +1,4 @@
-import type { Condition, MappingRule, TargetEntity } from '../../../db/incoming/types.ts'
+import type { Condition, MappingRule, TargetEntity } from '../types.ts'
 import { stepsOf, textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 import { fieldOf, typed } from './targets.ts'

@@ -1,8 +1,8 @@
-import { ENTITY_OF, type TargetEntity } from '../../../db/incoming/types.ts'
-import { fieldName } from '../../../db/records/model/custom-fields/shape.ts'
-import { ADDRESS_PARTS } from '../../../db/records/model/field-types.ts'
-import type { Field } from '../../../db/records/model/kind.ts'
-import { entities } from '../../../db/records/model/kinds/index.ts'
+import { fieldName } from '../../records/model/custom-fields/shape.ts'
+import { ADDRESS_PARTS } from '../../records/model/field-types.ts'
+import type { Field } from '../../records/model/kind.ts'
+import { entities } from '../../records/model/kinds/index.ts'
+import { ENTITY_OF, type TargetEntity } from '../types.ts'
 
 /** The field of the target. */
 export function fieldOf(name: string, target: TargetEntity): Field | undefined {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Issue } from '../../db/errors.ts'
-import { redactText } from '../../workflows/redact.ts'
-import { isSecretName } from '../../workflows/secret-names.ts'
+import { redactText } from '../workflows/redact.ts'
+import { isSecretName } from '../workflows/secret-names.ts'
+import type { Issue } from './errors.ts'
 
 const MAX_INPUT = 200
 /** The lone surrogate that truncation can leave. */

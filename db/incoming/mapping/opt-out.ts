@@ -1,4 +1,4 @@
-import { UNRELATED_WORDS } from '../../../db/records/model/synonyms.ts'
+import { UNRELATED_WORDS } from '../../records/model/synonyms.ts'
 import type { Leaf } from './leaves.ts'
 
 /** Normalised names of a yes or no about being contacted. */

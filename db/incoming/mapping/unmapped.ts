@@ -1,5 +1,5 @@
-import type { FieldMapping } from '../../../db/incoming/types.ts'
-import { firstCharacters } from '../../../db/records/model/values.ts'
+import { firstCharacters } from '../../records/model/values.ts'
+import type { FieldMapping } from '../types.ts'
 import type { Leaf } from './leaves.ts'
 import { stepsOf } from './path.ts'
 import type { Mapped } from './types.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { mapAutomatically } from '../../../api/incoming/mapping/automatic.ts'
-import { parseBody } from '../../../api/incoming/parse-body.ts'
+import { mapAutomatically } from '../../../db/incoming/mapping/automatic.ts'
+import { parseBody } from '../../../db/incoming/parse-body.ts'
 import { splitName } from '../../../db/records/model/split-name.ts'
 import { cpuTime } from '../../support/cpu-time.ts'
 

@@ -1,5 +1,5 @@
-import { AppError } from '../../db/errors.ts'
 import { DOCUMENT } from '../../workflows/limits.ts'
+import { AppError } from '../errors.ts'
 
 /** A text field of a multipart form. */
 export type FormField = [name: string, value: string]
