@@ -4,6 +4,7 @@ import qs from 'qs'
 import { DOCUMENT } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
 import { AppError } from '../errors.ts'
+import { firstCharacters } from '../records/model/values.ts'
 import { parseMultipart } from './multipart.ts'
 
 export type Payload = Record<string, unknown>
@@ -14,14 +15,42 @@ export type Payload = Record<string, unknown>
  * Throws unsupported_media_type, and invalid_request for a malformed body or a forbidden name such as `__proto__`.
  */
 export function parseBody(bytes: Buffer, contentType: string): Payload {
+  const { format, charset } = typeOf(contentType, bytes)
+  if (format === 'multipart') return toPayload(parseMultipartForm(bytes, charset, contentType))
+  if (bytes.length === 0) throw new AppError('invalid_request', 'the body is empty')
+  // The escapes of a form are bytes in its charset, like those that it did not escape.
+  const isEscaped = format === 'form' && charset !== 'utf-8'
+  return toPayload(parsers[format](isEscaped ? escaped(bytes) : decode(bytes, charset), charset))
+}
+
+/** The body as text, for the log; never throws. `parseText` reads it. */
+export function textOfBody(bytes: Buffer, contentType: string): string {
+  try {
+    const { charset } = typeOf(contentType, bytes)
+    return new TextDecoder(charset, { ignoreBOM: true }).decode(bytes)
+  } catch {
+    return bytes.toString('utf8')
+  }
+}
+
+/** As `parseBody`, for the text of a body. */
+export function parseText(text: string, contentType: string): Payload {
+  const { format, charset } = typeOf(contentType, Buffer.from(text))
+  if (format === 'multipart') return toPayload(parseMultipartForm(Buffer.from(text), 'utf-8', contentType))
+  return toPayload(parsers[format](text.replace(/^\ufeff/, ''), charset))
+}
+
+function typeOf(contentType: string, bytes: Buffer): { format: Format; charset: string } {
   const { essence, charset: stated } = parseContentType(contentType)
   const format = formatOf(essence)
   if (!format)
     throw new AppError('unsupported_media_type', 'the body must be JSON, a form or XML', {
       hint: 'application/json, application/x-www-form-urlencoded, multipart/form-data or application/xml',
     })
-  const charset = stated ?? (format === 'xml' ? declaredCharset(bytes) : undefined) ?? 'utf-8'
-  const parsed = parsers[format](bytes, charset, contentType)
+  return { format, charset: stated ?? (format === 'xml' ? declaredCharset(bytes) : undefined) ?? 'utf-8' }
+}
+
+function toPayload(parsed: unknown): Payload {
   const payload = sanitised(parsed, DOCUMENT.depth, { left: DOCUMENT.values })
   if (Array.isArray(payload)) return { items: payload }
   if (typeof payload !== 'object' || payload === null)
@@ -29,19 +58,19 @@ export function parseBody(bytes: Buffer, contentType: string): Payload {
   return payload as Payload
 }
 
-type Charset = 'utf-8' | 'iso-8859-1'
 type Format = 'json' | 'form' | 'multipart' | 'xml'
 
-const parsers: Record<Format, (bytes: Buffer, charset: Charset, contentType: string) => unknown> = {
-  json: (bytes, charset) => parseJson(decode(bytes, charset)),
-  form: (bytes, charset) => opened(parseForm(decode(bytes, charset), charset)),
-  xml: (bytes, charset) => parseXml(decode(bytes, charset)),
-  multipart(bytes, charset, contentType) {
-    const text = (part: Buffer) => (part.length === 0 ? '' : decode(part, charset))
-    const fields = parseMultipart(bytes, contentType, text)
-    const pairs = fields.map((field) => field.map((one) => encodeURIComponent(toStorable(one))).join('='))
-    return opened(parseForm(pairs.join('&'), 'utf-8'))
-  },
+const parsers: Record<Exclude<Format, 'multipart'>, (text: string, charset: string) => unknown> = {
+  json: (text) => parseJson(text),
+  form: (text, charset) => opened(parseForm(text, charset)),
+  xml: (text) => parseXml(text),
+}
+
+function parseMultipartForm(bytes: Buffer, charset: string, contentType: string): unknown {
+  const text = (part: Buffer) => (part.length === 0 ? '' : decode(part, charset))
+  const fields = parseMultipart(bytes, contentType, text)
+  const pairs = fields.map((field) => field.map((one) => encodeURIComponent(toStorable(one))).join('='))
+  return opened(parseForm(pairs.join('&'), 'utf-8'))
 }
 
 /** Jotform's answers are JSON in a field of the form. */
@@ -51,25 +80,34 @@ function opened(form: unknown): unknown {
   return { ...(form as Payload), rawRequest: parseJson(rawRequest) }
 }
 
-function parseContentType(value: string): { essence: string; charset: Charset | undefined } {
+function parseContentType(value: string): { essence: string; charset: string | undefined } {
   const [essence = '', ...parameters] = value.toLowerCase().split(';')
   const charset = parameters.map((p) => /^charset="?([^"]*)"?$/.exec(p.trim())?.[1]).find(Boolean)
   return { essence: essence.trim(), charset: charset === undefined ? undefined : charsetNamed(charset) }
 }
 
-function charsetNamed(name: string): Charset {
-  if (['utf-8', 'utf8', 'us-ascii'].includes(name)) return 'utf-8'
-  if (['iso-8859-1', 'latin1', 'windows-1252'].includes(name)) return 'iso-8859-1'
-  throw new AppError('unsupported_media_type', 'the charset must be UTF-8 or ISO-8859-1')
+/** The name by which the decoder knows a charset. ISO-8859-1 is read as windows-1252, as browsers do. */
+function charsetNamed(name: string): string {
+  try {
+    return new TextDecoder(name.trim()).encoding
+  } catch {
+    throw new AppError('unsupported_media_type', `the charset ${firstCharacters(name, 40)} is not known`, {
+      hint: 'send UTF-8',
+    })
+  }
 }
 
 /** The encoding in the declaration of an XML document, without which it is UTF-8. */
-function declaredCharset(bytes: Buffer): Charset | undefined {
+function declaredCharset(bytes: Buffer): string | undefined {
+  // UTF-16 begins with a byte order mark, and its declaration cannot be read as ASCII.
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
   const declaration = bytes.subarray(0, 200).toString('latin1')
   const name = /^(?:\u00ef\u00bb\u00bf)?\s*<\?xml\s[^>]*?\bencoding\s*=\s*["']([\w.:-]+)["']/i.exec(
     declaration,
   )?.[1]
-  return name === undefined ? undefined : charsetNamed(name.toLowerCase())
+  // A declaration that can be read as ASCII is not UTF-16: some platforms write so of any text.
+  return name === undefined || /^utf-16/i.test(name) ? undefined : charsetNamed(name.toLowerCase())
 }
 
 function formatOf(essence: string): Format | undefined {
@@ -80,12 +118,14 @@ function formatOf(essence: string): Format | undefined {
   return undefined
 }
 
-function decode(bytes: Buffer, charset: Charset): string {
-  if (bytes.length === 0) throw new AppError('invalid_request', 'the body is empty')
-  if (charset === 'iso-8859-1') return new TextDecoder('windows-1252').decode(bytes)
-  if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
-  // Also removes a byte order mark, which some senders write.
-  return new TextDecoder().decode(bytes)
+function decode(bytes: Buffer, charset: string): string {
+  if (charset === 'utf-8' && !isUtf8(bytes)) throw new AppError('invalid_request', 'the body is not UTF-8')
+  try {
+    // Also removes a byte order mark, which some senders write.
+    return new TextDecoder(charset, { fatal: true }).decode(bytes)
+  } catch {
+    throw new AppError('invalid_request', `the body is not ${charset}`)
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -96,10 +136,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parseForm(text: string, charset: Charset): unknown {
+function parseForm(text: string, charset: string): unknown {
+  const decoder = charset === 'utf-8' ? {} : { decoder: (part: string) => unescaped(part, charset) }
   try {
     return qs.parse(text, {
-      charset,
+      ...decoder,
       depth: DOCUMENT.depth,
       strictDepth: true,
       parameterLimit: DOCUMENT.formFields,
@@ -111,6 +152,16 @@ function parseForm(text: string, charset: Charset): unknown {
     throw new AppError('invalid_request', 'the form has too many fields or is nested too deeply')
   }
 }
+
+/** A name or value of a form in another charset than UTF-8. What is outside of ASCII is decoded already. */
+const unescaped = (part: string, charset: string): string =>
+  part.replaceAll('+', ' ').replace(/[\0-\x7f]+/g, (ascii) => {
+    const bytes = ascii.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    return decode(Buffer.from(bytes, 'latin1'), charset)
+  })
+
+const escaped = (bytes: Buffer): string =>
+  bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`)
 
 /** The member with the text of an XML element that also has attributes or child elements. */
 export const TEXT = '#text'

@@ -5,8 +5,8 @@ import { CHAIN_START, createRun } from '../runs/runs.ts'
 import { getPlan, getWorkflow } from '../workflows/workflows.ts'
 import { valueAt } from './mapping/path.ts'
 import type { Payload } from './parse-body.ts'
-import type { Receiver } from './receiving.ts'
 import type { Saved } from './save.ts'
+import type { IncomingWebhook } from './types.ts'
 
 /**
  * Queues a run of the selected workflow with the written record. A workflow that cannot start (inactive, deleted,
@@ -14,7 +14,7 @@ import type { Saved } from './save.ts'
  */
 export async function startWorkflow(
   tx: Tenant,
-  webhook: Receiver,
+  webhook: IncomingWebhook,
   payload: Payload,
   { record, action }: Saved,
 ): Promise<{ runId?: string; warning?: string }> {

@@ -21,36 +21,63 @@ export function mapAutomatically(
   headers: SenderRequest['headers'] = {},
   all: Leaf[] = leaves(payload),
 ): Mapped {
+  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, target, headers, all)
+  const known = sender ? { sender } : {}
+  if (isPing) return { fields: {}, sources: {}, ...known, isPing }
+  return { ...assemble(best, tags, custom, target), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
+}
+
+/** What automatic mapping takes from a payload. */
+export interface Matches {
+  /** The name of the known sender. */
+  sender?: string
+  isPing?: true
+  /** By field, also `full_name`. */
+  best: Map<string, Match>
+  tags: Match[]
+  custom: Match[]
+  warnings: string[]
+}
+
+export function matchesOf(
+  payload: unknown,
+  target: TargetEntity,
+  headers: SenderRequest['headers'],
+  all: Leaf[],
+): Matches {
   const request = { headers, payload: payload as SenderRequest['payload'] }
   const sender = typeof payload === 'object' && payload !== null ? senderOf(request) : undefined
+  const best = new Map<string, Match>()
+  const tags: Match[] = []
+  const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  if (sender?.isPing?.(request)) return { fields: {}, sources: {}, ...known, isPing: true }
+  if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
   const found = matchesIn(sender ? within(all, sender) : all, target)
   const firstIndexes = firstRecords(found)
-  const best = new Map<string, Match>()
-  const tags: Leaf[] = []
-  const custom: Match[] = []
   for (const match of found) {
     const { entry } = match.leaf
     if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
-    if (match.field === 'tags') tags.push(match.leaf)
+    if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
   for (const match of sender ? knownIn(payload, sender.fields[target] ?? {}) : []) {
-    if (match.field === 'tags') tags.push(match.leaf)
+    if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
   if (sender?.optsOut?.(request) && fieldOf('do_not_contact', target))
-    best.set('do_not_contact', { field: 'do_not_contact', score: KNOWN, leaf: leafAt('type', true) })
+    best.set('do_not_contact', {
+      ...{ field: 'do_not_contact', score: KNOWN, because: 'opt-out' },
+      leaf: leafAt('type', true),
+    })
   const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
-  return { ...assemble(best, tags, custom, target), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
+  return { ...known, best, tags, custom, warnings }
 }
 
-interface Match extends Guess {
+export interface Match extends Guess {
   leaf: Leaf
 }
 
@@ -71,7 +98,7 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
       const value = valueAt(payload, path)
       const scalar = Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(',') : value
       if (['string', 'number', 'boolean'].includes(typeof scalar) && String(scalar).trim() !== '')
-        return [{ field, score: KNOWN, leaf: leafAt(path, scalar as Leaf['value']) }]
+        return [{ field, score: KNOWN, because: 'sender', leaf: leafAt(path, scalar as Leaf['value']) }]
     }
     return []
   })
@@ -82,10 +109,10 @@ function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
   const mayOptOut = fieldOf('do_not_contact', target) !== undefined
   return all.flatMap((leaf) => {
     const to = customTarget(leaf, target)
-    if (to) return [{ leaf, field: to, score: KNOWN }]
+    if (to) return [{ leaf, field: to, score: KNOWN, because: 'custom field' }]
     // Wins over a no: an opt-out must not be lost.
     if (mayOptOut && saysOptOut(leaf))
-      return [{ leaf: { ...leaf, value: true }, field: 'do_not_contact', score: KNOWN }]
+      return [{ leaf: { ...leaf, value: true }, field: 'do_not_contact', score: KNOWN, because: 'opt-out' }]
     const match = guess(leaf)
     return match ? [{ leaf, ...match }] : []
   })
@@ -118,7 +145,7 @@ function firstRecords(matches: Match[]): Map<string, number> {
   return first
 }
 
-function assemble(best: Map<string, Match>, tags: Leaf[], custom: Match[], target: TargetEntity): Mapped {
+function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], target: TargetEntity): Mapped {
   const fields: Record<string, unknown> = {}
   const sources: Record<string, string> = {}
   const address: Record<string, string> = {}
@@ -145,12 +172,12 @@ function assemble(best: Map<string, Match>, tags: Leaf[], custom: Match[], targe
   }
   if (Object.keys(address).length > 0) fields.address = address
   const words = tags
-    .flatMap((leaf) => String(leaf.value).split(','))
+    .flatMap(({ leaf }) => String(leaf.value).split(','))
     .map((tag) => tag.trim())
     .filter(Boolean)
   if (words.length > 0) {
     fields.tags = [...new Set(words)]
-    sources.tags = tags[0]!.path
+    sources.tags = tags[0]!.leaf.path
   }
   if (custom.length > 0) fields.custom_fields = customFields(custom, sources)
   return { fields, sources, ...extra }

@@ -15,7 +15,11 @@ import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
 export interface Guess {
   field: string
   score: number
+  because: Reason
 }
+
+/** Why a value was taken: agx's own name of the field or a synonym of it, or what the sender is known to mean. */
+export type Reason = 'own name' | 'synonym' | 'custom field' | 'opt-out' | 'sender'
 
 /** Fields that only a person or company has: they count wherever they are. */
 const PERSONAL = new Set(['email', 'phone', 'mobile_phone', 'first_name', 'last_name'])
@@ -53,7 +57,9 @@ function guess(leaf: Leaf, target: TargetEntity, persons: ReadonlySet<string>): 
   const name = baseName(leaf.name)
   if (belongsToCompany(target) && has(COMPANY_WORDS)) {
     // Only the name of the company is mapped; its email and phone are not the contact's.
-    return ['name', 'companyname', 'title'].includes(name) ? { field: 'company_name', score: 60 } : undefined
+    return ['name', 'companyname', 'title'].includes(name)
+      ? { field: 'company_name', score: 60, because: 'synonym' }
+      : undefined
   }
   const ofTarget = has(SUBJECT_WORDS[entity])
   if ((has(PERSON_WORDS) || has(COMPANY_WORDS)) && !ofTarget) return undefined
@@ -73,7 +79,7 @@ function guess(leaf: Leaf, target: TargetEntity, persons: ReadonlySet<string>): 
     (isPlausible(found.field, leaf.value, target) ? 100 : 0) +
     (ofTarget ? 20 : 0) -
     leaf.context.length
-  return { field: found.field, score }
+  return { field: found.field, score, because: found.because }
 }
 
 /** Words of deals and tasks, where they are not the target: an issue's title is no job title. */
@@ -87,7 +93,7 @@ const OTHER_SUBJECTS = {
 /** The field with this name, or with a synonym of it. */
 function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name: string }) | undefined {
   const own = OWN[target][leaf.name]
-  if (own) return { field: own, name: leaf.name, score: 45 }
+  if (own) return { field: own, name: leaf.name, score: 45, because: 'own name' }
   const synonyms = SYNONYMS[ENTITY_OF[target]]
   const outer = leaf.context.at(-1) ?? ''
   // `name: {first, last}` is matched with the name of its parent.
@@ -100,7 +106,7 @@ function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name:
     [leaf.name === 'full' ? baseName(outer) : '', 38],
   ] as const) {
     const synonym = synonyms[name]
-    if (synonym) return { field: synonym.field, name, score: rank - synonym.rank * 4 }
+    if (synonym) return { field: synonym.field, name, score: rank - synonym.rank * 4, because: 'synonym' }
   }
   return undefined
 }

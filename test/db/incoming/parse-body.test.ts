@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AppError } from '../../../db/errors.ts'
-import { parseBody } from '../../../db/incoming/parse-body.ts'
+import { parseBody, parseText, textOfBody } from '../../../db/incoming/parse-body.ts'
 
 const parse = (body: string | Buffer, type: string) => parseBody(Buffer.from(body as string), type)
 const refused = (body: string | Buffer, type: string, error = 'invalid_request') =>
@@ -23,7 +23,9 @@ describe('bodies of incoming webhooks', () => {
       fields: { email: { value: 'a@b.c' } },
       n: 'Jörg',
     })
-    assert.deepEqual(parse('n=J%F6rg', `${form}; charset=ISO-8859-1`), { n: 'Jörg' })
+    assert.deepEqual(parse('n=J%F6rg', `application/x-www-form-urlencoded; charset=ISO-8859-1`), {
+      n: 'Jörg',
+    })
   })
 
   it('reads XML with attributes, CDATA and the entities of XML', () => {
@@ -52,6 +54,35 @@ describe('bodies of incoming webhooks', () => {
     assert.deepEqual(parse(Buffer.from(xml, 'latin1'), 'text/xml'), { name: 'Jörg' })
     assert.deepEqual(parse(xml, 'text/xml; charset=utf-8'), { name: 'Jörg' })
     assert.deepEqual(parse("<?xml version='1.0'?><a><name>Jörg</name></a>", 'text/xml'), { name: 'Jörg' })
+  })
+
+  it('reads XML that says UTF-16 and is UTF-8', () => {
+    const xml = '<?xml version="1.0" encoding="utf-16"?><a><n>Jörg</n></a>'
+    assert.deepEqual(parse(xml, 'text/xml'), { n: 'Jörg' })
+  })
+
+  it('reads every charset that the platform knows, and the stored text as the body', () => {
+    const bytes = (...codes: number[]) => Buffer.from(codes)
+    const json = Buffer.concat([Buffer.from('{"n":"'), bytes(0xcf, 0xf0, 0xe8), Buffer.from('"}')])
+    const cases: [Buffer, string, string][] = [
+      [json, 'application/json; charset=windows-1251', 'При'],
+      [Buffer.from('n=%83A%83%5c'), `application/x-www-form-urlencoded; charset=Shift_JIS`, 'アソ'],
+      [
+        Buffer.concat([Buffer.from('n=a+'), bytes(0xf6), Buffer.from('%F6')]),
+        `application/x-www-form-urlencoded; charset=latin1`,
+        'a öö',
+      ],
+      [Buffer.from('\ufeff<a><n>Ж</n></a>', 'utf16le'), 'text/xml', 'Ж'],
+      [
+        Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><a><n>\xb1</n></a>', 'latin1'),
+        'application/xml',
+        'ą',
+      ],
+    ]
+    for (const [body, type, n] of cases) {
+      assert.deepEqual(parseBody(body, type), { n }, type)
+      assert.deepEqual(parseText(textOfBody(body, type), type), { n }, type)
+    }
   })
 
   it('reads multipart forms as others, a file as its name', () => {
@@ -136,9 +167,11 @@ describe('bodies of incoming webhooks', () => {
       refused(cut, 'multipart/form-data; boundary=b')
     const many = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(2_000)
     refused(`${many}--b--`, 'multipart/form-data; boundary=b')
-    refused('<?xml version="1.0" encoding="utf-16"?><a/>', 'application/xml', 'unsupported_media_type')
+    refused('<?xml version="1.0" encoding="x-99"?><a/>', 'application/xml', 'unsupported_media_type')
     refused('a', '', 'unsupported_media_type')
-    refused('{}', 'application/json; charset=utf-16', 'unsupported_media_type')
+    refused('{}', 'application/json; charset=utf-99', 'unsupported_media_type')
+    refused('{}', 'application/json; charset=utf-16', 'invalid_request')
+    refused('n=%81', 'application/x-www-form-urlencoded; charset=shift_jis', 'invalid_request')
   })
 
   it('refuses prototype names', () => {
