@@ -45,7 +45,7 @@ const ipWhitelist = z.preprocess(
 
 const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
 
-const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^\p{Cc}]+)$/u
+const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^\p{Cc}*]+)$/u
 
 const values = {
   name: z.string().trim().min(1).max(100),
@@ -79,7 +79,7 @@ const values = {
         .max(200)
         .regex(KEY, 'must be email, external_id, custom_fields.<name> or payload.<path>')
         .refine(
-          (by) => !isUnsupportedPath(by.replace(/^payload\./, '')),
+          (by) => !isUnsupportedPath(by.replace(/^payload\./, '$.')),
           'must name one value of the payload',
         )
         .default('email')

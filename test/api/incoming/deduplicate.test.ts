@@ -178,7 +178,6 @@ describe('deduplication of incoming webhooks', function () {
   })
 
   describe('by another key', () => {
-    const AT_ONCE = 200
     before(async () => {
       await test.api.request('POST', '/v1/custom-fields/contacts', {
         body: { name: 'crm_id', label: 'CRM id', type: 'text', unique: true },
@@ -194,14 +193,17 @@ describe('deduplication of incoming webhooks', function () {
       ['external_id', (n: string) => ({ first_name: 'Race', external_id: n })],
       ['payload.order.ref[0]', (n: string) => ({ first_name: 'Race', order: { ref: [n] } })],
     ] as const)
-      for (const action of ['Update', 'Skip'])
-        it(`${by}, ${action}: ${AT_ONCE} concurrent equal payloads make one record`, async () => {
+      for (const [action, atOnce] of [
+        ['Update', by === 'email' ? 200 : 30],
+        ['Skip', 30],
+      ] as const)
+        it(`${by}, ${action}: ${atOnce} concurrent equal payloads make one record`, async () => {
           const webhook = await test.createWebhook({
             rate_limit: 10_000,
             deduplication: { action, by },
           })
           const body = payload(`${action}-${by.replace(/[^a-z]/g, '')}`.toLowerCase())
-          const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => test.send(webhook, body)))
+          const answers = await Promise.all(Array.from({ length: atOnce }, () => test.send(webhook, body)))
           assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
           assert.equal(new Set(answers.map((answer) => answer.body.record_id)).size, 1)
           assert.equal(answers.filter((answer) => answer.body.action === 'created').length, 1)
