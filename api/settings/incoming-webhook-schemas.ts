@@ -45,7 +45,7 @@ const ipWhitelist = z.preprocess(
 
 const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
 
-const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^\p{Cc}*]+)$/u
+const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^*]+)$/
 
 const values = {
   name: z.string().trim().min(1).max(100),
