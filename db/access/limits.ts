@@ -55,6 +55,22 @@ export async function takeFromWindow(
   return { granted: Math.max(0, Math.min(amount, rule.limit - (used - amount))), used }
 }
 
+/** Takes one if the window has one left, exactly, in one statement; a refused one is not counted. The limit may be infinite. */
+export async function takeUpToLimit(db: Knex, rule: WindowRule, now = Date.now()): Promise<boolean> {
+  const { start, end } = windowAt(rule.period, now)
+  if (rule.limit <= 0) return false
+  const { rows } = await db.raw<{ rows: unknown[] }>(
+    `insert into limit_windows as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, 1)
+     on conflict (organization_id, subject, window_start) do update set used = w.used + 1 where w.used < ?
+     returning true`,
+    [rule.organizationId, rule.subject, new Date(start), new Date(end), Math.min(rule.limit, MAX_INTEGER)],
+  )
+  return rows.length > 0
+}
+
+/** Of PostgreSQL. */
+const MAX_INTEGER = 2 ** 31 - 1
+
 /** The used amount of a window. */
 export async function usedOfWindow(
   db: Knex,

@@ -6,7 +6,7 @@ import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { type LoadResult, summary } from './load.ts'
 import { inTurns, printPairs } from './report.ts'
-import { liftLimits } from './setup.ts'
+import { liftLimits, ownerSession } from './setup.ts'
 
 const ROUNDS = 3
 const EVENTS = 500
@@ -22,7 +22,10 @@ export async function benchDeliveries(stack: TestStack): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
   const organizationId = await liftLimits(db)
   const receiver = await startReceiver()
-  await createEndpoint(stack, receiver.url)
+  const post = await ownerSession(stack)
+  await post('/webhooks/outgoing', {
+    ...{ name: 'Bench', url: receiver.url, events: ['bench.done'], concurrency: CONCURRENCY },
+  })
   const floor = await startChild('./floor-deliveries.ts', [stack.temporalAddress, receiver.url])
   const ours = () => deliver(db, organizationId, receiver, EVENTS)
   await deliver(db, organizationId, receiver, 100)
@@ -54,27 +57,6 @@ async function deliver(
   return summary(
     times.map((time) => time - started),
     (performance.now() - started) / 1_000,
-  )
-}
-
-/** As an owner does in the settings. */
-async function createEndpoint({ apiUrl, owner }: TestStack, url: string): Promise<void> {
-  const post = async (path: string, headers: Record<string, string>, body: object) => {
-    const answer = await fetch(`${apiUrl}/app${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    })
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-    return answer
-  }
-  const session = await post('/session', {}, owner)
-  const { csrf_token } = (await session.json()) as { csrf_token: string }
-  const cookie = session.headers.get('set-cookie')!.split(';')[0]!
-  await post(
-    '/webhooks/outgoing',
-    { cookie, 'x-csrf-token': csrf_token },
-    { name: 'Bench', url, events: ['bench.done'], concurrency: CONCURRENCY },
   )
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
+import { benchIncoming } from './incoming.ts'
 import { benchLoops } from './loops.ts'
 import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
@@ -10,16 +11,18 @@ import { benchStart } from './start.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs loops deliveries imports memory start]`: each figure as a ratio to a floor measured in
+ * `npm run bench [-- records volume runs loops deliveries imports incoming memory start]`: each figure as a ratio to a floor measured in
  * the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work
  * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=` for fewer than a
- * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
+ * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. Option of incoming: `--seconds=` for
+ * each of its three rounds.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   loops: benchLoops,
   deliveries: benchDeliveries,
   imports: benchImports,
+  incoming: (stack) => benchIncoming(stack, Number(options.seconds)),
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()
@@ -35,6 +38,7 @@ const { positionals: wanted, values: options } = parseArgs({
     database: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '20000' },
+    seconds: { type: 'string', default: '5' },
   },
 })
 const unknown = wanted.filter((name) => !ALL.includes(name))
