@@ -6,6 +6,7 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
+import { createMailer } from '../activities/mail/mailer.ts'
 import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
@@ -79,7 +80,7 @@ async function main(): Promise<void> {
   const bundle = await workflowBundle(config.DATA_DIR)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
-  const effects = createEffects({ http: http.call })
+  const effects = createEffects({ http: http.call, mailer: createMailer(config) })
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     ...{ db, log, effects, secretsKey: key },

@@ -1,7 +1,9 @@
 import type { HttpClient } from '../http/client.ts'
+import type { Mailer } from '../mail/mailer.ts'
 import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
+import { mailOf } from './mail.ts'
 import { recordsIn } from './records.ts'
 import { runsOf } from './runs.ts'
 
@@ -9,12 +11,15 @@ import { runsOf } from './runs.ts'
 export interface EffectDeps {
   /** Calls URLs through the egress guard. */
   http: HttpClient['call']
+  /** Sends mails; undefined if the service has no SMTP server. */
+  mailer?: Mailer | undefined
 }
 
 /** Every effect of `workflows/effects/`, implemented. */
-export const createEffects = ({ http }: EffectDeps): EffectFactories => ({
+export const createEffects = ({ http, mailer }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
   events: eventsOf,
+  mail: (host) => mailOf(mailer, host),
   runs: runsOf,
 })

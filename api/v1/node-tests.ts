@@ -14,6 +14,7 @@ import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
+import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
 /** Longer than the time limit of a test, one minute. */
@@ -99,8 +100,10 @@ export const nodeTestRoutes: Route[] = [
       if (!confirm) {
         doNotStore()
         const { env, secrets } = await tenant(getWorkflowSettings)
+        const node = { type: node_type, title: type.title, effect }
         const warnings = [
-          ...(effect === 'external' ? ['Has effects outside the service.'] : []),
+          ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
+          ...settingWarnings([node], deps.config),
           ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
           ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
           ...checkConfig(type.config, config)

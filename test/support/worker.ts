@@ -7,6 +7,7 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
+import type { Mailer } from '../../activities/mail/mailer.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
@@ -44,6 +45,7 @@ export async function startWorker(
   db: Database,
   effects: {
     http?: HttpClient['call']
+    mailer?: Mailer | undefined
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
@@ -67,7 +69,7 @@ export async function startWorker(
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
-    effects: createEffects({ http: effects.http ?? unused }),
+    effects: createEffects({ http: effects.http ?? unused, mailer: effects.mailer }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })

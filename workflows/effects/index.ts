@@ -1,6 +1,7 @@
 import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
+import { type Mail, mail } from './mail.ts'
 import { type Records, records } from './records.ts'
 import { type Runs, runs } from './runs.ts'
 
@@ -12,11 +13,12 @@ export interface Effects {
   records: Records
   http: Http
   events: Events
+  mail: Mail
   runs: Runs
 }
 
 export type EffectName = keyof Effects
 
-export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, runs }
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, mail, runs }
 
 export const effectNames = Object.keys(ports) as EffectName[]

@@ -8,6 +8,7 @@ import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
 import { forEach } from './for-each.ts'
 import { runWorkflow } from './run-workflow.ts'
+import { sendEmail } from './send-email.ts'
 import { setFields } from './set-fields.ts'
 import { sortItems } from './sort-items.ts'
 import { stop } from './stop.ts'
@@ -31,6 +32,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   approval,
   runWorkflow,
   apiRequest,
+  sendEmail,
   emitEvent,
   stop,
 ])

@@ -42,6 +42,24 @@ const calls: [
     ['raising the event invoice.paid, fields password', `raised the event invoice.paid, ${ID}`],
   ],
   [
+    'mail',
+    'send',
+    [
+      {
+        to: [{ name: 'hunter2', address: 'ada@example.com' }],
+        cc: [],
+        bcc: Array.from({ length: 7 }, (_, n) => ({ name: '', address: `b${n}@example.com` })),
+        subject: 'hunter2',
+        text: 'hunter2',
+      },
+    ],
+    { message_id: '<1@example.com>', accepted: ['ada@example.com'], rejected: [{ reply: 'hunter2' }] },
+    [
+      'sending a mail to ada@example.com, b0@example.com, b1@example.com, b2@example.com, b3@example.com and 3 more',
+      'sent <1@example.com> to 1 addresses, 1 were refused',
+    ],
+  ],
+  [
     'runs',
     'start',
     ['Welcome', secret],

@@ -33,6 +33,13 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     effects: {
       records: { upsert } as Records,
       events: { emit: async () => ID },
+      mail: {
+        send: async ({ to }) => ({
+          message_id: '<2f8b6c0e4d1a79355c3e9b7f60d2a481@example.com>',
+          accepted: to.map(({ address }) => address),
+          rejected: [],
+        }),
+      },
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {
