@@ -161,7 +161,12 @@ const COLUMNS = ['wait_until']
 const namesType = (text: string, type: string): boolean =>
   type.includes('_') && !COLUMNS.includes(type)
     ? new RegExp(`\\b${type}\\b`).test(text)
-    : new RegExp(`type['"]?\\s*(?:[=!]==|:)\\s*['"]?${type}\\b`).test(text)
+    : new RegExp(`type['"]?\\s*(?:[=!]==|:)\\s*['"]${VARIABLES.includes(type) ? '' : '?'}${type}\\b`).test(
+        text,
+      )
+
+/** Node types that are also the name of a variable: they name the type only in quotes. */
+const VARIABLES = ['code']
 
 /** The packages of @temporalio/workflow. */
 const SDK = ['@temporalio/workflow', '@temporalio/common', 'long', 'ms', 'nexus-rpc']

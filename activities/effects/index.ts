@@ -1,11 +1,13 @@
 import type { HttpClient } from '../http/client.ts'
 import type { Mailer } from '../mail/mailer.ts'
+import type { CodeRunner } from '../sandbox/runner.ts'
 import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
 import { mailOf } from './mail.ts'
 import { recordsIn } from './records.ts'
 import { runsOf } from './runs.ts'
+import { sandboxOf } from './sandbox.ts'
 
 /** What the process provides to the effects. */
 export interface EffectDeps {
@@ -13,13 +15,16 @@ export interface EffectDeps {
   http: HttpClient['call']
   /** Sends mails; undefined if the service has no SMTP server. */
   mailer?: Mailer | undefined
+  /** Runs code of tenants. */
+  code?: CodeRunner | undefined
 }
 
 /** Every effect of `workflows/effects/`, implemented. */
-export const createEffects = ({ http, mailer }: EffectDeps): EffectFactories => ({
+export const createEffects = ({ http, mailer, code }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
   events: eventsOf,
   mail: (host) => mailOf(mailer, host),
   runs: runsOf,
+  sandbox: (host) => sandboxOf(code, host),
 })

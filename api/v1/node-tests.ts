@@ -104,7 +104,7 @@ export const nodeTestRoutes: Route[] = [
         const warnings = [
           ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
           ...settingWarnings([node], deps.config),
-          ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
+          ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
           ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
           ...checkConfig(type.config, config)
             .flatMap((issue) => describeIssue(issue, node_type))
@@ -112,7 +112,7 @@ export const nodeTestRoutes: Route[] = [
         ]
         const scope = {
           ...testScope(inputs, { org: orgOf(caller), env }),
-          ...(effect === 'external'
+          ...(type.reachesOutside(config)
             ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
             : {}),
         }

@@ -8,6 +8,7 @@ import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
+import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
@@ -64,12 +65,13 @@ export async function startWorker(
   const secretsKey = effects.secretsKey ?? randomBytes(32)
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
+  const code = new CodeRunner()
   const activities = createActivities({
     db,
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
-    effects: createEffects({ http: effects.http ?? unused, mailer: effects.mailer }),
+    effects: createEffects({ http: effects.http ?? unused, mailer: effects.mailer, code }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
@@ -106,6 +108,7 @@ export async function startWorker(
       await running
       await receivers.close()
       await connection.close()
+      await code.close()
     },
   }
 }

@@ -212,7 +212,7 @@ export function checkReferences(
     )
       continue
     const type = findNodeType(node.type)
-    const external = type?.effectClass(node.config) === 'external'
+    const external = type?.reachesOutside(node.config) ?? false
     for (const [name, value] of Object.entries(node.config)) {
       const perItem = type?.perItem.includes(name) ?? false
       const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined

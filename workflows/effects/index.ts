@@ -4,6 +4,7 @@ import { type Http, http } from './http.ts'
 import { type Mail, mail } from './mail.ts'
 import { type Records, records } from './records.ts'
 import { type Runs, runs } from './runs.ts'
+import { type Sandbox, sandbox } from './sandbox.ts'
 
 /**
  * Every effect, by its name in a node type's declaration and context. To add one: its port in this folder, a line in
@@ -15,10 +16,18 @@ export interface Effects {
   events: Events
   mail: Mail
   runs: Runs
+  sandbox: Sandbox
 }
 
 export type EffectName = keyof Effects
 
-export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, mail, runs }
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
+  records,
+  http,
+  events,
+  mail,
+  runs,
+  sandbox,
+}
 
 export const effectNames = Object.keys(ports) as EffectName[]

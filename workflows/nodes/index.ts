@@ -1,6 +1,7 @@
 import { nearest } from '../definition/errors.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
+import { code } from './code.ts'
 import { condition } from './condition.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
@@ -31,6 +32,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   waitForSignal,
   approval,
   runWorkflow,
+  code,
   apiRequest,
   sendEmail,
   emitEvent,

@@ -42,6 +42,13 @@ const calls: [
     ['raising the event invoice.paid, fields password', `raised the event invoice.paid, ${ID}`],
   ],
   [
+    'sandbox',
+    'run',
+    [{ code: 'return "hunter2"\n', inputs: { a: 'hunter2' }, seed: 'x', now: new Date() }],
+    { result: 'hunter2', log: ['hunter2'] },
+    ['running 2 lines of code, inputs a', 'the code has ended, with 1 lines of log'],
+  ],
+  [
     'mail',
     'send',
     [

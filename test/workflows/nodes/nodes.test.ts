@@ -40,6 +40,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
           rejected: [],
         }),
       },
+      sandbox: { run: async () => ({ result: { total: 45 }, log: ['3 prices'] }) },
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {
