@@ -8,6 +8,7 @@ import {
 } from '../effects/http.ts'
 import { LIMITS } from '../interpret/limits.ts'
 import { defineNode, NodeError } from './define.ts'
+import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
@@ -40,7 +41,7 @@ export const apiRequest = defineNode({
     'call_api',
   ],
   description:
-    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
+    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({
@@ -125,11 +126,12 @@ const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
 
 /** Keeps only the start of the body, because errors are stored and shown. */
-function unexpected({ status, body, body_error }: HttpResponse): NodeError {
+function unexpected({ status, headers, body, body_error }: HttpResponse): NodeError {
   const shown = body_error?.code === 'binary_body' ? body_error.message : body
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
   return new NodeError('unexpected_status', `the server answered ${status}`, {
-    retryable: status >= 500 || status === 429 || status === 408,
+    retryable: isTransientStatus(status),
+    retryAfterMs: retryAfterMs(headers),
     details: { status, body: text.slice(0, 2000) },
   })
 }

@@ -1,4 +1,5 @@
 import { nearest } from '../definition/errors.ts'
+import { aiPrompt } from './ai-prompt.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
 import { code } from './code.ts'
@@ -34,6 +35,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   runWorkflow,
   code,
   apiRequest,
+  aiPrompt,
   sendEmail,
   emitEvent,
   stop,

@@ -16,6 +16,16 @@ import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
+/** What an example reads, besides its inputs. */
+const SECRETS = { openai_key: 'sk-example' }
+
+/** The answer of a language model. */
+const CHAT = {
+  model: 'gpt-4.1-mini',
+  choices: [{ message: { content: '{"urgency":"high"}' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 42, completion_tokens: 5 },
+}
+
 /** The effects of a node, with the results that the examples expect. */
 function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests: unknown[] } {
   const requests: unknown[] = []
@@ -45,7 +55,8 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
       http: {
         async request(request) {
           requests.push(request)
-          return { ...answer, ...http }
+          const chat = request.url.endsWith('/chat/completions') ? { status: 200, body: CHAT } : {}
+          return { ...answer, ...chat, ...http }
         },
       },
     },
@@ -71,7 +82,7 @@ describe('node types', () => {
   for (const type of Object.values(nodeTypes))
     it(`${type.type} produces the output of its example`, async () => {
       const { config, inputs, answer, output, handle } = type.example
-      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}))
+      const begun = await run(type.type, renderConfig(type, config, { secrets: SECRETS, ...inputs }))
       const result = answer ? type.answered!(answer) : begun
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)
