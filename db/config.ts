@@ -105,6 +105,8 @@ export const workerSettings = z.object({
     .max(200, 'must have at most 200 characters')
     .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
     .default('agx'),
+  /** Daily exchange rates: the XML of the European Central Bank, or JSON with base, date and rates. */
+  EXCHANGE_RATES_URL: httpUrl.default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'),
   /** Records the stack of every promise in workflow code, for the query `__stack_trace`. */
   WORKFLOW_STACK_TRACES: flag.default(false),
 })

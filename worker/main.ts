@@ -7,6 +7,7 @@ import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
+import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger } from '../db/log.ts'
@@ -82,7 +83,10 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
   const code = new CodeRunner()
-  const effects = createEffects({ http: http.call, mailer: createMailer(config), code })
+  const effects = createEffects({
+    ...{ http: http.call, code, mailer: createMailer(config) },
+    rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
+  })
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     ...{ db, log, effects, secretsKey: key },

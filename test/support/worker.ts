@@ -8,6 +8,7 @@ import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
+import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
@@ -47,6 +48,7 @@ export async function startWorker(
   effects: {
     http?: HttpClient['call']
     mailer?: Mailer | undefined
+    ratesUrl?: string
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
@@ -71,7 +73,10 @@ export async function startWorker(
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
-    effects: createEffects({ http: effects.http ?? unused, mailer: effects.mailer, code }),
+    effects: createEffects({
+      ...{ http: effects.http ?? unused, mailer: effects.mailer, code },
+      ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
+    }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })

@@ -2,6 +2,7 @@ import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
 import { type Mail, mail } from './mail.ts'
+import { type Rates, rates } from './rates.ts'
 import { type Records, records } from './records.ts'
 import { type Runs, runs } from './runs.ts'
 import { type Sandbox, sandbox } from './sandbox.ts'
@@ -15,6 +16,7 @@ export interface Effects {
   http: Http
   events: Events
   mail: Mail
+  rates: Rates
   runs: Runs
   sandbox: Sandbox
 }
@@ -26,6 +28,7 @@ export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   http,
   events,
   mail,
+  rates,
   runs,
   sandbox,
 }

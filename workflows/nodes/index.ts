@@ -4,6 +4,7 @@ import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
 import { code } from './code.ts'
 import { condition } from './condition.ts'
+import { convertCurrency } from './convert-currency.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
@@ -33,6 +34,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   waitForSignal,
   approval,
   runWorkflow,
+  convertCurrency,
   code,
   apiRequest,
   aiPrompt,

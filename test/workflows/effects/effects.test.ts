@@ -42,6 +42,13 @@ const calls: [
     ['raising the event invoice.paid, fields password', `raised the event invoice.paid, ${ID}`],
   ],
   [
+    'rates',
+    'latest',
+    [],
+    { base: 'EUR', date: '2026-01-05', rates: { USD: '1.2' } },
+    ['reading the exchange rates', 'read 1 rates of 2026-01-05'],
+  ],
+  [
     'sandbox',
     'run',
     [{ code: 'return "hunter2"\n', inputs: { a: 'hunter2' }, seed: 'x', now: new Date() }],
