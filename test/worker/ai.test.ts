@@ -76,7 +76,12 @@ describe('a prompt to a language model', () => {
   const ask = async (config: Record<string, unknown>, ...given: Reply[]) => {
     asked = []
     replies = given
-    const base = { base_url, api_key: '{{ secrets.llm }}', model: 'local-1', prompt: 'Hello {{ inputs.name }}' }
+    const base = {
+      base_url,
+      api_key: '{{ secrets.llm }}',
+      model: 'local-1',
+      prompt: 'Hello {{ inputs.name }}',
+    }
     const retry = { max_attempts: 2, initial_interval: '10ms' }
     const node = { id: 'ask', type: 'ai_prompt', config: { ...base, ...config }, retry }
     const id = await queueRun(db, organizationId, { nodes: [node] }, { name: 'Ada' })
