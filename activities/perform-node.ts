@@ -14,7 +14,7 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
 
-export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
+export interface Attempt extends Omit<EffectHost, 'raise' | 'once' | 'organizationId'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The iteration that it is in, '' outside of any loop. */
   path: string
@@ -48,10 +48,11 @@ export async function performNode(
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
   const type = findNodeType(node.type)
-  const secrets = node.effect === 'external' ? new NodeSecrets(opened ?? new Map()) : undefined
+  const secrets = type?.reachesOutside(node.config) ? new NodeSecrets(opened ?? new Map()) : undefined
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
+      organizationId: state.organization.id,
       raise: (event) => raised.push(event),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })

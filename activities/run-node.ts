@@ -212,7 +212,8 @@ const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? '
 /** The failure of the node's own attempt, which the row holds: the next one comes as its retry policy says. */
 function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): ApplicationFailure {
   const { initial_interval_ms, backoff, max_interval_ms } = node.retry
-  const delay = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  const delay = Math.max(own, outcome.retryAfterMs ?? 0)
   return failure(outcome.error, isLast(outcome, node, attempt), delay)
 }
 

@@ -179,3 +179,17 @@ export const CSV = {
   /** Bytes that are parsed before other work has its turn. */
   turn: 4_096,
 } as const
+
+/** Of the JavaScript of a node, which runs in a thread. */
+export const CODE = {
+  characters: 32_768,
+  /** Milliseconds on the clock: the machine may be busy, and threads have a low priority. */
+  ms: 3_000,
+  /** After these the thread is ended: some functions of QuickJS cannot be interrupted. */
+  killMs: 6_000,
+  memoryBytes: 64 * 1024 * 1024,
+  /** Of the result as JSON; an output may have 1 MiB. */
+  resultCharacters: 1_000_000,
+  logLines: 100,
+  logCharacters: 500,
+} as const

@@ -6,6 +6,7 @@ import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
+  organizationId: string
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number

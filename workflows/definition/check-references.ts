@@ -212,7 +212,7 @@ export function checkReferences(
     const texts = withPlaceholders(node.config)
     if (limited(`${path}/config`, texts, node)) continue
     const type = findNodeType(node.type)
-    const external = type?.effectClass(node.config) === 'external'
+    const external = type?.reachesOutside(node.config) ?? false
     for (const { text, path: keys } of texts) {
       const name = String(keys[0])
       const perItem = type?.perItem(node.config).includes(name) ?? false

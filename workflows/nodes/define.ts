@@ -57,7 +57,10 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
   /** The fields that the output can have, if they depend on the config; default: those of `output`. */
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
-  /** Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. */
+  /**
+   * Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. An
+   * external node of this kind sends nothing to others, so it reads no secrets.
+   */
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
   workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
@@ -70,6 +73,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * text as authored.
    */
   late?: Readonly<Record<string, string>>
+  /** Settings that are passed as written: `{{` in them is plain text. */
+  verbatim?: readonly string[]
   /** How a node ends that has returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
   /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
@@ -105,6 +110,9 @@ export interface NodeType
   /** Undefined if the output can have any field. */
   outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
   outputOnly(config: Authored): boolean
+  /** Whether it sends something to other services, or changes something there. */
+  reachesOutside(config: Authored): boolean
+  verbatim: readonly string[]
   engine(config: Authored): number
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
@@ -182,17 +190,20 @@ export class NodeError extends Error {
   readonly code: string
   readonly retryable: boolean
   readonly details: Record<string, unknown>
+  /** The least delay until the next attempt, which a server asked for. */
+  readonly retryAfterMs: number
 
   constructor(
     code: string,
     message: string,
-    options: { retryable?: boolean; details?: Record<string, unknown> } = {},
+    options: { retryable?: boolean; details?: Record<string, unknown>; retryAfterMs?: number } = {},
   ) {
     super(message)
     this.name = 'NodeError'
     this.code = code
     this.retryable = options.retryable ?? false
     this.details = options.details ?? {}
+    this.retryAfterMs = options.retryAfterMs ?? 0
   }
 }
 
@@ -222,6 +233,8 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     check: node.check ?? (() => []),
     outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
+    reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
+    verbatim: node.verbatim ?? [],
     engine: node.engine ?? (() => 1),
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},

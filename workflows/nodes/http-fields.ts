@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { HttpResponse } from '../effects/http.ts'
 import { NodeError } from './define.ts'
+import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 
 /** Settings and errors of nodes that send HTTP requests. */
 
@@ -21,18 +22,16 @@ export const headerName = z
 export const texts = (values: Record<string, string | number | boolean>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
-/** Whether the same request may succeed later. */
-export const mayPass = (status: number) => status >= 500 || status === 429 || status === 408
-
 /** Keeps only the start of the body, because errors are stored and shown. */
 export function unexpectedStatus(
-  { status, body, body_error }: HttpResponse,
-  retryable = mayPass(status),
+  { status, headers, body, body_error }: HttpResponse,
+  retryable = isTransientStatus(status),
 ): NodeError {
   const shown = body_error?.code === 'binary_body' ? body_error.message : body
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
   return new NodeError('unexpected_status', `the server answered ${status}`, {
     retryable,
+    retryAfterMs: retryAfterMs(headers),
     details: { status, body: text.slice(0, 2000) },
   })
 }

@@ -1,8 +1,11 @@
 import { nearest } from '../definition/errors.ts'
 import { aggregateItems } from './aggregate-items.ts'
+import { aiPrompt } from './ai-prompt.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
+import { code } from './code.ts'
 import { condition } from './condition.ts'
+import { convertCurrency } from './convert-currency.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
@@ -17,6 +20,7 @@ import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
 import { runWorkflow } from './run-workflow.ts'
+import { sendEmail } from './send-email.ts'
 import { sendWebhook } from './send-webhook.ts'
 import { setFields } from './set-fields.ts'
 import { slackMessage } from './slack-message.ts'
@@ -52,9 +56,13 @@ export const nodeTypes: Record<string, NodeType> = byType([
   waitForSignal,
   approval,
   runWorkflow,
+  convertCurrency,
+  code,
   apiRequest,
   sendWebhook,
   slackMessage,
+  aiPrompt,
+  sendEmail,
   emitEvent,
   stop,
 ])

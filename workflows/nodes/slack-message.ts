@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { HttpResponse } from '../effects/http.ts'
 import { defineNode, NodeError } from './define.ts'
-import { httpUrl, mayPass } from './http-fields.ts'
+import { httpUrl } from './http-fields.ts'
+import { isTransientStatus } from './retry-after.ts'
 
 /** Limits of Slack. */
 const MAX_TEXT = 40_000
@@ -110,7 +111,7 @@ function slackError({ status, body }: HttpResponse): NodeError {
   const meaning = Object.hasOwn(EXPLAINED, answer) ? EXPLAINED[answer] : undefined
   const said = answer ? `Slack answered ${status} ${answer}` : `Slack answered ${status}`
   return new NodeError('slack_error', meaning ? `${said}: ${meaning}` : said, {
-    retryable: mayPass(status),
+    retryable: isTransientStatus(status),
     details: { status, slack_error: answer },
   })
 }

@@ -77,6 +77,38 @@ const calls: [
     ['listing keys that begin with "seen:"', 'found 1 keys, and there are more'],
   ],
   [
+    'rates',
+    'latest',
+    [],
+    { base: 'EUR', date: '2026-01-05', rates: { USD: '1.2' } },
+    ['reading the exchange rates', 'read 1 rates of 2026-01-05'],
+  ],
+  [
+    'sandbox',
+    'run',
+    [{ code: 'return "hunter2"\n', inputs: { a: 'hunter2' }, seed: 'x', now: new Date() }],
+    { result: 'hunter2', log: ['hunter2'] },
+    ['running 2 lines of code, inputs a', 'the code has ended, with 1 lines of log'],
+  ],
+  [
+    'mail',
+    'send',
+    [
+      {
+        to: [{ name: 'hunter2', address: 'ada@example.com' }],
+        cc: [],
+        bcc: Array.from({ length: 7 }, (_, n) => ({ name: '', address: `b${n}@example.com` })),
+        subject: 'hunter2',
+        text: 'hunter2',
+      },
+    ],
+    { message_id: '<1@example.com>', accepted: ['ada@example.com'], rejected: [{ reply: 'hunter2' }] },
+    [
+      'sending a mail to ada@example.com, b0@example.com, b1@example.com, b2@example.com, b3@example.com and 3 more',
+      'sent <1@example.com> to 1 addresses, 1 were refused',
+    ],
+  ],
+  [
     'runs',
     'start',
     ['Welcome', secret],
