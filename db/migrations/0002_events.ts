@@ -24,7 +24,8 @@ export async function up(knex: Knex): Promise<void> {
       matched_at timestamptz(3),
       primary key (organization_id, id)
     );
-    create index events_outbox on events (id) where matched_at is null;
+    -- organizations take turns
+    create index events_outbox on events (organization_id, id) where matched_at is null;
     -- for waits: the events of a name since a moment, of one record or of any
     create index events_named on events (organization_id, name, id) include (subject_id);
   `)

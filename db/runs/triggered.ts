@@ -91,14 +91,14 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
      from ${EVENTS_BY_KEY}
      join workflow_triggers t on t.organization_id = e.organization_id and t.type = 'event'
        and t.events @> array[e.name] and t.active_since <= e.created_at
-     order by e.id, t.workflow_id, t.position`,
+     order by k.place, t.workflow_id, t.position`,
     keysOf(events),
   )
   return rows
 }
 
 /** SQL: the events `e` of `keysOf`. */
-const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
+const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) with ordinality as k(organization_id, id, place)
      join events e on e.organization_id = k.organization_id and e.id = k.id`
 
 const keysOf = (events: EventKey[]) => ({
