@@ -8,11 +8,13 @@ import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
+import { usageRoutes } from './usage.ts'
 
 /** Every operation of /app. To add a resource, add a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
   ...sessionRoutes,
   ...organizationRoutes,
+  ...usageRoutes,
   ...keyRoutes,
   ...secretRoutes,
   ...incomingWebhookRoutes,

@@ -1,0 +1,66 @@
+import { ACTIVE_RUNS } from '../runs/admission.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { usedOfWindow, windowAt } from './limits.ts'
+import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
+
+/** The limits of a plan whose use is counted: those of a month, and those of what exists at the moment. */
+export const COUNTED_LIMITS = [
+  'incoming_per_month',
+  'outgoing_per_month',
+  'incoming_webhooks',
+  'outgoing_webhooks',
+  'max_running',
+] as const satisfies (keyof PlanLimits)[]
+export type CountedLimit = (typeof COUNTED_LIMITS)[number]
+
+export interface Usage {
+  plan: Plan
+  /** The calendar month (UTC) that the monthly limits count. */
+  month: { from: Date; to: Date }
+  /** `limit` null: the plan sets none; then what is counted by month is not counted (`used` null). */
+  limits: Record<CountedLimit, { used: number | null; limit: number | null }>
+  /** Deliveries that are held until the month or the plan changes. */
+  held_for_quota: number
+}
+
+/** What the organization uses of its plan. */
+export async function getUsage(tx: Tenant): Promise<Usage> {
+  const { organizationId } = tx
+  const organization = await tx
+    .trx('organizations')
+    .where({ id: organizationId })
+    .first<Subscription>('plan', 'limits')
+  const { rows } = await tx.trx.raw<{ rows: (Record<CountedLimit, number> & { held: number })[] }>(
+    `select ${ACTIVE_RUNS}::integer as max_running,
+       (select count(*) from incoming_webhooks w where w.organization_id = o.id)::integer as incoming_webhooks,
+       (select count(*) from outgoing_webhooks w where w.organization_id = o.id)::integer as outgoing_webhooks,
+       (select count(*) from deliveries d where d.organization_id = o.id and d.status = 'held'
+          and d.held_for = 'quota')::integer as held
+     from organizations o where o.id = ?`,
+    [organizationId],
+  )
+  const counts = rows[0]!
+  const now = Date.now()
+  const ofMonth = async (subject: 'incoming' | 'outgoing', name: CountedLimit) => {
+    const limit = limitOf(organization, name)
+    if (!Number.isFinite(limit)) return null
+    // The window also counts what was refused.
+    return Math.min(await usedOfWindow(tx.trx, { organizationId, subject, period: 'month' }, now), limit)
+  }
+  const used: Record<CountedLimit, number | null> = {
+    ...counts,
+    incoming_per_month: await ofMonth('incoming', 'incoming_per_month'),
+    outgoing_per_month: await ofMonth('outgoing', 'outgoing_per_month'),
+  }
+  const { start, end } = windowAt('month', now)
+  const limits = COUNTED_LIMITS.map((name) => {
+    const limit = limitOf(organization, name)
+    return [name, { used: used[name], limit: Number.isFinite(limit) ? limit : null }]
+  })
+  return {
+    plan: organization.plan,
+    month: { from: new Date(start), to: new Date(end) },
+    limits: Object.fromEntries(limits),
+    held_for_quota: counts.held,
+  }
+}
