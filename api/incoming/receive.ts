@@ -8,6 +8,7 @@ import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
+import { traceOf } from '../http/trace.ts'
 import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
 import { baseLog, type Call, logRefusal, logSetUp } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
@@ -193,7 +194,8 @@ async function write(call: Call, payload: Payload, bytes: Buffer): Promise<objec
   const { deps, webhook, ctx } = call
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const fingerprint = deliveryFingerprint(ctx.req.headers, webhook.verification, payload, bytes)
-  return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
+  ctx.state.traceId = traceOf(ctx.req.headers.traceparent)
+  const perform = async (tx: Tenant) => {
     const earlier = fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
     if (earlier) {
       const message = 'already received'
@@ -215,7 +217,8 @@ async function write(call: Call, payload: Payload, bytes: Buffer): Promise<objec
     const more = { message, run_id: runId ?? null, warnings }
     await insertLog(tx, success(call, saved.action, saved.record.id, more))
     return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
-  })
+  }
+  return deps.db.tenant(webhook.organization_id, actor, perform, ctx.state.traceId)
 }
 
 async function withFittingCustomFields(tx: Tenant, call: Call): Promise<Mapped> {

@@ -1,5 +1,5 @@
-import { ACTIVE_RUNS } from '../runs/admission.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { ACTIVE_RUNS } from '../runs/admission.ts'
 import { usedOfWindow, windowAt } from './limits.ts'
 import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
 

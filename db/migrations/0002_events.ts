@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { TRACE } from '../postgres/trace.ts'
 import { protect } from './protect.ts'
 
 /** Events: the outbox of everything that changed. */
@@ -19,6 +20,8 @@ export async function up(knex: Knex): Promise<void> {
       -- key: an event may outlive its run.
       cause uuid,
       depth integer not null default 0,
+      -- of the request that led to it, also through runs
+      trace_id uuid not null default ${TRACE},
       created_at timestamptz(3) not null default now(),
       -- when the relay made its deliveries; null: still in the outbox
       matched_at timestamptz(3),

@@ -184,7 +184,7 @@ async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<numb
       `select r.organization_id, r.id, r.workflow_id, r.version, w.name, ${TRIGGER} as trigger,
          cast(e.id as text) as trigger_key, r.inputs,
          case when e.name = any(cast(:recordEvents as text[])) then e.subject_id end as record_id, e.depth, e.cause,
-         cast(null as uuid) as parent_run_id, r.error
+         cast(null as uuid) as parent_run_id, r.error, e.trace_id
        from jsonb_to_recordset(:runs) as r(organization_id uuid, id uuid, event_id uuid, workflow_id uuid,
          version integer, inputs jsonb, error jsonb)
        join events e on e.organization_id = r.organization_id and e.id = r.event_id
