@@ -96,7 +96,7 @@ const details = summary
       .meta({ description: 'Null: the run is no retry.' }),
     trace_id: z.string().meta({
       description:
-        'The trace (W3C Trace Context) of the request that led to the run; calls of `api_request` pass it on in `traceparent`.',
+        'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
     }),
     cancel_requested_at: time.nullable(),
     pause_requested_at: time.nullable().meta({

@@ -164,7 +164,15 @@ describe('the example responses of the document', function () {
       ...{ organizationId: suite.api.organizationId, role: 'owner' },
     })
     await example('signIn')
-    for (const id of ['getSession', 'getOrganization', 'getUsage', 'getMe', 'listScopes', 'listUsers', 'listEvents'])
+    for (const id of [
+      'getSession',
+      'getOrganization',
+      'getUsage',
+      'getMe',
+      'listScopes',
+      'listUsers',
+      'listEvents',
+    ])
       await example(id)
     for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)
     await example('getNodeType', { params: { node_type: 'delay' } })
