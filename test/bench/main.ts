@@ -9,14 +9,16 @@ import { benchStart } from './start.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs deliveries imports memory start]`: each figure as a ratio to a floor measured in
+ * `npm run bench [-- records volume runs outgoing imports memory start]`: each figure as a ratio to a floor measured in
  * the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work
- * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=` for fewer than a
+ * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). `--deliveries=` and
+ * `--waiting=`: of outgoing, fewer than 10,000 and 100,000. Options of records: `--rows=` for fewer than a
  * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
-  deliveries: benchDeliveries,
+  outgoing: (stack) =>
+    benchDeliveries(stack, { drained: Number(options.deliveries), waiting: Number(options.waiting) }),
   imports: benchImports,
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
@@ -33,6 +35,8 @@ const { positionals: wanted, values: options } = parseArgs({
     database: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '20000' },
+    deliveries: { type: 'string', default: '10000' },
+    waiting: { type: 'string', default: '100000' },
   },
 })
 const unknown = wanted.filter((name) => !ALL.includes(name))
