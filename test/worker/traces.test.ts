@@ -71,7 +71,11 @@ nodes:
 
   it('is a new one without a valid header, another for each request', async () => {
     const ids = new Set<string>()
-    for (const traceparent of [undefined, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${TRACE}-00f0-01`]) {
+    for (const traceparent of [
+      undefined,
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      `00-${TRACE}-00f0-01`,
+    ]) {
       on.receiver.behave()
       await on.api.request('POST', '/v1/objects/contacts', {
         body: { first_name: 'Bob' },
