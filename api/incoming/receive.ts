@@ -7,12 +7,13 @@ import { isWooCommercePingBody } from '../../db/incoming/mapping/senders/woocomm
 import type { Payload } from '../../db/incoming/parse-body.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
 import type { Saved } from '../../db/incoming/save.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
+import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import { open } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
+import { traceOf } from '../http/trace.ts'
 import { Refusal, secondsUntil, toRefusal } from './answer.ts'
 import { baseLog, type Call, logRefusal, logSetUp } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
@@ -193,7 +194,8 @@ async function write(call: Call, payload: Payload): Promise<object> {
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const { fingerprint, has_delivery_id } = call.delivery!
   const given = call.mapped!
-  return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
+  call.ctx.state.traceId = traceOf(call.ctx.req.headers.traceparent)
+  const perform = async (tx: Tenant) => {
     // First: a retry may come after its request was replayed through another mapping.
     const earlier = has_delivery_id && (await claimDelivery(tx, webhook.id, fingerprint))
     if (earlier) {
@@ -209,7 +211,8 @@ async function write(call: Call, payload: Payload): Promise<object> {
     const message = `${answer.entity} ${action}`
     await insertLog(tx, success(call, action, record.id, { message, run_id: runId, warnings }))
     return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
-  })
+  }
+  return deps.db.tenant(webhook.organization_id, actor, perform, call.ctx.state.traceId)
 }
 
 function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {

@@ -25,8 +25,9 @@ export interface Matched {
 
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
- * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. One process at a time, so that the runs of a record's events
- * are created in the order of the events. `limit`: the most events.
+ * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. Organizations
+ * take turns; the events of one are matched in their order, by one process at a time, so that the runs of a record's
+ * events are created in that order. `limit`: the most events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
@@ -34,13 +35,15 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
     const isSubscription = (row: Row): row is Row & Subscription => row.webhook_id !== null
     const { selected, since: unchecked } = await selectByCondition(trx, rows.filter(isSubscription))
-    const isChecked = ({ event_id }: Row) => unchecked === undefined || event_id < unchecked
+    const places = new Map(events.map(({ event_id }, place) => [event_id, place]))
+    const isBefore = ({ event_id }: Row, since: string | undefined) =>
+      since === undefined || places.get(event_id)! < places.get(since)!
     const { since = unchecked, ...triggered } = await createTriggeredRuns(
       trx,
-      events.filter((row) => row.triggers && isChecked(row)),
+      events.filter((row) => row.triggers && isBefore(row, unchecked)),
     )
     const { runs, problems } = triggered
-    const isLeft = ({ event_id }: Row) => since !== undefined && event_id >= since
+    const isLeft = (row: Row) => !isBefore(row, since)
     const left = events.filter(isLeft)
     if (left.length > 0) await putBack(trx, left)
     const subscriptions = selected.filter((row) => !isLeft(row))
@@ -80,24 +83,37 @@ interface Row {
 }
 
 /**
- * Marks the next events as matched, none while another process matches.
- * @returns them with the endpoints that subscribe, in the order of the events.
+ * Marks the next events as matched, none while another process matches. Of each organization the oldest one comes before
+ * the second of any: the flood of one does not delay the others.
+ * @returns them with the endpoints that subscribe, in that order.
  */
 async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
   const { rows } = await trx.raw<{ rows: Row[] }>(
-    `with matched as (
-       update events e set matched_at = now() from (
-         select organization_id, id from events where matched_at is null and ${takesLock('events')}
-         order by id limit ? for update skip locked) o
-       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name, e.subject_id)
+    `with recursive organizations_waiting as (
+       (select organization_id as id from events where matched_at is null and ${takesLock('events')}
+        order by organization_id limit 1)
+       union all
+       select next.organization_id from organizations_waiting o cross join lateral (
+         select e.organization_id from events e where e.matched_at is null and e.organization_id > o.id
+         order by e.organization_id limit 1) next
+     ), taken as materialized (
+       select q.* from organizations_waiting o cross join lateral (
+         select e.organization_id, e.id, row_number() over (order by e.id) as place from events e
+         where e.organization_id = o.id and e.matched_at is null order by e.id limit :limit) q
+       order by q.place, q.id limit :limit
+     ), matched as (
+       update events e set matched_at = now() from taken t
+       -- again, because another process may have matched it since the snapshot of this statement
+       where e.organization_id = t.organization_id and e.id = t.id and e.matched_at is null
+       returning e.organization_id, e.id, e.name, e.subject_id, t.place)
      select m.organization_id, m.id as event_id, m.subject_id, w.id as webhook_id, w."when", w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
          and t.events @> array[m.name]) as triggers,
        ${isAwaited('m')} as awaited
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
        and w.events && array[m.name, split_part(m.name, '.', 1) || '.*', '*']
-     order by m.id`,
-    [limit],
+     order by m.place, m.id`,
+    { limit },
   )
   return rows
 }

@@ -92,14 +92,14 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
      from ${EVENTS_BY_KEY}
      join workflow_triggers t on t.organization_id = e.organization_id and t.type = 'event'
        and t.events @> array[e.name] and t.active_since <= e.created_at
-     order by e.id, t.workflow_id, t.position`,
+     order by k.place, t.workflow_id, t.position`,
     keysOf(events),
   )
   return rows
 }
 
 /** SQL: the events `e` of `keysOf`. */
-const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
+const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) with ordinality as k(organization_id, id, place)
      join events e on e.organization_id = k.organization_id and e.id = k.id`
 
 const keysOf = (events: EventKey[]) => ({
@@ -178,7 +178,7 @@ async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<numb
       `select r.organization_id, r.id, r.workflow_id, r.version, w.name, ${TRIGGER} as trigger,
          cast(e.id as text) as trigger_key, r.inputs,
          case when e.name = any(cast(:recordEvents as text[])) then e.subject_id end as record_id, e.depth, e.cause,
-         cast(null as uuid) as parent_run_id, r.error
+         cast(null as uuid) as parent_run_id, r.error, e.trace_id
        from jsonb_to_recordset(:runs) as r(organization_id uuid, id uuid, event_id uuid, workflow_id uuid,
          version integer, inputs jsonb, error jsonb)
        join events e on e.organization_id = r.organization_id and e.id = r.event_id

@@ -132,7 +132,7 @@ describe('limits of incoming webhooks', function () {
 
   it('a month: counts verified requests only, 429 quota_exceeded until its end', async () => {
     const webhook = await test.createWebhook()
-    const { used } = (await test.app('GET', '/usage')).body.incoming.requests
+    const { used } = (await test.app('GET', '/usage')).body.limits.incoming_per_month
     await setPlan('enterprise', { incoming_per_month: used + 2 })
     await test.send({ ...webhook, secret: 'wrong' }, payload)
     assert.deepEqual(await errorsOf(2, () => test.send(webhook, payload)), [undefined, undefined])
@@ -159,15 +159,15 @@ describe('limits of incoming webhooks', function () {
       [20, 30],
     )
     const usage = async () => (await other.app('GET', '/usage')).body
-    assert.deepEqual((await usage()).incoming.requests, { used: 20, limit: 20 })
+    assert.deepEqual((await usage()).limits.incoming_per_month, { used: 20, limit: 20 })
     // After an upgrade only what was accepted counts.
     await other.db.system('organizations').update({ limits: JSON.stringify({ incoming_per_month: 21 }) })
     assert.equal((await other.send(webhook, { email: 'more@x.test' })).status, 200)
     await other.db.system('organizations').update({ plan: 'free', limits: '{}' })
-    const { plan, incoming } = await usage()
+    const { plan, limits } = await usage()
     assert.deepEqual(
-      [plan, incoming.webhooks, incoming.requests, incoming.per_minute],
-      ['free', { used: 1, limit: 3 }, { used: 21, limit: 500 }, 60],
+      [plan, limits.incoming_webhooks, limits.incoming_per_month, limits.incoming_per_minute],
+      ['free', { used: 1, limit: 3 }, { used: 21, limit: 500 }, { used: null, limit: 60 }],
     )
     await other.close()
   })
