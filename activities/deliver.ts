@@ -10,10 +10,11 @@ import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
+import { signatureHeaders } from '../workflows/webhook-signature.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { holdSlot } from './hold-slot.ts'
 import type { HttpClient } from './http/client.ts'
-import { signatureHeaders } from './http/sign.ts'
+import { traceparent } from './http/traceparent.ts'
 
 /** Seconds before each retry: Standard Webhooks. */
 const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
@@ -125,7 +126,7 @@ function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | und
 
 async function send(
   http: HttpClient,
-  { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test }: DeliveryJob,
+  { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test, trace_id }: DeliveryJob,
   key: Buffer,
   signal: AbortSignal,
 ): Promise<{ result: AttemptResult; retryAfter: number }> {
@@ -139,6 +140,7 @@ async function send(
     ...(headers_sealed ? (JSON.parse(open(key, headers_sealed)) as Record<string, string>) : {}),
     'content-type': 'application/json',
     'user-agent': 'agx-webhooks',
+    traceparent: traceparent(trace_id),
     ...signatureHeaders(
       secrets_sealed.map((sealed) => open(key, sealed)),
       { id: `msg_${event.id}_${webhook_id}`, timestamp: new Date(), body },

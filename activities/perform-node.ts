@@ -14,7 +14,7 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
 
-export interface Attempt extends Omit<EffectHost, 'raise' | 'once'> {
+export interface Attempt extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'traceId'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The iteration that it is in, '' outside of any loop. */
   path: string
@@ -48,10 +48,12 @@ export async function performNode(
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
   const type = findNodeType(node.type)
-  const secrets = node.effect === 'external' ? new NodeSecrets(opened ?? new Map()) : undefined
+  const secrets = type?.reachesOutside(node.config) ? new NodeSecrets(opened ?? new Map()) : undefined
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
+      organizationId: state.organization.id,
+      traceId: state.run.trace_id,
       raise: (event) => raised.push(event),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
@@ -63,6 +65,7 @@ export async function performNode(
     ...{ run: state.run, organization: state.organization, now },
     node: { id: node.id, attempt, path },
     signal: host.signal,
+    scope,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {
@@ -81,12 +84,13 @@ const onceIn =
     created: CreatedObject[],
     earlier: CreatedObject[],
   ): Once =>
-  async (object, find, create, idOf) => {
+  async (object, find, create, idOf, resultOf) => {
     const key = { path, node_id, n: created.length }
     const before = earlier.find((one) => one.path === path && one.node_id === node_id && one.n === key.n)
-    const found = before?.object === object ? await find(before.object_id) : undefined
+    const found = before?.object === object ? await find(before.object_id, before.result) : undefined
     const result = found ?? (await create())
-    created.push({ ...key, object, object_id: idOf(result) })
+    const kept = resultOf ? { result: resultOf(result) } : {}
+    created.push({ ...key, object, object_id: idOf(result), ...kept })
     return result
   }
 

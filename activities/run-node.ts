@@ -91,6 +91,8 @@ interface Begun {
   frame: Frame
   node: ProgramNode
   attempt: number
+  /** When the node started, which is the same for all attempts. */
+  startedAt: Date
   secrets: OpenedSecrets
 }
 
@@ -125,7 +127,7 @@ async function begin(
   const secrets = await openSecrets(tx, secretsKey)
   tx.last()
   await beginAttempt(tx, input, token)
-  return { state, frame, node, attempt: row.attempt, secrets }
+  return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets }
 }
 
 const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
@@ -179,12 +181,12 @@ async function whenAvailable<T>(
 
 async function attemptNode(
   deps: RunNodeDeps,
-  { state, frame, node, attempt, secrets }: Begun,
+  { state, frame, node, attempt, startedAt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
   return withDeadline(node.timeout_ms, cancelled, async (signal, isOver) => {
     const work = performNode(deps, {
-      ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: new Date() },
+      ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: startedAt },
       scope: scopeOf(state, frame),
       path: frame.path,
       secrets,
@@ -210,7 +212,8 @@ const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? '
 /** The failure of the node's own attempt, which the row holds: the next one comes as its retry policy says. */
 function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): ApplicationFailure {
   const { initial_interval_ms, backoff, max_interval_ms } = node.retry
-  const delay = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  const delay = Math.max(own, outcome.retryAfterMs ?? 0)
   return failure(outcome.error, isLast(outcome, node, attempt), delay)
 }
 

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { NOT_A_MAILBOX, parseMailbox } from '../workflows/mailbox.ts'
 import { isKey } from './access/keys.ts'
 import { isCidr } from './egress.ts'
 import type { DatabaseUrls } from './postgres/roles.ts'
@@ -59,6 +60,18 @@ export const sharedSettings = z.object({
       for (const range of ranges)
         if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
     }),
+  /** The SMTP server of mails. The worker sends them; the API only tells where it is missing. */
+  SMTP_URL: z
+    .url({
+      protocol: /^smtps?$/,
+      error: 'must be a URL such as smtps://user:password@smtp.example.com',
+    })
+    .optional(),
+  /** The sender of mails. */
+  MAIL_FROM: z
+    .string()
+    .refine((text) => parseMailbox(text) !== undefined, NOT_A_MAILBOX)
+    .optional(),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),
@@ -92,6 +105,8 @@ export const workerSettings = z.object({
     .max(200, 'must have at most 200 characters')
     .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
     .default('agx'),
+  /** Daily exchange rates: the XML of the European Central Bank, or JSON with base, date and rates. */
+  EXCHANGE_RATES_URL: httpUrl.default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'),
   /** Records the stack of every promise in workflow code, for the query `__stack_trace`. */
   WORKFLOW_STACK_TRACES: flag.default(false),
 })
@@ -128,6 +143,8 @@ export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.Pro
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('\n'),
     )
   const values = parsed.data as z.output<typeof sharedSettings>
+  if (values.SMTP_URL && !values.MAIL_FROM)
+    throw new ConfigError('MAIL_FROM is missing: mails need an address of their sender')
   if (values.NODE_ENV === 'production') {
     if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: production has no default')
     if (values.ALLOW_INSECURE_WEBHOOKS)

@@ -6,6 +6,9 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities } from '../activities/index.ts'
+import { createMailer } from '../activities/mail/mailer.ts'
+import { RateSource } from '../activities/rates/source.ts'
+import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { ConfigError, databaseUrls, secretsKey } from '../db/config.ts'
 import { createLogger, flushLog, type Logger } from '../db/log.ts'
 import { LogOutput } from '../db/log-output.ts'
@@ -79,7 +82,11 @@ async function main(): Promise<void> {
   const bundle = await workflowBundle(config.DATA_DIR)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
-  const effects = createEffects({ http: http.call })
+  const code = new CodeRunner()
+  const effects = createEffects({
+    ...{ http: http.call, code, mailer: createMailer(config) },
+    rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
+  })
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
     ...{ db, log, effects, secretsKey: key },
@@ -142,6 +149,7 @@ async function main(): Promise<void> {
   }
   await health.close()
   await http.close()
+  await code.close()
   await db.close()
   await flushLog(log)
   process.exit()

@@ -2,6 +2,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
+import { ATTEMPTS } from '../db/outgoing/slots.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
 import { withoutPromiseStacks } from './promise-stacks.ts'
 import type { RunCapacity } from './run-capacity.ts'
@@ -35,6 +36,9 @@ const CACHED_WORKFLOWS = 1_000
  * slot is not eager, and its first task was measured to arrive a second later.
  */
 const WORKFLOW_TASKS = 400
+
+/** Of those, for deliveries: the slots beside the attempts in progress. */
+const SPARE_TASKS = 100
 
 /** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
@@ -104,9 +108,12 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
       ...shared,
       taskQueue: deliveriesTaskQueue(taskQueue),
       activities: options.deliveries,
-      maxConcurrentActivityTaskExecutions: ACTIVITIES,
-      maxConcurrentLocalActivityExecutions: 100,
-      maxCachedWorkflows: CACHED_WORKFLOWS / 2,
+      // Room for all attempts that may be in progress, as first ones or as retries.
+      maxConcurrentActivityTaskExecutions: 2 * ATTEMPTS.all,
+      maxConcurrentLocalActivityExecutions: ATTEMPTS.all,
+      // A first attempt occupies a workflow task.
+      maxConcurrentWorkflowTaskExecutions: ATTEMPTS.all + SPARE_TASKS,
+      maxCachedWorkflows: ATTEMPTS.all + SPARE_TASKS,
     }),
     // Activities only: the first worker runs the workflows of files, because another workflow thread costs 30 MB.
     Worker.create({

@@ -92,6 +92,43 @@ export const SAMPLE = {
   count: 50,
 } as const
 
+/** Of nodes that work on a list in memory. */
+export const LIST = {
+  items: 10_000,
+  /** Fields to sort or group by, and values of groups. */
+  fields: 10,
+  conditions: 20,
+  /**
+   * Comparisons of a filter, some 0.5 µs each: a value counts as one, and as one more for each 100 characters or
+   * member that it has.
+   */
+  comparisons: 1_000_000,
+} as const
+
+/** Of nodes that read a text: more than any document that a value of 1 MiB can hold as a list. */
+export const TEXT = {
+  /** Characters of a CSV or JSON text, and of a text to split or to hash. */
+  characters: 1_048_576,
+  /** Rows of a CSV text, parts of a text. */
+  parts: 10_000,
+  /** Characters of a text between two parts. */
+  separator: 1_000,
+} as const
+
+/** Of the values that workflows keep between runs. */
+export const KEY_VALUES = {
+  /** Of an organization. Counting them takes some 10 ms, when a new one is stored. */
+  count: 100_000,
+  /** Characters of a key. */
+  key: 200,
+  /** Of a value as JSON. The run that writes it keeps a copy. */
+  bytes: 32_768,
+  /** Of one list. */
+  page: 100,
+  /** The largest number that can be incremented: JSON numbers are exact up to some 9e15. */
+  number: 1e15,
+} as const
+
 /** Of loops. */
 export const LOOP = {
   items: 10_000,
@@ -141,4 +178,18 @@ export const CSV = {
   cells: 131_072,
   /** Bytes that are parsed before other work has its turn. */
   turn: 4_096,
+} as const
+
+/** Of the JavaScript of a node, which runs in a thread. */
+export const CODE = {
+  characters: 32_768,
+  /** Milliseconds on the clock: the machine may be busy, and threads have a low priority. */
+  ms: 3_000,
+  /** After these the thread is ended: some functions of QuickJS cannot be interrupted. */
+  killMs: 6_000,
+  memoryBytes: 64 * 1024 * 1024,
+  /** Of the result as JSON; an output may have 1 MiB. */
+  resultCharacters: 1_000_000,
+  logLines: 100,
+  logCharacters: 500,
 } as const

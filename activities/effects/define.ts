@@ -6,9 +6,12 @@ import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
+  organizationId: string
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number
+  /** The trace of the run, a UUID. */
+  traceId: string | undefined
   /** Buffers an event of the node until the transaction that records the node as completed. */
   raise(event: NewEvent): void
   /** Creates an object once for each run: see `once`. */
@@ -18,12 +21,14 @@ export interface EffectHost {
 /**
  * Creates an object, unless the same node of the run created it before a reset: then it returns that one.
  * @param find reads an earlier object by its id; undefined if it no longer exists, so that it is created again.
+ * @param resultOf what `find` gets too, of an object that cannot be read again; it is kept as long as the run.
  */
 export type Once = <T>(
   object: string,
-  find: (id: string) => Promise<T | undefined>,
+  find: (id: string, result: unknown) => Promise<T | undefined>,
   create: () => Promise<T>,
   idOf: (created: T) => string,
+  resultOf?: (created: T) => unknown,
 ) => Promise<T>
 
 /** The implementation of each effect. */

@@ -1,20 +1,37 @@
 import type { HttpClient } from '../http/client.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import type { RateSource } from '../rates/source.ts'
+import type { CodeRunner } from '../sandbox/runner.ts'
 import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
+import { keyValuesOf } from './key-values.ts'
+import { mailOf } from './mail.ts'
+import { ratesOf } from './rates.ts'
 import { recordsIn } from './records.ts'
 import { runsOf } from './runs.ts'
+import { sandboxOf } from './sandbox.ts'
 
 /** What the process provides to the effects. */
 export interface EffectDeps {
   /** Calls URLs through the egress guard. */
   http: HttpClient['call']
+  /** Sends mails; undefined if the service has no SMTP server. */
+  mailer?: Mailer | undefined
+  /** Runs code of tenants. */
+  code?: CodeRunner | undefined
+  /** Has exchange rates. */
+  rates?: RateSource | undefined
 }
 
 /** Every effect of `workflows/effects/`, implemented. */
-export const createEffects = ({ http }: EffectDeps): EffectFactories => ({
+export const createEffects = ({ http, mailer, code, rates }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
   events: eventsOf,
+  mail: (host) => mailOf(mailer, host),
+  rates: (host) => ratesOf(rates, host),
   runs: runsOf,
+  keyValues: keyValuesOf,
+  sandbox: (host) => sandboxOf(code, host),
 })

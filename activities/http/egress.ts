@@ -21,7 +21,7 @@ export interface EgressOptions {
  */
 export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
   const policy = new EgressPolicy(options.allow)
-  const resolve = options.resolve ?? systemResolve
+  const resolve = shared(options.resolve ?? systemResolve)
   const lookup: LookupFunction = (host, { all, family }, callback) => {
     resolve(host).then(
       (found) => {
@@ -42,6 +42,21 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
     const literal = target.hostname.replace(/^\[|\]$/g, '')
     if (isIP(literal) !== 0 && !policy.allows(literal)) callback(refused(target.hostname), null)
     else connect(target, callback)
+  }
+}
+
+/**
+ * One lookup of a name at a time, whose answer all that wait for it get: the system's resolver runs few lookups at once,
+ * and those of a name whose server does not answer would occupy it.
+ */
+function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
+  const running = new Map<string, Promise<LookupAddress[]>>()
+  return (host: string): Promise<LookupAddress[]> => {
+    const before = running.get(host)
+    if (before) return before
+    const lookup = resolve(host).finally(() => running.delete(host))
+    running.set(host, lookup)
+    return lookup
   }
 }
 

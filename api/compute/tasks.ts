@@ -1,16 +1,11 @@
-import { AppError, type ErrorDetails, type ErrorType } from '../../db/errors.ts'
-import type { IncomingWebhook } from '../../db/incoming/types.ts'
+import { tasks as mapping } from '../../db/incoming/map-body.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
-import { mapPayload } from '../incoming/mapping/map.ts'
-import type { SenderRequest } from '../incoming/mapping/senders/types.ts'
-import type { Mapped } from '../incoming/mapping/types.ts'
-import { type Payload, parseBody } from '../incoming/parse-body.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /** What the API computes for a tenant: in the event loop where it is small, else in a thread. All of it is pure. */
-export const tasks = { validate, mapBody }
+export const tasks = { validate, ...mapping }
 
 export interface Source {
   spec?: string | undefined
@@ -22,35 +17,4 @@ function validate({ spec, definition }: Source): Validated & { program?: Program
   const validated =
     spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
   return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
-}
-
-/** The body of a request to a webhook. */
-export interface Body {
-  bytes: Uint8Array
-  /** Its Content-Type. */
-  type: string
-  /** The headers by which senders are recognised. */
-  headers?: SenderRequest['headers']
-}
-
-export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>
-
-/** Parses and maps a webhook's body. An AppError is returned: a thread could not throw it. */
-function mapBody(
-  { bytes, type, headers = {} }: Body,
-  mapping: Mapping,
-): { payload: Payload; mapped: Mapped } | { refused: Refused } {
-  try {
-    const payload = parseBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), type)
-    return { payload, mapped: mapPayload(payload, mapping, headers) }
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    return { refused: { type: error.type, message: error.message, details: error.details } }
-  }
-}
-
-export interface Refused {
-  type: ErrorType
-  message: string
-  details: ErrorDetails
 }

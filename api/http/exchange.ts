@@ -5,6 +5,7 @@ import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'
 import { type Caller, requireScopes, type Scope } from './scopes.ts'
+import { traceOf } from './trace.ts'
 import type { Upload } from './upload.ts'
 
 /** One request in the gateway: the request that the handler gets, and the state that the handler sets. */
@@ -57,6 +58,11 @@ export class Exchange implements RouteRequest {
     return this.ctx.state.requestId
   }
 
+  get traceId(): string {
+    this.ctx.state.traceId ??= traceOf(this.headers.traceparent)
+    return this.ctx.state.traceId
+  }
+
   get log(): Logger {
     return this.deps.log.child({ request_id: this.requestId })
   }
@@ -85,7 +91,7 @@ export class Exchange implements RouteRequest {
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
       ? work(this.transaction)
-      : this.deps.db.tenant(this.caller.organization.id, this.actor, work)
+      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.traceId)
 
   requireScopes = (needed: readonly Scope[]): void => {
     requireScopes(this.caller, needed)

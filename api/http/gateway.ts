@@ -3,6 +3,7 @@ import type Koa from 'koa'
 import { NIL } from 'uuid'
 import { z } from 'zod'
 import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/errors.ts'
+import { check, strict } from '../../db/validate.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
@@ -19,7 +20,6 @@ import {
 import { type Accepted, type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
-import { check, strict } from './validate.ts'
 
 /** The differences between /v1 (keys and scopes) and /app (sessions and roles). */
 export interface Realm<R extends Route | AppRoute> {

@@ -83,17 +83,22 @@ export async function runOnce(
   let replayed: StoredAnswer | undefined
   let handling: Promise<unknown> | undefined
   try {
-    await db.tenant(organization.id, request.actor, async (tx) => {
-      // After a failed commit the first handler still waits: a second one must not run concurrently.
-      if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
-      replayed = await claimIdempotencyKey(tx, identity)
-      if (replayed) return
-      request.transaction = { ...tx, last() {} }
-      handling = execute()
-      const { answer, provisional } = await Promise.race([early.promise, handling.then(asFinal)])
-      if (request.stored)
-        await storeAnswer(tx, identity, stored(status, JSON.stringify(answer)), { provisional })
-    })
+    await db.tenant(
+      organization.id,
+      request.actor,
+      async (tx) => {
+        // After a failed commit the first handler still waits: a second one must not run concurrently.
+        if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
+        replayed = await claimIdempotencyKey(tx, identity)
+        if (replayed) return
+        request.transaction = { ...tx, last() {} }
+        handling = execute()
+        const { answer, provisional } = await Promise.race([early.promise, handling.then(asFinal)])
+        if (request.stored)
+          await storeAnswer(tx, identity, stored(status, JSON.stringify(answer)), { provisional })
+      },
+      request.traceId,
+    )
   } catch (error) {
     committed.reject(error)
     if (isStorable(error)) {
@@ -117,7 +122,7 @@ export async function runOnce(
 
   committed.resolve()
   const inTransaction = (work: (tx: Tenant) => Promise<void>) =>
-    db.tenant(organization.id, request.actor, work)
+    db.tenant(organization.id, request.actor, work, request.traceId)
   const renewal = setInterval(() => {
     // A lease that ends early does no harm: a retry gets the provisional answer.
     if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from './validate.ts'
+import { strict } from '../../db/validate.ts'
 
 export type Json = Record<string, unknown>
 export type Reference = { $ref: string }

@@ -48,6 +48,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Keys: 'API keys: create, restrict, rotate, revoke.',
   Secrets: 'Credentials that workflows use in calls of other services.',
   'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',
-  'Outgoing webhooks': 'Subscriptions that deliver events to other systems.',
+  'Outgoing webhooks':
+    'Subscriptions that deliver events to other systems. [How a receiver verifies them](/docs/webhooks), in Node, Python, Go and PHP.',
   Deliveries: 'Deliveries of events to outgoing webhooks, with their attempts.',
 }

@@ -3,6 +3,7 @@ import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { docsPage, docsPolicy, readBundle } from './docs.ts'
 import { openApi } from './openapi.ts'
+import { GUIDE_POLICY, receiverGuide } from './receiver-guide/page.ts'
 import type { AppRoute, Route } from './route.ts'
 import { type StaticAnswer, staticAnswer } from './static-answer.ts'
 
@@ -10,7 +11,7 @@ type Page = (ctx: Koa.Context) => Promise<void>
 
 const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
 
-/** /openapi.json, /docs and its script, each built at the first request. @returns the page of a path, if any. */
+/** /openapi.json, /docs and its script, /docs/webhooks, each built at the first request. @returns the page of a path, if any. */
 export function createReference(
   { config: { PUBLIC_URL } }: AppDeps,
   v1: readonly Route[],
@@ -25,6 +26,7 @@ export function createReference(
   const page = once(async () =>
     staticAnswer(docsPage('agx API', scriptPath(await script())), { type: 'text/html' }),
   )
+  const guide = once(async () => staticAnswer(await receiverGuide(), { type: 'text/html' }))
   const policy = docsPolicy(PUBLIC_URL)
   const pages = new Map<string, Page>([
     ['/openapi.json', async (ctx) => (await document()).send(ctx)],
@@ -34,6 +36,15 @@ export function createReference(
         ctx.set('Content-Security-Policy', policy)
         ctx.set('Referrer-Policy', 'no-referrer')
         const html = await page()
+        html.send(ctx)
+      },
+    ],
+    [
+      '/docs/webhooks',
+      async (ctx) => {
+        ctx.set('Content-Security-Policy', GUIDE_POLICY)
+        ctx.set('Referrer-Policy', 'no-referrer')
+        const html = await guide()
         html.send(ctx)
       },
     ],

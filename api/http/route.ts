@@ -108,6 +108,8 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   actor: Actor
   headers: IncomingHttpHeaders
   requestId: string
+  /** As a UUID: that of `traceparent`, else a new one. Of all that the request leads to. */
+  traceId: string
   log: Logger
   deps: AppDeps
   /** Aborted if the client disconnects, except for a keyed request: its retry needs the response. */

@@ -67,6 +67,7 @@ function refuseRepeated({ headers, rawHeaders }: IncomingMessage): void {
 function logRequest(log: Logger, ctx: Koa.Context, milliseconds: number): void {
   const line = {
     request_id: ctx.state.requestId,
+    trace_id: ctx.state.traceId?.replaceAll('-', ''),
     organization: ctx.state.organization,
     method: ctx.method,
     route: ctx.state.route,

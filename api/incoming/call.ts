@@ -1,11 +1,12 @@
 import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
+import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { AppDeps } from '../deps.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
+import { type Delivery, deliveryOf } from './delivery-id.ts'
 import { describeRequest } from './log-row.ts'
-import type { Mapped } from './mapping/types.ts'
 import type { SecretMask } from './mask.ts'
 import type { Target } from './request-url.ts'
 
@@ -20,15 +21,20 @@ export interface Call {
   /** The valid secrets. */
   secrets: string[]
   mask: SecretMask
+  /** The body as received. */
   bytes?: Buffer
+  /** The same without its compression, once it was verified. */
+  content?: Buffer
+  delivery?: Delivery
   verified: boolean
   mapped?: Mapped
 }
 
 /** The log row of an accepted request, without its outcome. */
 export function baseLog(call: Call): NewLog {
-  const { ctx, webhook, sourceIp, started, bytes, verified, mapped, mask } = call
+  const { ctx, webhook, sourceIp, started, bytes, content, verified, mapped, mask } = call
   const { headers } = ctx.req
+  const { verification } = webhook
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,
@@ -43,9 +49,14 @@ export function baseLog(call: Call): NewLog {
     record_id: null,
     run_id: null,
     warnings: mapped?.warnings ?? [],
-    ...describeRequest({ headers, bytes, verification: webhook.verification, verified, mask }),
+    ...describeRequest({ headers, bytes, content, verification, verified, mask }),
+    ...(verified && bytes ? (call.delivery ?? deliveryOf(headers, verification, bytes)) : NO_DELIVERY),
+    replay_of: null,
+    replay_id: null,
   }
 }
+
+const NO_DELIVERY = { fingerprint: null, has_delivery_id: false }
 
 /** Logs a set-up request, which writes nothing else. */
 export async function logSetUp(call: Call, message: string): Promise<void> {

@@ -1,19 +1,54 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Verification } from '../../db/incoming/types.ts'
-import type { Payload } from './parse-body.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
-const HEADERS = ['webhook-id', 'idempotency-key', 'x-github-delivery', 'x-shopify-webhook-id']
+const HEADERS = [
+  'webhook-id',
+  'svix-id',
+  'idempotency-key',
+  'x-github-delivery',
+  'x-shopify-webhook-id',
+  'x-wc-webhook-delivery-id',
+]
 
-/** SHA-256 of the delivery id and the body: equal only for a retry. Undefined if the sender sends no id. */
-export function deliveryFingerprint(
+/** What makes a request equal to another one. */
+export interface Delivery {
+  /** SHA-256 of the delivery id and the body; of an event of Stripe its id only. */
+  fingerprint: Buffer
+  /** Without an id, an equal request can be a new one. */
+  has_delivery_id: boolean
+}
+
+/** @param payload if the body was parsed. */
+export function deliveryOf(
   headers: IncomingHttpHeaders,
   verification: Verification,
-  payload: Payload,
   bytes: Buffer,
-): Buffer | undefined {
+  payload?: unknown,
+): Delivery {
+  const sha256 = (text: string) => createHash('sha256').update(text)
   const header = HEADERS.find((name) => headers[name])
-  const id = header ? `${header} ${headers[header]}` : verification.type === 'stripe' && payload.id
-  return id ? createHash('sha256').update(`${id}\n`).update(bytes).digest() : undefined
+  if (header)
+    return {
+      fingerprint: sha256(`${header} ${headers[header]}\n`).update(bytes).digest(),
+      has_delivery_id: true,
+    }
+  // A retry of Stripe says anew how many webhooks are pending.
+  const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
+  if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
+  return { fingerprint: sha256('\n').update(bytes).digest(), has_delivery_id: false }
+}
+
+function idOf(payload: unknown): string | undefined {
+  const { id } = Object(payload)
+  return typeof id === 'string' && id !== '' ? id : undefined
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.ts'
 import { limitOf } from '../../db/access/plans.ts'
+import { takeIncomingQuota } from '../../db/incoming/quota.ts'
 import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { subnetOf } from '../http/client-ip.ts'
@@ -44,16 +45,8 @@ export async function takeRate(
 
 /** Counts a request in the organization's month. Throws quota_exceeded. */
 export async function takeQuota(system: System, webhook: Receiver): Promise<void> {
-  const limit = limitOf(webhook, 'incoming_per_month')
-  if (!Number.isFinite(limit)) return
-  const rule = {
-    organizationId: webhook.organization_id,
-    subject: 'incoming',
-    limit,
-    period: 'month',
-  } as const
-  const { granted } = await takeFromWindow(system, rule)
-  if (granted > 0) return
+  const { granted, limit } = await takeIncomingQuota(system, webhook.organization_id, webhook)
+  if (granted) return
   const retryAfter = secondsUntil(windowAt('month', Date.now()).end / 1000)
   throw new Refusal('quota_exceeded', `the monthly quota of ${limit} requests is exceeded`, {
     retryAfter,

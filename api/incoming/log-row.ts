@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewLog } from '../../db/incoming/logs.ts'
+import { textOfBody } from '../../db/incoming/parse-body.ts'
 import type { Verification } from '../../db/incoming/types.ts'
 import { firstCharacters } from '../../db/records/model/values.ts'
 import { isSecretName, MASK } from '../../workflows/secret-names.ts'
@@ -13,22 +14,32 @@ const MAX_HEADERS = 50
 const MAX_NAME = 100
 const MAX_VALUE = 500
 
+type Described = Pick<
+  NewLog,
+  'headers' | 'content_type' | 'payload' | 'payload_truncated' | 'payload_size' | 'verified'
+>
+
 /** The columns of a log row that describe the request, not its outcome. */
 export function describeRequest(request: {
   headers: IncomingHttpHeaders
   bytes: Buffer | undefined
+  /** The body without its compression. */
+  content: Buffer | undefined
   verification: Verification
   verified: boolean
   mask: SecretMask
-}): Pick<NewLog, 'headers' | 'payload' | 'payload_truncated' | 'payload_size'> {
-  const { bytes, verified, mask } = request
-  const whole = bytes?.toString('utf8').replaceAll('\0', '\uFFFD')
+}): Described {
+  const { bytes, content = bytes, verified, mask } = request
+  const type = request.headers['content-type']
+  const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
   const text = whole === undefined ? null : mask.text(whole)
   const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
   return {
     headers: maskHeaders(request.headers, request.verification, mask),
+    content_type: type === undefined ? null : firstCharacters(mask.text(type), MAX_VALUE),
     payload: kept,
     payload_truncated: kept !== text,
+    verified,
     payload_size: bytes?.length ?? declaredSize(request.headers['content-length']),
   }
 }

@@ -1,27 +1,27 @@
-import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
-import { insertLog, type NewLog } from '../../db/incoming/logs.ts'
+import { applyMapped, fitted, withFittingCustomFields } from '../../db/incoming/apply.ts'
+import { captureRequest } from '../../db/incoming/capture.ts'
+import { insertLog, LOG_ACTION_OF, type NewLog } from '../../db/incoming/logs.ts'
+import { senderHeaders } from '../../db/incoming/mapping/senders/index.ts'
+import { isWooCommercePingBody } from '../../db/incoming/mapping/senders/woocommerce.ts'
+import type { Payload } from '../../db/incoming/parse-body.ts'
 import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
+import type { Saved } from '../../db/incoming/save.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import { open } from '../../db/seal.ts'
 import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
-import { Refusal, secondsUntil, toDetails, toRefusal } from './answer.ts'
+import { traceOf } from '../http/trace.ts'
+import { Refusal, secondsUntil, toRefusal } from './answer.ts'
 import { baseLog, type Call, logRefusal, logSetUp } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
-import { fitCustomFields, fitMapped } from './check-mapped.ts'
-import { deliveryFingerprint } from './delivery-id.ts'
+import { decompressed } from './decompress.ts'
+import { deliveryOf } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
-import { senderHeaders } from './mapping/senders/index.ts'
-import { isWooCommercePingBody } from './mapping/senders/woocommerce.ts'
-import type { Mapped } from './mapping/types.ts'
 import { SecretMask } from './mask.ts'
-import type { Payload } from './parse-body.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
-import { type Saved, saveMapped } from './save.ts'
-import { startWorkflow } from './start-workflow.ts'
 import { verify } from './verify.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -135,10 +135,12 @@ async function receive(call: Call): Promise<object> {
   await takeRate(ctx, system, webhook, sourceIp)
   await takeQuota(system, webhook)
 
-  const body = { bytes, type: contentType(ctx.req), headers: senderHeaders(headers) }
+  const content = await decompressed(ctx.req, bytes)
+  call.content = content
+  const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
   const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
-  const { payload, mapped } = mask.isIn(bytes) ? mask.deep(parsed) : parsed
+  const { payload, mapped } = mask.isIn(content) ? mask.deep(parsed) : parsed
   call.mapped = mapped
   if (mapped.isPing) return answerSetUp(call, `ping of ${mapped.sender}`)
   const challenge = webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
@@ -146,8 +148,12 @@ async function receive(call: Call): Promise<object> {
     await logSetUp(call, 'challenge: nothing was written')
     return { challenge }
   }
-  call.mapped = fitted(webhook, mapped)
-  return write(call, payload, bytes)
+  if (webhook.capturing_until && webhook.capturing_until > new Date()) {
+    const sample = await captureSample(call)
+    if (sample) return sample
+  }
+  call.delivery = deliveryOf(headers, webhook.verification, bytes, payload)
+  return write(call, payload)
 }
 
 const UNVERIFIED = {
@@ -169,64 +175,46 @@ async function answerSetUp(call: Call, kind: string): Promise<object> {
   return { success: true, message, record_id: null, entity, action: 'skipped' }
 }
 
-function contentType(request: IncomingMessage): string {
-  const encoding = request.headers['content-encoding']
-  if (encoding && encoding !== 'identity')
-    throw new Refusal('unsupported_media_type', 'compressed bodies are not accepted')
-  return request.headers['content-type'] ?? ''
-}
-
-function fitted(webhook: Receiver, mapped: Mapped): Mapped {
-  const fit = fitMapped(webhook, mapped)
-  if (!('issues' in fit)) return fit.mapped
-  throw new Refusal('validation_failed', reason(webhook, mapped), { details: toDetails(fit.issues) })
-}
-
-function reason({ target_entity }: Receiver, { sender, fields, company_name }: Mapped): string {
-  if (Object.keys(fields).length > 0 || company_name !== undefined)
-    return 'the payload does not map to a valid record'
-  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${target_entity.toLowerCase()}`
+/** Keeps the request as the sample of the webhook, if no other one was faster. */
+async function captureSample(call: Call): Promise<object | undefined> {
+  const { deps, webhook } = call
+  const message = 'captured as a sample: nothing was written'
+  const row: NewLog = { ...baseLog(call), action: 'Skipped', message }
+  const actor: Actor = { type: 'webhook', id: webhook.id }
+  const isCaptured = await deps.db.tenant(webhook.organization_id, actor, (tx) =>
+    captureRequest(tx, webhook.id, row),
+  )
+  const entity = webhook.target_entity.toLowerCase()
+  return isCaptured ? { success: true, message, record_id: null, entity, action: 'skipped' } : undefined
 }
 
 /** Writes the delivery, the record with its history and event, the run and the log row in one transaction. */
-async function write(call: Call, payload: Payload, bytes: Buffer): Promise<object> {
-  const { deps, webhook, ctx } = call
+async function write(call: Call, payload: Payload): Promise<object> {
+  const { deps, webhook } = call
   const actor: Actor = { type: 'webhook', id: webhook.id }
-  const fingerprint = deliveryFingerprint(ctx.req.headers, webhook.verification, payload, bytes)
-  return deps.db.tenant(webhook.organization_id, actor, async (tx) => {
-    const earlier = fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
+  const { fingerprint, has_delivery_id } = call.delivery!
+  const given = call.mapped!
+  call.ctx.state.traceId = traceOf(call.ctx.req.headers.traceparent)
+  const perform = async (tx: Tenant) => {
+    // First: a retry may come after its request was replayed through another mapping.
+    const earlier = has_delivery_id && (await claimDelivery(tx, webhook.id, fingerprint))
     if (earlier) {
       const message = 'already received'
       const warnings = ['duplicate delivery: nothing was written']
       await insertLog(tx, success(call, 'skipped', earlier.record_id, { message, warnings }))
       return { success: true, message, ...earlier }
     }
-    const mapped = await withFittingCustomFields(tx, call)
-    const saved = await saveMapped(tx, webhook, mapped)
-    const { runId, warning } = await startWorkflow(tx, webhook, payload, saved)
-    const answer = {
-      record_id: saved.record.id,
-      entity: webhook.target_entity.toLowerCase(),
-      action: saved.action,
-    }
-    if (fingerprint) await storeDelivery(tx, webhook.id, fingerprint, answer)
-    const message = `${answer.entity} ${answer.action}`
-    const warnings = [mapped.warnings ?? [], warning ?? []].flat()
-    const more = { message, run_id: runId ?? null, warnings }
-    await insertLog(tx, success(call, saved.action, saved.record.id, more))
+    call.mapped = await withFittingCustomFields(tx, webhook, fitted(webhook, given))
+    const { record, action, runId, warnings } = await applyMapped(tx, webhook, payload, call.mapped)
+    const answer = { record_id: record.id, entity: webhook.target_entity.toLowerCase(), action }
+    if (has_delivery_id) await storeDelivery(tx, webhook.id, fingerprint, answer)
+    const message = `${answer.entity} ${action}`
+    await insertLog(tx, success(call, action, record.id, { message, run_id: runId, warnings }))
     return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
-  })
-}
-
-async function withFittingCustomFields(tx: Tenant, call: Call): Promise<Mapped> {
-  const mapped = call.mapped!
-  if (Object.keys(mapped.fields.custom_fields as object).length > 0)
-    // The write checks them again: other issues refuse the payload there, with those of the record.
-    call.mapped = (await fitCustomFields(tx, call.webhook, mapped)).mapped
-  return call.mapped!
+  }
+  return deps.db.tenant(webhook.organization_id, actor, perform, call.ctx.state.traceId)
 }
 
 function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {
-  const shown = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
-  return { ...baseLog(call), action: shown[action], record_id: recordId, ...more }
+  return { ...baseLog(call), action: LOG_ACTION_OF[action], record_id: recordId, ...more }
 }

@@ -1,8 +1,8 @@
+import { fitCustomFields, fitMapped } from '../../db/incoming/check-mapped.ts'
+import type { Mapped } from '../../db/incoming/mapping/types.ts'
+import { toDetails } from '../../db/incoming/refusals.ts'
 import type { IncomingWebhook } from '../../db/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { toDetails } from './answer.ts'
-import { fitCustomFields, fitMapped } from './check-mapped.ts'
-import type { Mapped } from './mapping/types.ts'
 
 /** The body of a sample as a sender would send it. */
 export const sampleBody = (payload: unknown): Buffer =>

@@ -1,9 +1,17 @@
 import { leastRole } from '../../db/access/roles.ts'
 import { getLog, type LogDetail, listLogs } from '../../db/incoming/logs.ts'
+import { exportLogs } from '../../db/incoming/logs-file.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
-import { logDetailSchema, logParams, logQuery, logSchema, params } from './incoming-webhook-schemas.ts'
+import {
+  logDetailSchema,
+  logExportQuery,
+  logParams,
+  logQuery,
+  logSchema,
+  params,
+} from './incoming-webhook-schemas.ts'
 
 const tag = 'Incoming webhooks'
 
@@ -33,6 +41,26 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
         const data = page.data.map((entry) => ({ object: 'incoming_webhook_log', ...entry }))
         return presentList({ ...page, data })
       }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/incoming/{webhook_id}/logs/export',
+    role: leastRole('webhooks:read'),
+    id: 'exportIncomingWebhookLogs',
+    tag,
+    summary: 'Download the log entries',
+    description:
+      'Returns the columns of the list as CSV in UTF-8 (RFC 4180), newest first. A cell that a spreadsheet could read as a formula is prefixed with an apostrophe.',
+    params,
+    query: logExportQuery,
+    response: { status: 200, file: 'text/csv', description: 'The log entries.' },
+    handler: async ({ params: { webhook_id }, query, tenant }) => {
+      await tenant((tx) => getIncomingWebhook(tx, webhook_id))
+      return {
+        name: `incoming-webhook-logs-${webhook_id}.csv`,
+        content: exportLogs(tenant, webhook_id, query),
+      }
+    },
   }),
   appRoute({
     method: 'GET',

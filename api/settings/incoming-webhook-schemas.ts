@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
+import { isUnsupportedPath } from '../../db/incoming/mapping/path.ts'
 import { SENDER_VERIFICATIONS, TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
@@ -44,6 +45,8 @@ const ipWhitelist = z.preprocess(
 
 const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
 
+const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^*]+)$/
+
 const values = {
   name: z.string().trim().min(1).max(100),
   description: z.string().max(1_000),
@@ -72,9 +75,18 @@ const values = {
     .strictObject({
       action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
       by: z
-        .enum(['email', 'external_id'])
+        .string()
+        .max(200)
+        .regex(KEY, 'must be email, external_id, custom_fields.<name> or payload.<path>')
+        .refine(
+          (by) => !isUnsupportedPath(by.replace(/^payload\./, '$.')),
+          'must name one value of the payload',
+        )
         .default('email')
-        .meta({ description: 'Targets without an email use `external_id`.' }),
+        .meta({
+          description:
+            'What identifies duplicates: `email` (targets without one use `external_id`), `external_id`, `custom_fields.<name>` of a unique definition, or a path into the payload, `payload.order.id`, whose value becomes the external_id of the record.',
+        }),
     })
     .meta({ id: 'Deduplication' }),
   workflow_id: z.uuid().nullable(),
@@ -117,6 +129,11 @@ export const webhookSchema = z
     status: z.enum(WEBHOOK_STATUSES),
     ...values,
     ip_whitelist: z.array(z.string()),
+    capturing_until: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'Until then the next request is captured as a sample.' }),
+    sample_log_id: z.uuid().nullable().meta({ description: 'The log entry of the captured sample.' }),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -131,12 +148,19 @@ export const withSecret = webhookSchema
   })
   .meta({ id: 'IncomingWebhookWithSecret' })
 
-export const logQuery = z.strictObject({
-  ...pageControls,
+const logFilters = {
   status: z.enum(LOG_STATUSES).optional().describe('Entries with this status.'),
   action: z.enum(LOG_ACTIONS).optional().describe('Entries with this action.'),
   source_ip: z.string().max(45).optional().describe('Entries from this IP address.'),
+  replay_id: z.uuid().toLowerCase().optional().describe('Entries of this replay.'),
   ...period,
+}
+
+export const logExportQuery = z.strictObject(logFilters)
+
+export const logQuery = z.strictObject({
+  ...pageControls,
+  ...logFilters,
 })
 
 export const logSchema = z
@@ -159,6 +183,8 @@ export const logSchema = z
     requests: z.int().meta({
       description: 'The number of requests: those of an address during one block are one entry.',
     }),
+    replay_of: z.uuid().nullable().meta({ description: 'Of a replay: the entry whose request it is.' }),
+    replay_id: z.uuid().nullable(),
   })
   .meta({ id: 'IncomingWebhookLog' })
 export const logDetailSchema = logSchema
@@ -178,6 +204,9 @@ export const logDetailSchema = logSchema
       })
       .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
     error_details: z.unknown(),
+    verified: z.boolean().meta({
+      description: 'Whether the sender proved to have the secret. Only such requests can be replayed.',
+    }),
   })
   .meta({ id: 'IncomingWebhookLogDetails' })
 

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
-import { invalid } from '../../db/errors.ts'
-import {
-  ENTITY_OF,
-  type IncomingWebhook,
-  type TargetEntity,
-  type Verification,
-} from '../../db/incoming/types.ts'
+import type { IncomingWebhook, Verification } from '../../db/incoming/types.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -18,14 +12,14 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { open, seal } from '../../db/seal.ts'
-import { didYouMean } from '../../workflows/definition/errors.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
-import type { Scope } from '../http/scopes.ts'
-import { isTarget, targetNames } from '../incoming/mapping/targets.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
+import { incomingMappingRoutes } from './incoming-mapping.ts'
+import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
+import { assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import {
   createBody,
   deletedSchema,
@@ -79,6 +73,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
+        await assertKey(tx, values)
         assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
         return presentWithSecret(webhook, request, secret)
@@ -118,6 +113,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         request.requireScopes(scopesOf(webhook))
         // Target and rules can change separately; they are checked together.
         assertTargets(webhook)
+        if (body.deduplication || body.target_entity) await assertKey(tx, webhook)
         if (body.verification)
           assertStoredSecret(
             webhook.verification,
@@ -187,12 +183,14 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: testSchema },
     handler: async ({ params, body, caller, deps, tenant }) => {
       const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
-      const sample = { bytes: sampleBody(body.payload), type: body.content_type }
+      const sample = { content: sampleBody(body.payload), type: body.content_type }
       const { mapped } = await deps.compute.mapBody(caller.organization.id, sample, webhook)
       return tenant((tx) => testMapping(tx, webhook, mapped))
     },
   }),
+  ...incomingMappingRoutes,
   ...incomingWebhookLogRoutes,
+  ...incomingReplayRoutes,
 ]
 
 function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['status'], summary: string) {
@@ -212,32 +210,6 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   })
 }
 
-/** Throws validation_error for rules whose `to` is not a field of the target. */
-function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
-  const { field_mapping: mapping, target_entity: target } = webhook
-  if (mapping.mode === 'automatic') return
-  const issues = mapping.rules.flatMap(({ to }, index) =>
-    isTarget(to, target)
-      ? []
-      : [
-          {
-            loc: ['body', 'field_mapping', 'rules', index, 'to'],
-            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
-            type: 'invalid_value',
-            input: to,
-            ...suggestion(to, target),
-          },
-        ],
-  )
-  if (issues.length > 0) throw invalid(issues)
-}
-
-function suggestion(to: string, target: TargetEntity): { hint: string } {
-  const names = targetNames(target)
-  const { hint } = didYouMean(to, names)
-  return { hint: hint ?? `use custom_fields.<name>, or one of ${names.join(', ')}` }
-}
-
 /** A token needs no encoding in a URL. */
 const newSecret = ({ type }: Verification) =>
   type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
@@ -254,12 +226,3 @@ function present(webhook: IncomingWebhook, request: Presenting) {
   const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
   return { object: 'incoming_webhook', url, ...webhook }
 }
-
-/** What its requests do, its key must be allowed to do. */
-const scopesOf = ({
-  target_entity,
-  workflow_id,
-}: Pick<IncomingWebhook, 'target_entity' | 'workflow_id'>): Scope[] => [
-  `${ENTITY_OF[target_entity]}:write`,
-  ...(workflow_id ? (['workflows:run'] as const) : []),
-]

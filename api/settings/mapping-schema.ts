@@ -1,8 +1,8 @@
-import { isSupportedCountry } from 'libphonenumber-js'
 import { z } from 'zod'
+import { isUnsupportedPath } from '../../db/incoming/mapping/path.ts'
+import { programSize, programsOf } from '../../db/incoming/mapping/patterns.ts'
 import { PATTERN } from '../../workflows/limits.ts'
-import { isUnsupportedPath } from '../incoming/mapping/path.ts'
-import { programSize, programsOf } from '../incoming/mapping/patterns.ts'
+import { isPhoneCountry } from '../../workflows/phone.ts'
 
 const path = z
   .string()
@@ -40,7 +40,7 @@ const transform = z
         type: z.literal('format_phone'),
         country: z
           .string()
-          .refine(isSupportedCountry, 'is not a two-letter country code, such as CH')
+          .refine(isPhoneCountry, 'is not a two-letter country code, such as CH')
           .optional()
           .meta({ description: 'The country of numbers without a country code.' }),
       })
@@ -80,6 +80,20 @@ const condition = z
   ])
   .meta({ id: 'MappingCondition' })
 
+export const mappingRule = z
+  .strictObject({
+    from: path,
+    to: z.string().max(100).meta({
+      description:
+        'A field of the target, `address.city`, `tags`, `custom_fields.tier`, `company_name` (finds or creates the company) or `note_content` (adds a note).',
+    }),
+    transforms: z.array(transform).max(10).default([]),
+    default: z.string().max(1_000).optional(),
+    skip_if: pattern.optional(),
+    when: condition.optional(),
+  })
+  .meta({ id: 'MappingRule' })
+
 /** The mapping of a payload to fields. `isTarget` checks that the target has them. */
 export const fieldMapping = z
   .discriminatedUnion('mode', [
@@ -88,21 +102,7 @@ export const fieldMapping = z
       .strictObject({
         mode: z.literal('manual'),
         rules: z
-          .array(
-            z
-              .strictObject({
-                from: path,
-                to: z.string().max(100).meta({
-                  description:
-                    'A field of the target, `address.city`, `tags`, `custom_fields.tier`, `company_name` (finds or creates the company) or `note_content` (adds a note).',
-                }),
-                transforms: z.array(transform).max(10).default([]),
-                default: z.string().max(1_000).optional(),
-                skip_if: pattern.optional(),
-                when: condition.optional(),
-              })
-              .meta({ id: 'MappingRule' }),
-          )
+          .array(mappingRule)
           .min(1)
           .max(100)
           .refine(

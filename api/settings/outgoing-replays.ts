@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
-import { invalid } from '../../db/errors.ts'
 import { MAX_REPLAY, type Period, REPLAY_INCLUDES } from '../../db/outgoing/replay-candidates.ts'
 import {
   createReplay,
@@ -12,6 +11,7 @@ import {
 } from '../../db/outgoing/replays.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { params } from './outgoing-webhook-schemas.ts'
+import { periodOf } from './replay-period.ts'
 
 const tag = 'Deliveries'
 const replayParams = params.extend({ replay_id: z.uuid() })
@@ -78,7 +78,7 @@ webhook at a time. With \`dry_run\` the response only has the number of events.`
     response: { status: 201, schema: z.union([previewSchema, replaySchema]).meta({ id: 'ReplayResult' }) },
     handler: ({ params: { webhook_id }, body, tenant, doNotStore }) =>
       tenant(async (tx) => {
-        const period = periodOf(body)
+        const period: Period = { include: body.include, ...periodOf(body) }
         if (!body.dry_run)
           return present(await getReplay(tx, webhook_id, await createReplay(tx, webhook_id, period)))
         doNotStore()
@@ -123,19 +123,6 @@ function statusRoute(
     handler: ({ params: { webhook_id, replay_id }, tenant }) =>
       tenant(async (tx) => present(await setReplayStatus(tx, webhook_id, replay_id, status))),
   })
-}
-
-/** Throws validation_error for an empty period. */
-function periodOf({ since, until, include }: z.output<typeof replayBody>): Period {
-  const period = { include, since: new Date(since), until: until ? new Date(until) : new Date() }
-  if (period.since < period.until) return period
-  const loc = ['body', until ? 'until' : 'since']
-  throw invalid([
-    {
-      ...{ loc, type: 'empty_period', msg: until ? 'is not after since' : 'is in the future' },
-      hint: 'since must be before until, which is now by default',
-    },
-  ])
 }
 
 const present = (replay: Replay) => ({ object: 'replay' as const, ...replay })

@@ -8,6 +8,11 @@ import { EVENT_NAME, exampleEvent, isWildcard, misspelt, nearestEvent } from '..
 import { pageControls, period } from '../http/list-query.ts'
 import { standardSecret } from '../http/standard-secret.ts'
 
+const traceId = z.string().meta({
+  description:
+    'The trace (W3C Trace Context) of the request that led to the event; each attempt passes it on in `traceparent`.',
+})
+
 export const params = z.object({ webhook_id: z.uuid() })
 export const deliveryParams = z.object({ delivery_id: z.uuid() })
 
@@ -24,7 +29,7 @@ const RESERVED = new Set([
     'trailer',
     'upgrade',
   ],
-  ...['expect', 'content-encoding'],
+  ...['expect', 'content-encoding', 'traceparent'],
 ])
 
 const headers = z
@@ -237,6 +242,7 @@ export const deliveryDetailSchema = deliverySchema
   .extend({
     data: z.record(z.string(), z.unknown()),
     previous: z.record(z.string(), z.unknown()).nullable(),
+    trace_id: traceId,
     attempts: z.array(
       z
         .object({

@@ -13,6 +13,7 @@ import { passwordResetRoutes } from './password-resets.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
 import { sessionsRoutes } from './sessions.ts'
+import { usageRoutes } from './usage.ts'
 
 /** Every operation of /app. To add a resource, add a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
@@ -23,6 +24,7 @@ export const appRoutes: AppRoute[] = [
   ...memberRoutes,
   ...invitationRoutes,
   ...auditLogRoutes,
+  ...usageRoutes,
   ...keyRoutes,
   ...secretRoutes,
   ...incomingWebhookRoutes,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { DELIMITERS } from '../../db/csv/delimiter.ts'
 import { ENCODINGS } from '../../db/csv/encoding.ts'
 import { IMPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { actor } from '../../db/records/model/schemas.ts'
+import { DELIMITERS } from '../../workflows/csv/delimiter.ts'
 import { CSV } from '../../workflows/limits.ts'
 
 /** The shapes of imports, and their presenter. */

@@ -14,6 +14,7 @@ import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
+import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
 /** Longer than the time limit of a test, one minute. */
@@ -123,9 +124,11 @@ export async function testNode(
   if (!confirm) {
     doNotStore()
     const { env, secrets } = await tenant(getWorkflowSettings)
+    const node = { type: node_type, title: type.title, effect }
     const warnings = [
-      ...(effect === 'external' ? ['Has effects outside the service.'] : []),
-      ...(effect === 'external' ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
+      ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
+      ...settingWarnings([node], deps.config),
+      ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
       ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
       ...checkConfig(type.config, config)
         .flatMap((issue) => describeIssue(issue, node_type))
@@ -133,7 +136,9 @@ export async function testNode(
     ]
     const scope = {
       ...testScope(inputs, { org: orgOf(caller), env }),
-      ...(effect === 'external' ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) } : {}),
+      ...(type.reachesOutside(config)
+        ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
+        : {}),
     }
     const calls = await dryRun(type, config, scope, {
       run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },

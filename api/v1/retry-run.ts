@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { requireVersion } from '../../db/lists/version.ts'
 import { createRetry, type PlannedRetry, planRetryOf, RETRY_VERSIONS } from '../../db/runs/retry.ts'
+import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
@@ -100,12 +101,15 @@ for runs.`,
       request.setHeader('ETag', `"${planned.workflow.version}"`)
       if (runId !== undefined) return answerStarted(request, runId, planned.workflow, seconds)
       request.doNotStore()
-      return previewOf(planned)
+      return previewOf(planned, request.deps.config)
     },
   }),
 ]
 
-function previewOf({ run, workflow, inputs, from_node, reused, again, loops }: PlannedRetry) {
+function previewOf(
+  { run, workflow, inputs, from_node, reused, again, loops }: PlannedRetry,
+  config: ApiConfig,
+) {
   const nodes = previewNodes(workflow.plan, again)
   return {
     object: 'retry_preview',
@@ -114,7 +118,7 @@ function previewOf({ run, workflow, inputs, from_node, reused, again, loops }: P
     preview: {
       ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
       ...{ from_node, reused, nodes, loops, inputs },
-      warnings: warningsOf(nodes),
+      warnings: warningsOf(nodes, config),
     },
   }
 }

@@ -6,6 +6,7 @@ import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
 import { waitSeconds } from './prefer.ts'
@@ -123,12 +124,12 @@ async function run(
   request.setHeader('ETag', `"${workflow.version}"`)
   if (runId === undefined) {
     request.doNotStore()
-    return previewOf(workflow, checked)
+    return previewOf(workflow, checked, request.deps.config)
   }
   return answerStarted(request, runId, workflow, seconds)
 }
 
-function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
+function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
   const nodes = previewNodes(workflow.plan, Object.keys(workflow.plan.nodes))
   return {
     object: 'run_preview',
@@ -141,7 +142,7 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>) {
       nodes,
       edges: edgesOf(workflow.plan),
       inputs,
-      warnings: warningsOf(nodes),
+      warnings: warningsOf(nodes, config),
     },
   }
 }

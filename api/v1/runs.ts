@@ -96,6 +96,10 @@ const details = summary
       })
       .nullable()
       .meta({ description: 'Null: the run is no retry.' }),
+    trace_id: z.string().meta({
+      description:
+        'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
+    }),
     cancel_requested_at: time.nullable(),
     pause_requested_at: time.nullable().meta({
       description:

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { EFFECT_CLASSES, type Program } from '../../workflows/definition/types.ts'
 import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import type { ApiConfig } from '../config.ts'
 import type { RouteRequest } from '../http/route.ts'
+import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { linksOf, runLinks } from './run-links.ts'
 
 /** What the operations that start a run have in common: the preview and the answer. */
@@ -32,9 +34,12 @@ export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =
     return { id, type, title, effect }
   })
 
-export function warningsOf(nodes: PreviewNode[]): string[] {
-  const external = nodes.filter((node) => node.effect === 'external').map((node) => node.title)
-  return external.length > 0 ? [`Has effects outside the service: ${external.join(', ')}.`] : []
+export function warningsOf(nodes: PreviewNode[], config: ApiConfig): string[] {
+  const outside = nodes.filter(reachesOutside).map((node) => node.title)
+  return [
+    ...(outside.length > 0 ? [`Has effects outside the service: ${outside.join(', ')}.`] : []),
+    ...settingWarnings(nodes, config),
+  ]
 }
 
 export type StartRequest = Pick<

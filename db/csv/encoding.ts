@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { countLines } from '../../workflows/csv/lines.ts'
 import { AppError } from '../errors.ts'
 
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const
@@ -99,17 +100,6 @@ function guessUtf16(piece: Buffer): Encoding | undefined {
   if (a && b === 0 && c && d === 0) return 'utf-16le'
   return a === 0 && b && c === 0 && d ? 'utf-16be' : undefined
 }
-
-/** Counts line ends. A CRLF that is split between two pieces counts twice. */
-export function countLines(text: Buffer): number {
-  let lines = 0
-  for (let at = 0; at < text.length; at++)
-    if (text[at] === LF || (text[at] === CR && text[at + 1] !== LF)) lines++
-  return lines
-}
-
-const LF = 10
-const CR = 13
 
 /** The length without an incomplete character in the last three bytes. */
 function completeUntil(bytes: Buffer): number {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { createDeliveries, type Subscription } from '../outgoing/match.ts'
+import { createDeliveries, type Subscription, subscribes } from '../outgoing/match.ts'
 import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
 import { takesLock } from '../postgres/queue-lock.ts'
@@ -8,6 +8,7 @@ import { transaction } from '../postgres/transaction.ts'
 import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
 import { type FoundProblem, recordProblems } from '../workflows/triggers.ts'
+import { keysOf } from './by-key.ts'
 
 /** Events per transaction. */
 export const MATCHED_AT_ONCE = 500
@@ -25,8 +26,9 @@ export interface Matched {
 
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
- * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. One process at a time, so that the runs of a record's events
- * are created in the order of the events. `limit`: the most events.
+ * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. Organizations
+ * take turns; the events of one are matched in their order, by one process at a time, so that the runs of a record's
+ * events are created in that order. `limit`: the most events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
@@ -34,13 +36,15 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
     const isSubscription = (row: Row): row is Row & Subscription => row.webhook_id !== null
     const { selected, since: unchecked } = await selectByCondition(trx, rows.filter(isSubscription))
-    const isChecked = ({ event_id }: Row) => unchecked === undefined || event_id < unchecked
+    const places = new Map(events.map(({ event_id }, place) => [event_id, place]))
+    const isBefore = ({ event_id }: Row, since: string | undefined) =>
+      since === undefined || places.get(event_id)! < places.get(since)!
     const { since = unchecked, ...triggered } = await createTriggeredRuns(
       trx,
-      events.filter((row) => row.triggers && isChecked(row)),
+      events.filter((row) => row.triggers && isBefore(row, unchecked)),
     )
     const { runs, problems } = triggered
-    const isLeft = ({ event_id }: Row) => since !== undefined && event_id >= since
+    const isLeft = (row: Row) => !isBefore(row, since)
     const left = events.filter(isLeft)
     if (left.length > 0) await putBack(trx, left)
     const subscriptions = selected.filter((row) => !isLeft(row))
@@ -80,24 +84,37 @@ interface Row {
 }
 
 /**
- * Marks the next events as matched, none while another process matches.
- * @returns them with the endpoints that subscribe, in the order of the events.
+ * Marks the next events as matched, none while another process matches. Of each organization the oldest one comes before
+ * the second of any: the flood of one does not delay the others.
+ * @returns them with the endpoints that subscribe, in that order.
  */
 async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
   const { rows } = await trx.raw<{ rows: Row[] }>(
-    `with matched as (
-       update events e set matched_at = now() from (
-         select organization_id, id from events where matched_at is null and ${takesLock('events')}
-         order by id limit ? for update skip locked) o
-       where e.organization_id = o.organization_id and e.id = o.id returning e.organization_id, e.id, e.name, e.subject_id)
+    `with recursive organizations_waiting as (
+       (select organization_id as id from events where matched_at is null and ${takesLock('events')}
+        order by organization_id limit 1)
+       union all
+       select next.organization_id from organizations_waiting o cross join lateral (
+         select e.organization_id from events e where e.matched_at is null and e.organization_id > o.id
+         order by e.organization_id limit 1) next
+     ), taken as materialized (
+       select q.* from organizations_waiting o cross join lateral (
+         select e.organization_id, e.id, row_number() over (order by e.id) as place from events e
+         where e.organization_id = o.id and e.matched_at is null order by e.id limit :limit) q
+       order by q.place, q.id limit :limit
+     ), matched as (
+       update events e set matched_at = now() from taken t
+       -- again, because another process may have matched it since the snapshot of this statement
+       where e.organization_id = t.organization_id and e.id = t.id and e.matched_at is null
+       returning e.organization_id, e.id, e.name, e.subject_id, t.place)
      select m.organization_id, m.id as event_id, m.subject_id, w.id as webhook_id, w."when", w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
          and t.events @> array[m.name]) as triggers,
        ${isAwaited('m')} as awaited
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
-       and w.events && array[m.name, split_part(m.name, '.', 1) || '.*', '*']
-     order by m.id`,
-    [limit],
+       and ${subscribes('w', 'm')}
+     order by m.place, m.id`,
+    { limit },
   )
   return rows
 }
@@ -106,8 +123,8 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
 async function putBack(trx: Knex, events: Row[]): Promise<void> {
   await trx.raw(
     `update events e set matched_at = null
-     from unnest(cast(? as uuid[]), cast(? as uuid[])) as o(organization_id, id)
+     from unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as o(organization_id, id)
      where e.organization_id = o.organization_id and e.id = o.id`,
-    [events.map((row) => row.organization_id), events.map((row) => row.event_id)],
+    keysOf(events),
   )
 }

@@ -1,5 +1,6 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { TRACE } from '../postgres/trace.ts'
 
 export interface NewEvent {
   /** Set if the id must be known before the event is written. */
@@ -24,10 +25,15 @@ export const causeOf = ({ actor }: Tenant): string | null => (actor.type === 'wo
 export const depthBelow = (organizationId: string, cause: string): string =>
   `coalesce((select depth + 1 from runs where runs.organization_id = ${organizationId} and runs.id = ${cause}), 0)`
 
+/** SQL: the trace of the run that raises an event, else that of the request. */
+export const traceBelow = (organizationId: string, cause: string): string =>
+  `coalesce((select trace_id from runs where runs.organization_id = ${organizationId} and runs.id = ${cause}), ${TRACE})`
+
 /** SQL: the columns of new events, and a query that makes them from `rows` (JSON of `eventRows`). */
-export const EVENT_COLUMNS = 'organization_id, id, name, data, previous, subject_id, actor, cause, depth'
+export const EVENT_COLUMNS =
+  'organization_id, id, name, data, previous, subject_id, actor, cause, depth, trace_id'
 export const selectEvents = (rows: string): string =>
-  `select e.*, ${depthBelow('e.organization_id', 'e.cause')} from jsonb_to_recordset(${rows}) as e(
+  `select e.*, ${depthBelow('e.organization_id', 'e.cause')}, ${traceBelow('e.organization_id', 'e.cause')} from jsonb_to_recordset(${rows}) as e(
      organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid, actor jsonb, cause uuid)`
 
 /** SQL: when the event `e` was raised, in ISO 8601. */

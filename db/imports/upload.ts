@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
+import { findDelimiter } from '../../workflows/csv/delimiter.ts'
 import { CSV } from '../../workflows/limits.ts'
 import { toStorable } from '../../workflows/storable-text.ts'
-import { findDelimiter } from '../csv/delimiter.ts'
 import { type Encoding, ToUtf8 } from '../csv/encoding.ts'
 import { unescapeFormula } from '../csv/read-cell.ts'
 import { readRows } from '../csv/rows.ts'

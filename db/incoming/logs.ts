@@ -8,6 +8,8 @@ export const LOG_STATUSES = ['Success', 'Failed', 'Blocked'] as const
 export type LogStatus = (typeof LOG_STATUSES)[number]
 export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
 export type LogAction = (typeof LOG_ACTIONS)[number]
+/** The action of the log for the action of the answer. */
+export const LOG_ACTION_OF = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
 
 /** One request to a webhook, as lists show it. */
 export interface LogEntry {
@@ -27,6 +29,9 @@ export interface LogEntry {
   warnings: string[]
   /** More than one: further requests of a blocked address. */
   requests: number
+  /** The entry that was replayed, and the replay. */
+  replay_of: string | null
+  replay_id: string | null
 }
 
 /** A log entry with all details. */
@@ -36,11 +41,18 @@ export interface LogDetail extends LogEntry {
   payload_truncated: boolean
   mapped_data: unknown
   error_details: unknown
+  /** Whether the sender proved to have the secret. */
+  verified: boolean
 }
 
-export type NewLog = Omit<LogDetail, 'id' | 'created_at' | 'requests'>
+export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests'> {
+  content_type: string | null
+  /** Equal for an equal request; null for an unverified one. */
+  fingerprint: Buffer | null
+  has_delivery_id: boolean
+}
 
-const LISTED = [
+export const LISTED = [
   'id',
   'webhook_id',
   'created_at',
@@ -56,12 +68,22 @@ const LISTED = [
   'run_id',
   'warnings',
   'requests',
+  'replay_of',
+  'replay_id',
 ] as const
-const DETAIL = [...LISTED, 'headers', 'payload', 'payload_truncated', 'mapped_data', 'error_details'] as const
+const DETAIL = [
+  ...LISTED,
+  'headers',
+  'payload',
+  'payload_truncated',
+  'mapped_data',
+  'error_details',
+  'verified',
+] as const
 
 /** Logs an accepted request, in the transaction of its writes. */
-export async function insertLog(tx: Tenant, log: NewLog): Promise<void> {
-  await tx.trx('incoming_logs').insert(toRow(tx.organizationId, log))
+export async function insertLog(tx: Tenant, log: NewLog, id: string = uuidv7()): Promise<void> {
+  await tx.trx('incoming_logs').insert({ ...toRow(tx.organizationId, log), id })
 }
 
 /** Logs a refused request, whose transaction was rolled back or never began. */
@@ -95,6 +117,7 @@ export interface LogFilters {
   status?: LogStatus | undefined
   action?: LogAction | undefined
   source_ip?: string | undefined
+  replay_id?: string | undefined
   from?: Date | undefined
   to?: Date | undefined
 }
@@ -120,12 +143,14 @@ export async function getLog(tx: Tenant, webhookId: string, id: string): Promise
   return row as LogDetail
 }
 
-function filtered(tx: Tenant, webhookId: string, filters: LogFilters) {
-  const { status, action, source_ip, from, to } = filters
+/** The entries that the filters select, in no order. */
+export function filtered(tx: Tenant, webhookId: string, filters: LogFilters) {
+  const { status, action, source_ip, replay_id, from, to } = filters
   const query = tx.trx('incoming_logs').where({ organization_id: tx.organizationId, webhook_id: webhookId })
   if (status) query.where({ status })
   if (action) query.where({ action })
   if (source_ip) query.where({ source_ip })
+  if (replay_id) query.where({ replay_id })
   if (from) query.where('created_at', '>=', from)
   if (to) query.where('created_at', '<=', to)
   return query

@@ -14,6 +14,16 @@ export const incomingPurges = [
     retention: retentionOf('log_retention_days'),
     ended: 'true',
   }),
+  byRange({
+    name: 'incoming replays',
+    tables: ['incoming_replays'],
+    keeps: 'log_retention_days after their end',
+    index: 'incoming_replays_pkey',
+    rows: 500,
+    table: 'incoming_replays',
+    retention: retentionOf('log_retention_days'),
+    ended: 't.ended_at < :before',
+  }),
   byAge({
     name: 'incoming deliveries',
     tables: ['incoming_deliveries'],

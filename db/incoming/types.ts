@@ -52,9 +52,18 @@ export type DedupeAction = 'Skip' | 'Update' | 'Create Anyway'
 
 export interface Deduplication {
   action: DedupeAction
-  /** The field that identifies duplicates; targets without email use external_id. */
-  by: 'email' | 'external_id'
+  /**
+   * What identifies duplicates: `email`, `external_id`, `custom_fields.<name>` of a unique definition, or
+   * `payload.<path>`, whose value becomes the external_id. Targets without email use external_id.
+   */
+  by: string
 }
+
+const KEY_IN_PAYLOAD = 'payload.'
+
+/** The path in `payload.<path>`. With Create Anyway it would let no second record be created. */
+export const pathOfKey = ({ action, by }: Deduplication): string | undefined =>
+  by.startsWith(KEY_IN_PAYLOAD) && action !== 'Create Anyway' ? by.slice(KEY_IN_PAYLOAD.length) : undefined
 
 /** Maps the payload to fields: by the names of its values, or by rules. */
 export type FieldMapping = { mode: 'automatic' } | { mode: 'manual'; rules: MappingRule[] }
@@ -115,6 +124,10 @@ export interface IncomingWebhook {
   workflow_id: string | null
   /** The workflow's inputs, each with its path into `payload`, `record` or `webhook`. */
   workflow_inputs: Record<string, string>
+  /** Until then the next request is captured as a sample. */
+  capturing_until: Date | null
+  /** The log entry of the captured sample. */
+  sample_log_id: string | null
   created_at: Date
   updated_at: Date
 }

@@ -8,7 +8,10 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
 
 /** The values that users set. */
-export type WebhookValues = Omit<IncomingWebhook, 'id' | 'status' | 'created_at' | 'updated_at'>
+export type WebhookValues = Omit<
+  IncomingWebhook,
+  'id' | 'status' | 'capturing_until' | 'sample_log_id' | 'created_at' | 'updated_at'
+>
 type Patch = { [K in keyof WebhookValues | 'status']?: IncomingWebhook[K] | undefined }
 
 const COLUMNS = [
@@ -26,6 +29,8 @@ const COLUMNS = [
   'deduplication',
   'workflow_id',
   'workflow_inputs',
+  'capturing_until',
+  'sample_log_id',
   'created_at',
   'updated_at',
 ] as const

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { TRACE } from '../postgres/trace.ts'
 import { protect } from './protect.ts'
 
 /** Events: the outbox of everything that changed. */
@@ -19,12 +20,15 @@ export async function up(knex: Knex): Promise<void> {
       -- key: an event may outlive its run.
       cause uuid,
       depth integer not null default 0,
+      -- of the request that led to it, also through runs
+      trace_id uuid not null default ${TRACE},
       created_at timestamptz(3) not null default now(),
       -- when the relay made its deliveries; null: still in the outbox
       matched_at timestamptz(3),
       primary key (organization_id, id)
     );
-    create index events_outbox on events (id) where matched_at is null;
+    -- organizations take turns
+    create index events_outbox on events (organization_id, id) where matched_at is null;
     -- for waits: the events of a name since a moment, of one record or of any
     create index events_named on events (organization_id, name, id) include (subject_id);
   `)

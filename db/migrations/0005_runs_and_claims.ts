@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { TRACE } from '../postgres/trace.ts'
 import { protect } from './protect.ts'
 import { searchView } from './search-view.ts'
 
@@ -22,6 +23,8 @@ export async function up(knex: Knex): Promise<void> {
       -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
       depth integer not null default 0,
       cause uuid,
+      -- of the request that led to it, also through events and runs
+      trace_id uuid not null default ${TRACE},
       -- the run of which it is a child
       parent_run_id uuid,
       -- the first run of a chain of retries: idempotency keys of external calls keep its id
@@ -268,9 +271,11 @@ export async function up(knex: Knex): Promise<void> {
       path text not null,
       node_id text not null,
       n integer not null,
-      -- the kind of the record, or 'event'
+      -- the kind of the record, 'event', 'run' or 'stored_value'
       object text not null,
       object_id uuid not null,
+      -- of what cannot be read again: what the call returned
+      result jsonb,
       primary key (organization_id, run_id, path, node_id, n),
       foreign key (organization_id, run_id) references runs on delete cascade
     );

@@ -27,6 +27,10 @@ export async function up(knex: Knex): Promise<void> {
       deduplication jsonb not null,
       workflow_id uuid,
       workflow_inputs jsonb not null default '{}',
+      -- until then the next request is captured as a sample, of which nothing is written but its log entry
+      capturing_until timestamptz(3),
+      -- without a foreign key: the entry may be purged
+      sample_log_id uuid,
       created_at timestamptz(3) not null default now(),
       updated_at timestamptz(3) not null default now(),
       primary key (organization_id, id),
@@ -62,11 +66,57 @@ export async function up(knex: Knex): Promise<void> {
       warnings text[] not null default '{}',
       -- more than one where the requests of a blocked address are folded
       requests integer not null default 1,
+      content_type text,
+      -- whether the sender proved to have the secret: only then the request can be replayed
+      verified boolean not null default false,
+      -- SHA-256 of the delivery's id, if it has one, and its body: equal for an equal request; null if not verified
+      fingerprint bytea,
+      has_delivery_id boolean not null default false,
+      -- of a replay: the entry whose request it is, and the replay; without foreign keys, for either may be purged
+      replay_of uuid,
+      replay_id uuid,
       primary key (organization_id, webhook_id, id),
       foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
     );
+    -- a request that was accepted is not replayed as one that failed
+    create index incoming_logs_accepted on incoming_logs (organization_id, webhook_id, fingerprint)
+      where status = 'Success' and record_id is not null;
+    create index incoming_logs_replays on incoming_logs (organization_id, webhook_id, replay_id, id)
+      where replay_id is not null;
     -- for retention: the key begins with the webhook
     create index incoming_logs_age on incoming_logs (organization_id, id);
+
+    create table incoming_replays (
+      organization_id uuid not null,
+      id uuid not null,
+      webhook_id uuid not null,
+      -- one entry, or those of a period
+      log_id uuid,
+      include text[] not null,
+      since timestamptz(3),
+      until timestamptz(3),
+      -- null: the one of the webhook
+      field_mapping jsonb,
+      status text not null default 'running' check (status in ('running', 'paused', 'stopped', 'completed')),
+      -- why it was paused
+      problem text,
+      -- the entries found when it was created
+      total integer not null,
+      created integer not null default 0,
+      updated integer not null default 0,
+      skipped integer not null default 0,
+      failed integer not null default 0,
+      -- the last entry that was replayed
+      position uuid,
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      ended_at timestamptz(3),
+      lease_until timestamptz(3),
+      primary key (organization_id, id),
+      foreign key (organization_id, webhook_id) references incoming_webhooks on delete cascade
+    );
+    create index incoming_replays_running on incoming_replays (created_at) where status = 'running';
+    create index incoming_replays_webhook on incoming_replays (organization_id, webhook_id, id);
 
     -- Accepted deliveries that carry an id: a sender's retry gets the stored answer and has no effect.
     create table incoming_deliveries (
@@ -101,6 +151,6 @@ export async function up(knex: Knex): Promise<void> {
     create index incoming_sources_age on incoming_sources
       ((greatest(failures_since, breaches_since, blocked_until)));
   `)
-  for (const table of ['incoming_webhooks', 'incoming_logs', 'incoming_deliveries', 'incoming_sources'])
-    await protect(knex, table)
+  const tables = ['webhooks', 'logs', 'replays', 'deliveries', 'sources']
+  for (const table of tables) await protect(knex, `incoming_${table}`)
 }

@@ -82,6 +82,9 @@ export async function up(knex: Knex): Promise<void> {
     -- a delivery that waits for its next attempt holds no slot of its endpoint: those in an attempt, and those due, count
     create index deliveries_slots on deliveries (organization_id, webhook_id, next_attempt_at) include (held_for)
       where status = 'delivering';
+    -- the attempts in progress, of all endpoints; without slot_until, which each renewal changes
+    create index deliveries_in_attempt on deliveries (organization_id, webhook_id)
+      where status = 'delivering' and next_attempt_at is null;
     -- what the relay is starting at this moment: counting it must not read the whole queue
     create index deliveries_leased on deliveries (organization_id, webhook_id, lease_until)
       where status = 'queued' and lease_until is not null;

@@ -8,6 +8,7 @@ import * as incoming from './0006_incoming.ts'
 import * as outgoing from './0007_outgoing.ts'
 import * as files from './0008_files.ts'
 import * as sweep from './0009_sweep.ts'
+import * as keyValues from './0010_key_values.ts'
 
 /**
  * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
@@ -30,4 +31,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0007_outgoing', outgoing],
   ['0008_files', files],
   ['0009_sweep', sweep],
+  ['0010_key_values', keyValues],
 ]

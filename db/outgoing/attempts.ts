@@ -26,6 +26,7 @@ export interface DeliveryJob {
   rate_per_minute: number | null
   /** Whether the endpoint's last attempt failed. */
   failing: boolean
+  trace_id: string
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
 }
 
@@ -34,6 +35,7 @@ export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob 
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.next_attempt_at, ${HAS_SLOT} as has_slot,
        w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms, w.rate_per_minute,
+       e.trace_id,
        case when d.attempts = 0 then 0 else (
          select count(*) from delivery_attempts a
          where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status <> 'unknown')

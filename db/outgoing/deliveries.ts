@@ -2,6 +2,7 @@ import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { traceText } from '../postgres/trace.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import type { DeliveryStatus, HeldFor } from './moves/statuses.ts'
 
@@ -44,6 +45,8 @@ export interface Attempt {
 export interface DeliveryDetails extends Delivery {
   data: Record<string, unknown>
   previous: Record<string, unknown> | null
+  /** Of the event; each attempt passes it on. */
+  trace_id: string
   attempts: Attempt[]
 }
 
@@ -130,7 +133,10 @@ export function listDeliveries(
 export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetails> {
   const row = await withEvents(tx)
     .where('d.id', id)
-    .first<Omit<DeliveryDetails, 'attempts'> | undefined>(...SHOWN, 'e.data', 'e.previous')
+    .first<Omit<DeliveryDetails, 'attempts'> | undefined>(
+      ...[...SHOWN, 'e.data', 'e.previous'],
+      tx.trx.raw(`${traceText('e.trace_id')} as trace_id`),
+    )
   if (!row) throw notFound('delivery')
   const attempts = await tx
     .trx('delivery_attempts')

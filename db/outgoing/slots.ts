@@ -13,17 +13,36 @@ export const HAS_SLOT = `coalesce(case d.status
   when 'queued' then d.lease_until > now()
   when 'delivering' then d.next_attempt_at is null and d.slot_until > now() end, false)`
 
-/** SQL: the number of leased slots of the endpoint `w`. */
-export const HELD = `(
-  (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-     and d.status = 'delivering' and d.next_attempt_at is null and d.slot_until > now()) +
-  (select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-     and d.status = 'queued' and d.lease_until > now()))`
+/** SQL: whether the delivery `d` is in an attempt that holds a slot; or is being started, and holds one. */
+const IN_ATTEMPT = `d.status = 'delivering' and d.next_attempt_at is null and d.slot_until > now()`
+const IN_START = `d.status = 'queued' and d.lease_until > now()`
 
-/** SQL: the number of due retries without a slot, of the endpoint `w`. One that is paused in Temporal cannot be woken. */
-export const DUE = `(
-  select count(*) from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-     and d.status = 'delivering' and d.next_attempt_at <= now() and d.held_for is null)`
+/** SQL: the leased slots, as rows with organization_id and webhook_id, of the deliveries `d` for which `condition` holds. */
+export const leasedSlots = (condition = 'true'): string => `(
+  select d.organization_id, d.webhook_id from deliveries d where ${IN_ATTEMPT} and ${condition}
+  union all
+  select d.organization_id, d.webhook_id from deliveries d where ${IN_START} and ${condition})`
+
+/** SQL: the number of leased slots of the endpoint `w`. */
+const HELD = `(
+  select count(*) from ${leasedSlots('d.organization_id = w.organization_id and d.webhook_id = w.id')} held)`
+
+/**
+ * Attempts in progress at once, so that receivers that do not answer leave slots to others. The relay starts a delivery
+ * only while its endpoint has fewer attempts than are left of `all`, where those of its own organization count twice: of
+ * n endpoints that hang none can take the last slots. A retry is made while its endpoint has fewer than its organization
+ * has left of `organization`.
+ */
+export const ATTEMPTS = { organization: 200, all: 500 }
+
+/**
+ * SQL: the number of due retries without a slot, of the endpoint `w`, counted up to `limit`. One that is paused in
+ * Temporal cannot be woken.
+ */
+export const dueRetries = (limit: string): string => `(
+  select count(*) from (
+    select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+      and d.status = 'delivering' and d.next_attempt_at <= now() and d.held_for is null limit ${limit}) due)`
 
 const MAX_WAIT_SECONDS = 300
 
@@ -100,12 +119,18 @@ interface Slots {
 
 async function slotsFor(tx: Tenant, deliveryId: string): Promise<Slots | undefined> {
   const { rows } = await tx.trx.raw<{ rows: Slots[] }>(
-    `select this.next_attempt_at, w.concurrency, w.concurrency - ${HELD} as free, ${DUE} as due
+    `select this.next_attempt_at, w.concurrency,
+       least(w.concurrency - held.own, floor((${ATTEMPTS.organization} - held.total - held.own) / 2.0)) as free,
+       ${dueRetries(`${MAX_WAIT_SECONDS} * w.concurrency`)} as due
      from (
-       select d.*, ${HAS_SLOT} as has_slot from deliveries d where d.organization_id = ? and d.id = ?) this
+       select d.*, ${HAS_SLOT} as has_slot from deliveries d
+       where d.organization_id = :organizationId and d.id = :deliveryId) this
      join outgoing_webhooks w on w.organization_id = this.organization_id and w.id = this.webhook_id
+     cross join lateral (
+       select count(*) as total, count(*) filter (where slot.webhook_id = w.id) as own
+       from ${leasedSlots('d.organization_id = :organizationId')} slot) held
      where this.status in ('queued', 'delivering') and not this.has_slot`,
-    [tx.organizationId, deliveryId],
+    { organizationId: tx.organizationId, deliveryId },
   )
   return rows[0]
 }

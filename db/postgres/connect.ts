@@ -25,7 +25,13 @@ export interface Database {
   readonly notifier: Notifier
   readonly url: string
   poolUse(): { tenant: PoolUse; system: PoolUse }
-  tenant<T>(organizationId: string, actor: Actor, work: (tx: Tenant) => Promise<T>): Promise<T>
+  tenant<T>(
+    organizationId: string,
+    actor: Actor,
+    work: (tx: Tenant) => Promise<T>,
+    /** Of the request, a UUID; else each event and run without a cause has a new one. */
+    traceId?: string,
+  ): Promise<T>
   close(): Promise<void>
 }
 
@@ -64,12 +70,15 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     poolUse,
-    async tenant(organizationId, actor, work) {
+    async tenant(organizationId, actor, work, traceId) {
       const { result, wakes } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
-        const result = await transaction(app, organizationId, ({ trx, last }) =>
-          work({ trx, organizationId, actor, last, wake }),
+        const result = await transaction(
+          app,
+          organizationId,
+          ({ trx, last }) => work({ trx, organizationId, actor, last, wake }),
+          traceId,
         )
         return { result, wakes }
       })

@@ -13,12 +13,13 @@ export interface Transaction {
 
 /**
  * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
- * it shows all. BEGIN is sent without waiting for its answer.
+ * it shows all. `traceId`, a UUID, is that of new events and runs (`trace.ts`). BEGIN is sent without waiting for its answer.
  */
 export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
+  traceId?: string,
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
@@ -36,7 +37,7 @@ export async function transaction<T>(
     },
   }
   try {
-    const begun = begin(connection, organizationId)
+    const begun = begin(connection, organizationId, traceId)
     const last = () => {
       lastIsNext = true
     }
@@ -55,16 +56,24 @@ export async function transaction<T>(
 }
 
 /** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
-function begin(connection: pg.Client, organizationId: string | undefined): Promise<unknown> {
-  const begun = connection.query(organizationId === undefined ? 'BEGIN' : `BEGIN; ${setOrg(organizationId)}`)
+function begin(
+  connection: pg.Client,
+  organizationId: string | undefined,
+  traceId: string | undefined,
+): Promise<unknown> {
+  const settings = [
+    ...(organizationId === undefined ? [] : [setLocal('organization_id', organizationId)]),
+    ...(traceId === undefined ? [] : [setLocal('trace_id', traceId)]),
+  ]
+  const begun = connection.query(['BEGIN', ...settings].join('; '))
   begun.catch(() => {})
   return begun
 }
 
-function setOrg(organizationId: string): string {
+function setLocal(name: string, id: string): string {
   // The simple query protocol has no parameters: the check prevents SQL injection.
-  if (!UUID.test(organizationId)) throw new Error('organizationId is not a UUID')
-  return `SELECT set_config('app.organization_id', '${organizationId}', true)`
+  if (!UUID.test(id)) throw new Error(`${name} is not a UUID`)
+  return `SELECT set_config('app.${name}', '${id}', true)`
 }
 
 /**

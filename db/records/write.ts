@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { causeOf, depthBelow } from '../events/outbox.ts'
+import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
@@ -23,7 +23,7 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
       `[${rows.join(',')}]`,
       ...[organizationId],
       ...[organizationId, kind.object, JSON.stringify(actor)],
-      ...[organizationId, JSON.stringify(actor), cause, organizationId, cause],
+      ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
     ])
   tx.wake('agx_events')
 }
@@ -65,8 +65,8 @@ const statement = (kind: Kind, isNew: boolean): string =>
      insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
      select ?, ?, id, version, action, changes, ?, at from input
    )
-   insert into events (organization_id, id, name, data, previous, subject_id, created_at, actor, cause, depth)
-   select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}
+   insert into events (organization_id, id, name, data, previous, subject_id, created_at, actor, cause, depth, trace_id)
+   select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}, ${traceBelow('?', '?')}
    from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`
 
 const insert = (kind: Kind): string => {

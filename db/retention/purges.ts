@@ -2,6 +2,7 @@ import { accessPurges } from '../access/purge.ts'
 import { exportPurges } from '../exports/purge.ts'
 import { importPurges } from '../imports/purge.ts'
 import { incomingPurges } from '../incoming/purge.ts'
+import { keyValuePurges } from '../key-values/purge.ts'
 import { outgoingPurges } from '../outgoing/purge.ts'
 import { recordPurges } from '../records/purge.ts'
 import { runPurges } from '../runs/purge.ts'
@@ -20,4 +21,5 @@ export const PURGES: readonly Purge[] = [
   ...importPurges,
   ...exportPurges,
   ...recordPurges,
+  ...keyValuePurges,
 ]

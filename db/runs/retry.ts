@@ -152,8 +152,8 @@ export async function createRetry(
   )
   if (frames.length > 0) await copyKept(tx, { from: run.id, to: id }, frames)
   await tx.trx.raw(
-    `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
-     select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id from run_effects e
+    `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
+     select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id, e.result from run_effects e
      where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}`,
     { organizationId, id, retried: run.id },
   )

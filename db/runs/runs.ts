@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
+import { traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 export interface NewRun {
@@ -38,7 +39,7 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
          cast(:workflowId as uuid) as workflow_id, cast(:version as integer) as version, cast(:name as text) as name,
          cast(:trigger as jsonb) as trigger, cast(:triggerKey as text) as trigger_key, cast(:inputs as jsonb) as inputs,
          cast(:recordId as uuid) as record_id, cast(:depth as integer) as depth, cast(:cause as uuid) as cause,
-         cast(:parentRunId as uuid) as parent_run_id, cast(null as jsonb) as error`,
+         cast(:parentRunId as uuid) as parent_run_id, cast(null as jsonb) as error, cast(null as uuid) as trace_id`,
     ),
     {
       organizationId: tx.organizationId,
@@ -74,7 +75,7 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
  * SQL: inserts queued runs from the rows of `source`, whose columns are those of `runs` (`version` and `name` of the
  * workflow). A row with an `error` is recorded as failed instead of being queued. A row whose `trigger_key` its workflow
  * has already had is skipped. Runs that a client may wait for get the priority 0, all others 1; a
- * child has that of its parent.
+ * child has that of its parent. Without a `trace_id` a run has that of its cause, else of the request.
  */
 export const insertRuns = (source: string): string => `
   with source as materialized (${source}),
@@ -87,9 +88,9 @@ export const insertRuns = (source: string): string => `
     from workflow_versions v
     where (v.organization_id, v.workflow_id, v.version) in (select organization_id, workflow_id, version from source))
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
-                    record_id, depth, cause, parent_run_id, engine, concurrency, on_limit, starts_with, priority, status, error, ended_at)
+                    record_id, depth, cause, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
-    s.record_id, s.depth, s.cause, s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
+    s.record_id, s.depth, s.cause, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
     case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
       select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
     case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end

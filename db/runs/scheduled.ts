@@ -19,7 +19,8 @@ export async function createScheduledRun(
          jsonb_build_object('type', 'schedule', 'scheduled_at', cast(:scheduledAt as text), 'cron', t.cron,
            'timezone', t.timezone) as trigger,
          cast(:scheduledAt as text) as trigger_key, t.inputs, cast(null as uuid) as record_id, 0 as depth,
-         cast(null as uuid) as cause, cast(null as uuid) as parent_run_id, cast(null as jsonb) as error
+         cast(null as uuid) as cause, cast(null as uuid) as parent_run_id, cast(null as jsonb) as error,
+         cast(null as uuid) as trace_id
        from workflow_triggers t join workflows w on w.organization_id = t.organization_id and w.id = t.workflow_id
        where t.organization_id = :organizationId and t.workflow_id = :workflowId and t.type = 'schedule'
        order by t.position limit 1`,

@@ -177,7 +177,7 @@ export function listCreated(
   return tx
     .trx('run_effects')
     .where({ organization_id: tx.organizationId, run_id: runId, ...node })
-    .select<CreatedObject[]>('path', 'node_id', 'n', 'object', 'object_id')
+    .select<CreatedObject[]>('path', 'node_id', 'n', 'object', 'object_id', 'result')
 }
 
 /**

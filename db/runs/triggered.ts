@@ -6,16 +6,11 @@ import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.t
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
 import { EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
-
-/** An event, by its key. */
-export interface EventKey {
-  organization_id: string
-  event_id: string
-}
 
 export interface Triggered {
   /** The number of created runs, failed ones included. */
@@ -92,20 +87,11 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
      from ${EVENTS_BY_KEY}
      join workflow_triggers t on t.organization_id = e.organization_id and t.type = 'event'
        and t.events @> array[e.name] and t.active_since <= e.created_at
-     order by e.id, t.workflow_id, t.position`,
+     order by k.place, t.workflow_id, t.position`,
     keysOf(events),
   )
   return rows
 }
-
-/** SQL: the events `e` of `keysOf`. */
-const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
-     join events e on e.organization_id = k.organization_id and e.id = k.id`
-
-const keysOf = (events: EventKey[]) => ({
-  organizationIds: events.map(({ organization_id }) => organization_id),
-  eventIds: events.map(({ event_id }) => event_id),
-})
 
 function byEvent(matches: Match[]): Match[][] {
   const groups: Match[][] = []
@@ -178,7 +164,7 @@ async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<numb
       `select r.organization_id, r.id, r.workflow_id, r.version, w.name, ${TRIGGER} as trigger,
          cast(e.id as text) as trigger_key, r.inputs,
          case when e.name = any(cast(:recordEvents as text[])) then e.subject_id end as record_id, e.depth, e.cause,
-         cast(null as uuid) as parent_run_id, r.error
+         cast(null as uuid) as parent_run_id, r.error, e.trace_id
        from jsonb_to_recordset(:runs) as r(organization_id uuid, id uuid, event_id uuid, workflow_id uuid,
          version integer, inputs jsonb, error jsonb)
        join events e on e.organization_id = r.organization_id and e.id = r.event_id

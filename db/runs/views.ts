@@ -7,6 +7,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import { type Count, totalOfRows } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { traceText } from '../postgres/trace.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 
@@ -33,6 +34,7 @@ export interface RunDetails extends RunSummary {
   error: RunError | null
   /** Of a retry: the run that was retried, and the node that the retry starts with (null: from the start), in which items if they were named. */
   retry: { run_id: string; from_node: string | null; items?: string[] } | null
+  trace_id: string
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
   /** What a queued run waits for; null in any other status. */
@@ -101,6 +103,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
     .first<RunDetails | undefined>(
       ...[...SUMMARY, 'inputs', 'outputs', 'error', 'retry', 'cancel_requested_at', 'pause_requested_at'],
       tx.trx.raw(WAITS_FOR),
+      tx.trx.raw(`${traceText('trace_id')} as trace_id`),
     )
   if (!run) throw notFound('run')
   return run

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
+import { benchIncoming } from './incoming.ts'
 import { benchLoops } from './loops.ts'
 import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
@@ -10,16 +11,20 @@ import { benchStart } from './start.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs loops deliveries imports memory start]`: each figure as a ratio to a floor measured in
- * the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of background work
- * instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=` for fewer than a
- * million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
+ * `npm run bench [-- records volume runs loops outgoing imports incoming memory start]`: each figure as a ratio to a floor
+ * measured in the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of
+ * background work instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=`
+ * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
+ * Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
+ * `--seconds=` for each of its three rounds.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   loops: benchLoops,
-  deliveries: benchDeliveries,
+  outgoing: (stack) =>
+    benchDeliveries(stack, { drained: Number(options.deliveries), waiting: Number(options.waiting) }),
   imports: benchImports,
+  incoming: (stack) => benchIncoming(stack, Number(options.seconds)),
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()
@@ -35,6 +40,9 @@ const { positionals: wanted, values: options } = parseArgs({
     database: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '20000' },
+    seconds: { type: 'string', default: '5' },
+    deliveries: { type: 'string', default: '10000' },
+    waiting: { type: 'string', default: '100000' },
   },
 })
 const unknown = wanted.filter((name) => !ALL.includes(name))

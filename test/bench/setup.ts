@@ -1,4 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
+import type { TestStack } from '../support/stack.ts'
 
 /** Sets limits of the demo organization that no bench reaches; they stay enforced. @returns its id. */
 export async function liftLimits(db: Database): Promise<string> {
@@ -12,4 +13,22 @@ export async function liftLimits(db: Database): Promise<string> {
     .update({ limits: JSON.stringify(limits) })
     .returning<{ id: string }[]>('id')
   return row!.id
+}
+
+/** Signs in as the owner. @returns a function that posts to the settings, and returns the body of the answer. */
+export async function ownerSession({ apiUrl, owner }: Pick<TestStack, 'apiUrl' | 'owner'>) {
+  const post = async (path: string, headers: Record<string, string>, body: object) => {
+    const answer = await fetch(`${apiUrl}/app${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer
+  }
+  const session = await post('/session', {}, owner)
+  const { csrf_token } = (await session.json()) as { csrf_token: string }
+  const cookie = session.headers.get('set-cookie')!.split(';')[0]!
+  return async <T>(path: string, body: object): Promise<T> =>
+    (await post(path, { cookie, 'x-csrf-token': csrf_token }, body)).json() as Promise<T>
 }

@@ -46,6 +46,7 @@ const MEMBERS: Record<string, string | number> = {
   response_time_ms: 4.2,
   csrf_token: 'yZ1xk3vJc0m8n2Qp',
   token: 'Lr5cNn0bY2QpXo7mTq9sVw4eHk8uJd1fGz6aBi3xRtE',
+  trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
   next_cursor: 'eyJzIjoiMDE4OTBhNWQifQ',
   date: 'Sat, 31 Jan 2026 09:30:00 GMT',
 }

@@ -1,6 +1,7 @@
 import { matchEvents } from '../../db/events/match.ts'
 import { claimFiles, listIdleFiles } from '../../db/files/queue.ts'
 import { listLogs } from '../../db/incoming/logs.ts'
+import { claimReplays as claimIncomingReplays } from '../../db/incoming/replays.ts'
 import { listDeliveries } from '../../db/outgoing/deliveries.ts'
 import { releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import {
@@ -45,6 +46,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: answered waits': ({ system }) => claimAnswered(system, 100),
     'claim: due waits': ({ system }) => claimDue(system, 100),
     'claim: replays': ({ system }) => claimReplays(system, 4),
+    'claim: incoming replays': ({ system }) => claimIncomingReplays(system, 4),
     'claim: events': ({ system }) => matchEvents(system),
     'sweep: runs': async ({ system }) => {
       const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)

@@ -7,6 +7,9 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities } from '../../activities/index.ts'
+import type { Mailer } from '../../activities/mail/mailer.ts'
+import { RateSource } from '../../activities/rates/source.ts'
+import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
@@ -45,6 +48,8 @@ export async function startWorker(
   db: Database,
   effects: {
     http?: HttpClient['call']
+    mailer?: Mailer | undefined
+    ratesUrl?: string
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
@@ -63,12 +68,16 @@ export async function startWorker(
   const secretsKey = effects.secretsKey ?? randomBytes(32)
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
+  const code = new CodeRunner()
   const activities = createActivities({
     db,
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
-    effects: createEffects({ http: effects.http ?? unused }),
+    effects: createEffects({
+      ...{ http: effects.http ?? unused, mailer: effects.mailer, code },
+      ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
+    }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
@@ -100,6 +109,7 @@ export async function startWorker(
     await running
     await receivers.close()
     await connection.close()
+    await code.close()
   }
   let closed: Promise<void> | undefined
   return {

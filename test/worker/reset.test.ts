@@ -118,9 +118,14 @@ describe('runs that an operator resets in the Temporal UI', () => {
           config: { operation: 'create', entity: 'contacts', fields: { email: '{{ run.id }}@example.com' } },
         },
         { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { run: '{{ run.id }}' } } },
+        { id: 'number', type: 'key_value', config: { operation: 'increment', key: 'number' } },
       ],
-      edges: [edge('save', 'paid')],
-      outputs: { contact: '{{ nodes.save.output.id }}', event: '{{ nodes.paid.output }}' },
+      edges: [edge('save', 'paid'), edge('paid', 'number')],
+      outputs: {
+        contact: '{{ nodes.save.output.id }}',
+        event: '{{ nodes.paid.output }}',
+        number: '{{ nodes.number.output.value }}',
+      },
     })
     const first = await untilRun(db, id)
     assert.equal(first.status, 'completed')
@@ -135,6 +140,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       .where({ cause: id })
       .whereIn('name', ['contact.created', 'invoice.paid'])
     assert.equal(raised.length, 2)
+    assert.equal((await db.system('key_values').where({ key: 'number' }).first()).value, 1)
   })
 
   it('are not taken back by an older reset whose first segment was blocked', async () => {

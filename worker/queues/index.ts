@@ -7,6 +7,7 @@ import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
+import { incomingReplaysQueue } from './incoming-replays.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
 import { runBatchesQueue } from './run-batches.ts'
 import { runCommandsQueue } from './run-commands.ts'
@@ -35,6 +36,7 @@ export function allQueues({
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
+    incomingReplaysQueue(db),
     schedulesQueue({ db, taskQueue, log }),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
   ]

@@ -11,7 +11,7 @@ import type { NodeSpec } from './types.ts'
 export function checkCredentials({ id, type, config }: NodeSpec, nodePath: string): Problem[] {
   const found = findNodeType(type)
   const sends = found?.effects.includes('http') ?? false
-  const external = found?.effectClass(config) === 'external'
+  const external = found?.reachesOutside(config) ?? false
   return textsIn(config).flatMap(({ path, text }): Problem[] => {
     const name = path.findLast((key) => typeof key === 'string')
     const what = credentialIn(text, sends && typeof name === 'string' ? name : undefined)

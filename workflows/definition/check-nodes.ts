@@ -176,7 +176,7 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
         path: `${where.path}/when`,
         node_id: node.id,
       })
-    if (type?.effectClass(node.config) === 'external' && !handled)
+    if (type?.reachesOutside(node.config) && !handled)
       problems.push({
         code: 'side_effect_without_retry',
         message: `${node.id} can fail, but has no \`retry\`, no \`on_error\` and no edge from its \`error\` handle`,

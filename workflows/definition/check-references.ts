@@ -53,15 +53,17 @@ export function checkReferences(
   /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
   const around = (reader: NodeSpec | undefined, perItem: boolean) => {
     if (!reader) return []
-    return perItem ? [reader.id, ...bodies.around(reader.id)] : bodies.around(reader.id)
+    return perItem && isLoop(reader) ? [reader.id, ...bodies.around(reader.id)] : bodies.around(reader.id)
   }
+
+  const isLoop = ({ type }: NodeSpec) => findNodeType(type)?.body !== undefined
 
   const fieldsAt = (node: NodeSpec, loops: readonly string[]) =>
     loops.includes(node.id) ? { names: ITEM_FIELDS, known: new Set(ITEM_FIELDS) } : fieldsOf(node)
 
   /**
    * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
-   * `perItem`: a loop renders it for each item.
+   * `perItem`: it is rendered for each item of a list.
    */
   const check = (text: string, path: string, reader?: NodeSpec, given: Given = {}) => {
     const { external = false, late, perItem = false } = given
@@ -93,7 +95,7 @@ export function checkReferences(
     if (root === undefined) return undefined
     const loops = around(reader, perItem)
     if (ITEM_ROOTS.includes(root))
-      return loops.length > 0
+      return loops.length > 0 || perItem
         ? undefined
         : {
             code: 'root_not_available',
@@ -142,7 +144,10 @@ export function checkReferences(
         message: `${name} is in the body of ${outside}: it has a result for each item, which only the body can read`,
         hint: `nodes.${outside}.output.items`,
       }
-    if (!reader || (perItem && (name === reader.id || bodies.around(name).includes(reader.id))))
+    if (
+      !reader ||
+      (perItem && isLoop(reader) && (name === reader.id || bodies.around(name).includes(reader.id)))
+    )
       return undefined
     return orderProblem(name, reader, reference)
   }
@@ -207,10 +212,10 @@ export function checkReferences(
     const texts = withPlaceholders(node.config)
     if (limited(`${path}/config`, texts, node)) continue
     const type = findNodeType(node.type)
-    const external = type?.effectClass(node.config) === 'external'
+    const external = type?.reachesOutside(node.config) ?? false
     for (const { text, path: keys } of texts) {
       const name = String(keys[0])
-      const perItem = type?.perItem.includes(name) ?? false
+      const perItem = type?.perItem(node.config).includes(name) ?? false
       const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
       check(text, `${path}/config${pointer(...keys)}`, node, { external, late, perItem })
     }

@@ -33,6 +33,7 @@ import type {
   ValidationResult,
   WorkflowReference,
 } from './types.ts'
+import { withoutVerbatim } from './verbatim.ts'
 
 export interface Validated {
   result: ValidationResult
@@ -95,7 +96,8 @@ function beyondLimits(raw: unknown): Problem | undefined {
 function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
   const bodies = bodiesOf(lowered.definition)
-  const { problems, read } = checkReferences(lowered, graph, bodies, catalogue)
+  const rendered = withoutVerbatim(lowered)
+  const { problems, read } = checkReferences(rendered, graph, bodies, catalogue)
   return [
     ...checkTrigger(lowered.definition),
     ...checkErrorWorkflow(lowered.definition),
@@ -104,8 +106,8 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkBodies(lowered, bodies),
     ...lowered.warnings,
     ...problems,
-    ...checkTypes(lowered),
-    ...checkMeaning(lowered),
+    ...checkTypes(rendered),
+    ...checkMeaning(rendered),
     ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
@@ -186,7 +188,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
   const references = {
     workflows: lowered ? workflowReferences(lowered).map(placed) : [],
-    settings: lowered ? settingReferences(lowered).slice(0, SPEC.findings).map(placed) : [],
+    settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }

@@ -1,8 +1,12 @@
 import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
+import { type KeyValues, keyValues } from './key-values.ts'
+import { type Mail, mail } from './mail.ts'
+import { type Rates, rates } from './rates.ts'
 import { type Records, records } from './records.ts'
 import { type Runs, runs } from './runs.ts'
+import { type Sandbox, sandbox } from './sandbox.ts'
 
 /**
  * Every effect, by its name in a node type's declaration and context. To add one: its port in this folder, a line in
@@ -12,11 +16,24 @@ export interface Effects {
   records: Records
   http: Http
   events: Events
+  mail: Mail
+  rates: Rates
   runs: Runs
+  keyValues: KeyValues
+  sandbox: Sandbox
 }
 
 export type EffectName = keyof Effects
 
-export const ports: { [Name in EffectName]: Port<Effects[Name]> } = { records, http, events, runs }
+export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
+  records,
+  http,
+  events,
+  mail,
+  rates,
+  runs,
+  sandbox,
+  keyValues,
+}
 
 export const effectNames = Object.keys(ports) as EffectName[]

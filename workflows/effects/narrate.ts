@@ -29,8 +29,11 @@ export function redacted<Api extends object>(port: Port<Api>, api: Api, redactor
       return redactor.value(await (api as Methods)[method]!(...args))
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      const { code, message, retryable, details } = error
-      throw new NodeError(code, redactor.text(message), { retryable, details: redactor.value(details) })
+      const { code, message, retryable, details, retryAfterMs } = error
+      throw new NodeError(code, redactor.text(message), {
+        ...{ retryable, retryAfterMs },
+        details: redactor.value(details),
+      })
     }
   })
 }

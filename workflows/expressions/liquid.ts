@@ -1,9 +1,10 @@
 import { Context, toValue, type Value } from 'liquidjs'
+import { createTurns } from '../compute/turns.ts'
 import { pointer } from '../definition/errors.ts'
 import { EXPRESSION } from '../limits.ts'
 import { NodeError } from '../nodes/define.ts'
 import { readsSecret, Tainted } from './secrets.ts'
-import { engine, explain, hasPlaceholder, parseTemplate } from './template.ts'
+import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
 /**
  * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`,
@@ -33,6 +34,40 @@ const PLACEHOLDER = 400
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
   return renderDeep(value, '', begin(scope, limits))
+}
+
+/** Work of one placeholder of a text that is rendered again for another item. */
+const REPEATED = 40
+
+/**
+ * Renders a text for each item of a list, which it reads as `item`, with its `index`. All share one limit of work; other
+ * work of the process has its turn in between. Throws NodeError `placeholder_error`.
+ */
+export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
+  const rendering = begin(scope, {})
+  const { parts } = explained(text, '', () => parseTemplate(text))
+  const turn = createTurns()
+  const rendered: string[] = []
+  for (const [index, item] of items.entries()) {
+    rendered.push(explained(text, '', () => renderParts(parts, { ...scope, item, index }, rendering)))
+    await turn()
+  }
+  return rendered
+}
+
+/** The time limit is for one text, that of work for all. */
+function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
+  const { memoryLimit } = rendering.context
+  const context = Object.assign(new Context(scope, engine.options, { sync: true }), { memoryLimit })
+  const until = Date.now() + DEFAULTS.milliseconds
+  const written = parts.map((part) => {
+    if (typeof part === 'string') return part
+    memoryLimit.use(REPEATED)
+    return textOf(evaluate(part, { ...rendering, context, until }))
+  })
+  const text = written.join('')
+  spend(rendering, text)
+  return text
 }
 
 /** The same, and what came from placeholders that read `secrets`. */
@@ -67,12 +102,12 @@ function renderDeep(value: unknown, path: string, rendering: Rendering): unknown
 }
 
 function renderText(text: string, path: string, rendering: Rendering): unknown {
-  try {
+  return explained(text, path, () => {
     const { parts } = parseTemplate(text)
     const only = parts.length === 1 ? parts[0] : undefined
     const { tainted } = rendering
     if (only && typeof only !== 'string') {
-      const value = evaluate(only, rendering)
+      const value = placeholder(only, rendering)
       if (tainted && readsSecret(only)) tainted.add(path, [{ secret: value }])
       return value
     }
@@ -80,14 +115,25 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
     // The same text with a mask in place of each secret.
     const shown: (string | { secret: unknown })[] = []
     for (const part of parts) {
-      const written = typeof part === 'string' ? part : textOf(evaluate(part, rendering))
-      rendering.characters -= written.length
-      if (rendering.characters < 0) throw new Error('the rendered text is too large')
+      const written = typeof part === 'string' ? part : textOf(placeholder(part, rendering))
+      spend(rendering, written)
       rendered += written
       if (tainted) shown.push(typeof part !== 'string' && readsSecret(part) ? { secret: written } : written)
     }
     tainted?.add(path, shown)
     return rendered
+  })
+}
+
+function spend(rendering: Rendering, written: string): void {
+  rendering.characters -= written.length
+  if (rendering.characters < 0) throw new Error('the rendered text is too large')
+}
+
+/** Throws NodeError `placeholder_error` where `work` throws. */
+function explained<T>(text: string, path: string, work: () => T): T {
+  try {
+    return work()
   } catch (error) {
     // The surrounding text may be secret: report the placeholders only.
     const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
@@ -97,8 +143,12 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
   }
 }
 
+function placeholder(expression: Value, rendering: Rendering): unknown {
+  rendering.context.memoryLimit.use(PLACEHOLDER)
+  return evaluate(expression, rendering)
+}
+
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
-  context.memoryLimit.use(PLACEHOLDER)
   const value = toValue(settle(expression.value(context, false), until)) ?? null
   // JSON would turn it into null.
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')

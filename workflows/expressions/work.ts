@@ -96,7 +96,7 @@ const directivesIn = (format: unknown) => (typeof format === 'string' ? format.s
 const lengthOf = (value: unknown) => (typeof value === 'string' || Array.isArray(value) ? value.length : 1)
 
 /** About the characters of a value as text; stops beyond `most`. */
-function weightOf(value: unknown, most: number): number {
+export function weightOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 10
   let weight = 10

@@ -1,5 +1,6 @@
 import type { EffectClass } from '../definition/types.ts'
 import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
+import { renderEach, type Scope } from '../expressions/liquid.ts'
 import { type NodeContext, NodeError } from '../nodes/define.ts'
 import { nodeKey } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
@@ -22,17 +23,27 @@ export interface ContextOptions {
   /** `path` is the iteration that it is in: '' or absent outside of any loop. */
   node: { id: string; attempt: number; path?: string }
   signal: AbortSignal
+  /** What placeholders of settings that the node renders itself can read. */
+  scope?: Scope
   effects: Partial<Effects>
 }
 
 /** The context of a node. Access to an effect that is not in `effects` throws NodeError `effect_not_allowed`. */
-export function contextOf({ run, organization, effects, node, ...facts }: ContextOptions): NodeContext {
+export function contextOf({
+  run,
+  organization,
+  effects,
+  node,
+  scope = {},
+  ...facts
+}: ContextOptions): NodeContext {
   const context = {
     ...facts,
     node: { id: node.id, attempt: node.attempt },
     run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
     idempotencyKey: `${run.retry_of ?? run.id}:${nodeKey(node.path ?? '', node.id)}`,
+    renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,
   }
   for (const name of effectNames)

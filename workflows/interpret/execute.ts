@@ -32,6 +32,8 @@ export interface Failure {
   error: RunError
   /** Whether another attempt may succeed. */
   retryable: boolean
+  /** The least delay until it. */
+  retryAfterMs?: number
 }
 
 export interface ExecuteOptions {
@@ -137,6 +139,10 @@ function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }
 
-function failureOf({ code, message, details, retryable }: NodeError): Failure {
-  return { error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) }, retryable }
+function failureOf({ code, message, details, retryable, retryAfterMs }: NodeError): Failure {
+  return {
+    error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) },
+    retryable,
+    ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
+  }
 }

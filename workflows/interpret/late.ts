@@ -17,12 +17,20 @@ export function renderConfig(
   return { ...(render(now, scope, limits) as Authored), ...late }
 }
 
-/** The settings of a config that are rendered before the node runs, and the late ones; without those of each item of a loop. */
+/**
+ * The settings of a config that are rendered before the node runs, and those that it gets as written, to be rendered
+ * later or never; without those of each item of a loop.
+ */
 export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
-  const isLate = ([name]: [string, unknown]) => Object.hasOwn(type.late, name)
+  const perItem = type.perItem(config)
+  // A loop's are rendered by the interpreter, those of another node by the node.
+  const isLate = ([name]: [string, unknown]) =>
+    Object.hasOwn(type.late, name) ||
+    type.verbatim.includes(name) ||
+    (type.body === undefined && perItem.includes(name))
   const entries = Object.entries(config)
   return {
-    now: Object.fromEntries(entries.filter((entry) => !isLate(entry) && !type.perItem.includes(entry[0]))),
+    now: Object.fromEntries(entries.filter((entry) => !isLate(entry) && !perItem.includes(entry[0]))),
     late: Object.fromEntries(entries.filter(isLate)),
   }
 }

@@ -1,16 +1,22 @@
 import { maskText } from '../credentials.ts'
+import { isObject } from '../is-object.ts'
 import { isSecretName, isSecretParameter, MASK } from '../secret-names.ts'
+
+/** Settings that are credentials. */
+const KEYS = ['api_key']
 
 /**
  * A rendered config as it is stored: in the URL, headers, query parameters and body, values with secret names and texts
- * that look like credentials are masked.
+ * that look like credentials are masked; settings that are credentials are.
  */
 export function masked(config: unknown): unknown {
   if (!isObject(config)) return config
   const parts = ['url', 'headers', 'query', 'body'].filter((part) => config[part] !== undefined)
-  if (parts.length === 0) return config
+  const keys = KEYS.filter((key) => config[key] !== undefined)
+  if (parts.length + keys.length === 0) return config
   return {
     ...config,
+    ...Object.fromEntries(keys.map((key) => [key, MASK])),
     ...Object.fromEntries(
       parts.map((part) => [
         part,
@@ -32,6 +38,3 @@ export function maskedValue(value: unknown, isSecret: (name: string) => boolean 
     ]),
   )
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

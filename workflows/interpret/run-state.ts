@@ -33,6 +33,8 @@ export interface CreatedObject {
   n: number
   object: string
   object_id: string
+  /** Of an object that cannot be read again. */
+  result?: unknown
 }
 
 /** How a child run has ended, for the node that waits for it. */
@@ -84,6 +86,8 @@ export interface RunFacts {
     started_at: string | null
     /** Of a retry: the first run, whose idempotency keys it keeps. */
     retry_of?: string | null
+    /** Of the request that led to it, a UUID. */
+    trace_id?: string
     /** The time of its pauses. */
     paused_ms?: number
   }

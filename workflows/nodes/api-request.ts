@@ -1,27 +1,10 @@
 import { z } from 'zod'
-import {
-  BODY_ERRORS,
-  HEADERS_TO_OTHER_ORIGINS,
-  HTTP_LIMITS,
-  type HttpRequest,
-  type HttpResponse,
-} from '../effects/http.ts'
+import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
 import { LIMITS } from '../interpret/limits.ts'
-import { defineNode, NodeError } from './define.ts'
+import { defineNode } from './define.ts'
+import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
-
-const scalar = z.union([z.string(), z.number(), z.boolean()])
-
-/** Headers of the connection, not of the request. */
-const CONNECTION = new Set([
-  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
-  ...['expect', 'host', 'content-length'],
-])
-const headerName = z
-  .string()
-  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
-  .refine((name) => !CONNECTION.has(name.toLowerCase()), 'is set by the connection')
 
 export const apiRequest = defineNode({
   type: 'api_request',
@@ -40,12 +23,12 @@ export const apiRequest = defineNode({
     'call_api',
   ],
   description:
-    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
+    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']).default('GET'),
-    url: z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL'),
+    url: httpUrl,
     headers: z.record(headerName, scalar).default({}),
     query: z.record(z.string(), scalar).default({}).describe('Added to the query of the URL.'),
     body: z
@@ -112,24 +95,12 @@ export const apiRequest = defineNode({
     if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
     const request: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
     const response = await ctx.http.request(body === undefined ? request : { ...request, body })
-    if (!expected_statuses.some((expected) => fits(response.status, expected))) throw unexpected(response)
+    if (!expected_statuses.some((expected) => fits(response.status, expected)))
+      throw unexpectedStatus(response)
     const { status, body: received, body_error } = response
     return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
 
-const texts = (values: Record<string, string | number | boolean>) =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
-
 const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]
-
-/** Keeps only the start of the body, because errors are stored and shown. */
-function unexpected({ status, body, body_error }: HttpResponse): NodeError {
-  const shown = body_error?.code === 'binary_body' ? body_error.message : body
-  const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
-  return new NodeError('unexpected_status', `the server answered ${status}`, {
-    retryable: status >= 500 || status === 429 || status === 408,
-    details: { status, body: text.slice(0, 2000) },
-  })
-}

@@ -31,6 +31,24 @@ export function compare(left: unknown, operator: ConditionOperator, right: unkno
   }
 }
 
+/** The same as `compare` for many values on the left: a list on the right is searched in constant time. */
+export function comparison(operator: ConditionOperator, right: unknown): (left: unknown) => boolean {
+  const negated = negatedBy(operator)
+  if (negated) {
+    const holds = comparison(negated, right)
+    return (left) => !holds(left)
+  }
+  const options = operator === 'in' ? list(right) : []
+  if (options.length === 0 || options.some((option) => typeof option === 'object'))
+    return (left) => compare(left, operator, right)
+  const [numbers, texts] = [new Set(options.map(number)), new Set(options.map(text))]
+  return (left) => {
+    if (isNothing(left) || typeof left === 'object') return compare(left, operator, right)
+    const numeric = number(left)
+    return (numeric !== undefined && numbers.has(numeric)) || texts.has(text(left))
+  }
+}
+
 /** Equality of `eq`, `in` and of a switch's cases. */
 export function equal(left: unknown, right: unknown): boolean {
   if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right)
@@ -112,7 +130,7 @@ function time(value: unknown): number | undefined {
 }
 
 /** JSON with sorted keys: equal objects have equal JSON. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -41,8 +41,11 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   handles: (config: Authored) => Handle[]
   /** Of a loop: the handle that leads to its body, which runs once for each item. */
   body?: string
-  /** Of a loop: the settings that are rendered for each item, in the scope of its body. */
-  perItem?: readonly string[]
+  /**
+   * The settings that are rendered for each item of a list, which they read as `item` and `index`: of a loop in the scope
+   * of its body; of another node by `renderItems`: `run` gets the text as authored.
+   */
+  perItem?: readonly string[] | ((config: Authored) => readonly string[])
   /** Whether it can fail at run time; default true. */
   fallible?: boolean
   /**
@@ -54,7 +57,10 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
   /** The fields that the output can have, if they depend on the config; default: those of `output`. */
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
-  /** Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. */
+  /**
+   * Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. An
+   * external node of this kind sends nothing to others, so it reads no secrets.
+   */
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
   workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
@@ -67,6 +73,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * text as authored.
    */
   late?: Readonly<Record<string, string>>
+  /** Settings that are passed as written: `{{` in them is plain text. */
+  verbatim?: readonly string[]
   /** How a node ends that has returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
   /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
@@ -102,12 +110,15 @@ export interface NodeType
   /** Undefined if the output can have any field. */
   outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
   outputOnly(config: Authored): boolean
+  /** Whether it sends something to other services, or changes something there. */
+  reachesOutside(config: Authored): boolean
+  verbatim: readonly string[]
   engine(config: Authored): number
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
-  perItem: readonly string[]
+  perItem(config: Authored): readonly string[]
 }
 
 export interface NodeExample {
@@ -159,7 +170,9 @@ export interface NodeLoop {
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
 
 export interface NodeFacts {
-  /** The time of the segment, not of the call: the same for all nodes of it. */
+  /**
+   * The time of the segment, not of the call: the same for all nodes of it, and for all attempts of an external node.
+   */
   now: Date
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
@@ -168,6 +181,8 @@ export interface NodeFacts {
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
+  /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
+  renderItems(text: string, items: readonly unknown[]): Promise<string[]>
 }
 
 /** A failure that the author of a workflow can act on. `retryable: false` ends the attempts at once. */
@@ -175,17 +190,20 @@ export class NodeError extends Error {
   readonly code: string
   readonly retryable: boolean
   readonly details: Record<string, unknown>
+  /** The least delay until the next attempt, which a server asked for. */
+  readonly retryAfterMs: number
 
   constructor(
     code: string,
     message: string,
-    options: { retryable?: boolean; details?: Record<string, unknown> } = {},
+    options: { retryable?: boolean; details?: Record<string, unknown>; retryAfterMs?: number } = {},
   ) {
     super(message)
     this.name = 'NodeError'
     this.code = code
     this.retryable = options.retryable ?? false
     this.details = options.details ?? {}
+    this.retryAfterMs = options.retryAfterMs ?? 0
   }
 }
 
@@ -198,7 +216,7 @@ const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see
 export function defineNode<Config, Output, Used extends EffectName = never>(
   node: NodeDefinition<Config, Output, Used>,
 ): NodeType {
-  const { effect, handles, fallible = true, outputOnly } = node
+  const { effect, handles, fallible = true, outputOnly, perItem = [] } = node
   const effectClass = typeof effect === 'function' ? effect : () => effect
   const effects = node.effects ?? []
   if (!node.scopes && effects.some((name) => ports[name].scoped))
@@ -215,12 +233,14 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     check: node.check ?? (() => []),
     outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
+    reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
+    verbatim: node.verbatim ?? [],
     engine: node.engine ?? (() => 1),
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     body: node.body,
-    perItem: node.perItem ?? [],
+    perItem: typeof perItem === 'function' ? perItem : () => perItem,
   }
 }
 

@@ -1,15 +1,31 @@
 import { nearest } from '../definition/errors.ts'
+import { aggregateItems } from './aggregate-items.ts'
+import { aiPrompt } from './ai-prompt.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
+import { code } from './code.ts'
 import { condition } from './condition.ts'
+import { convertCurrency } from './convert-currency.ts'
 import { crmManager } from './crm-manager.ts'
 import type { NodeType } from './define.ts'
 import { delay } from './delay.ts'
 import { emitEvent } from './emit-event.ts'
+import { filterItems } from './filter-items.ts'
 import { forEach } from './for-each.ts'
+import { formatDate } from './format-date.ts'
+import { formatPhone } from './format-phone.ts'
+import { hash } from './hash.ts'
+import { keyValue } from './key-value.ts'
+import { parseCsv } from './parse-csv.ts'
+import { parseJson } from './parse-json.ts'
+import { renderText } from './render-text.ts'
 import { runWorkflow } from './run-workflow.ts'
+import { sendEmail } from './send-email.ts'
+import { sendWebhook } from './send-webhook.ts'
 import { setFields } from './set-fields.ts'
+import { slackMessage } from './slack-message.ts'
 import { sortItems } from './sort-items.ts'
+import { splitText } from './split-text.ts'
 import { stop } from './stop.ts'
 import { switchNode } from './switch.ts'
 import { waitForEvent } from './wait-for-event.ts'
@@ -23,14 +39,30 @@ export const nodeTypes: Record<string, NodeType> = byType([
   switchNode,
   forEach,
   setFields,
+  filterItems,
   sortItems,
+  aggregateItems,
+  splitText,
+  formatPhone,
+  formatDate,
+  parseJson,
+  parseCsv,
+  hash,
+  renderText,
+  keyValue,
   delay,
   waitUntil,
   waitForEvent,
   waitForSignal,
   approval,
   runWorkflow,
+  convertCurrency,
+  code,
   apiRequest,
+  sendWebhook,
+  slackMessage,
+  aiPrompt,
+  sendEmail,
   emitEvent,
   stop,
 ])

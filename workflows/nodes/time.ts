@@ -29,3 +29,60 @@ function offsetAt(moment: number, timezone: string): number {
   const name = format.formatToParts(moment).find(({ type }) => type === 'timeZoneName')?.value ?? ''
   return (minutesOf(name.replace('GMT', '')) ?? 0) * 60_000
 }
+
+const ORDERS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const
+
+/** A day as people write it, such as `1.3.2026`, in the form `2026-03-01`; undefined if the text is none. */
+export function parseDay(text: string, order: keyof typeof ORDERS): string | undefined {
+  const found = /^\s*(\d{1,4})[-./ ](\d{1,2})[-./ ](\d{1,4})\s*$/.exec(text)
+  if (!found) return undefined
+  const [year, month, day] = ORDERS[order].map((part) => Number(found[part + 1])) as [number, number, number]
+  const date = new Date(Date.UTC(year, month - 1, day))
+  // Date would convert 31 February to March; a two-digit year is ambiguous.
+  const exact = year >= 1000 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return exact ? date.toISOString().slice(0, 10) : undefined
+}
+
+export interface TimeSpan {
+  years?: number | undefined
+  months?: number | undefined
+  weeks?: number | undefined
+  days?: number | undefined
+  hours?: number | undefined
+  minutes?: number | undefined
+}
+
+/**
+ * A moment and a span: years to days by the calendar of a time zone, so that the local time stays, hours and minutes by
+ * the clock. A day that a month does not have is its last. Undefined outside of the years 1 to 9999.
+ */
+export function addTime(moment: Date, span: TimeSpan, timezone: string): Date | undefined {
+  const { years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0 } = span
+  const local = new Date(moment.getTime() + offsetAt(moment.getTime(), timezone))
+  const day = local.getUTCDate()
+  local.setUTCDate(1)
+  local.setUTCMonth(local.getUTCMonth() + years * 12 + months)
+  local.setUTCDate(Math.min(day, daysOf(local)) + weeks * 7 + days)
+  const clock = (hours * 60 + minutes) * 60_000
+  if (!isWritable(local) || !isWritable(new Date(local.getTime() + clock))) return undefined
+  const calendar = years || months || weeks || days
+  const begin = calendar ? parseTime(local.toISOString().slice(0, -1), timezone) : moment
+  return begin && new Date(begin.getTime() + clock)
+}
+
+const daysOf = (month: Date) =>
+  new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 0)).getUTCDate()
+
+/** Whether a moment is in the years 1 to 9999, which have four digits, with a day of room for time zones. */
+export const isWritable = (moment: Date): boolean =>
+  moment.getTime() >= FIRST_MS && moment.getTime() < LAST_MS
+
+const FIRST_MS = Date.parse('0001-01-02T00:00:00Z')
+const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
+
+/** A moment on the clocks and in the calendar of a time zone; weekdays are 1 (Monday) to 7. */
+export function localParts(moment: Date, timezone: string): { date: string; time: string; weekday: number } {
+  const local = new Date(moment.getTime() + offsetAt(moment.getTime(), timezone))
+  const text = local.toISOString()
+  return { date: text.slice(0, 10), time: text.slice(11, 16), weekday: local.getUTCDay() || 7 }
+}

@@ -1,5 +1,5 @@
-import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js'
 import { z } from 'zod'
+import { parsePhone } from '../../../workflows/phone.ts'
 
 /** Parsers of single values: the accepted input and the stored form. */
 
@@ -43,9 +43,9 @@ export const isDay = (date: string): boolean => toTimestamp(date) !== undefined
  * Converts a phone number to E.164 if it parses as an international number, or as one of `country`. An incomplete
  * number, or one with an extension, which E.164 does not have, stays unchanged.
  */
-export function toE164(value: string, country?: CountryCode): string {
-  const parsed = parsePhoneNumberFromString(value, country)
-  return parsed?.isValid() && parsed.ext === undefined ? parsed.number : value
+export function toE164(value: string, country?: string): string {
+  const parsed = parsePhone(value, country)
+  return parsed && parsed.ext === undefined ? parsed.number : value
 }
 
 /** Adds the scheme to an address such as `example.com/about`. */

@@ -101,10 +101,10 @@ const NODE_COLUMNS = `path text, node_id text, node_type text, title text, statu
   started_at timestamptz, ended_at timestamptz`
 
 const CREATED = `, created as (
-       insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+       insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
        select run.organization_id, run.id, c.*
        from run, jsonb_to_recordset(cast(:created as jsonb)) as c(path text, node_id text, n integer, object text,
-         object_id uuid)
+         object_id uuid, result jsonb)
        on conflict (organization_id, run_id, path, node_id, n) do update
-         set object = excluded.object, object_id = excluded.object_id
+         set object = excluded.object, object_id = excluded.object_id, result = excluded.result
      )`

@@ -97,6 +97,22 @@ describe('calls to URLs that users give', () => {
     await http.close()
   })
 
+  it('looks a name up once for calls at the same time, so that a silent name server holds up one lookup', async () => {
+    let asked = 0
+    const http = createHttp({
+      allow: ['127.0.0.0/8'],
+      resolve: async () => {
+        asked++
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        return [{ address: '127.0.0.1', family: 4 }]
+      },
+    })
+    const call = () => http.call({ method: 'GET', url: `http://a.test:${port}/` }, options())
+    const answers = await Promise.all([call(), call(), call()])
+    assert.deepEqual([answers.map(({ status }) => status), asked], [[200, 200, 200], 1])
+    await http.close()
+  })
+
   it('checks each hop of a redirect, and stops after five', async () => {
     const http = createHttp({ allow: ['127.0.0.0/8'] })
     const call = (path: string, follow_redirects = true) =>

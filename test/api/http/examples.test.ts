@@ -173,7 +173,15 @@ describe('the example responses of the document', function () {
     const phone = await findSession(db.system, (await openSession(db.system, userId, organizationId)).token)
     await example('endSession', { params: { session_id: phone!.id } })
     await example('switchOrganization', { body: { organization_id: organizationId } })
-    for (const id of ['getSession', 'getOrganization', 'getMe', 'listScopes', 'listUsers', 'listEvents'])
+    for (const id of [
+      'getSession',
+      'getOrganization',
+      'getUsage',
+      'getMe',
+      'listScopes',
+      'listUsers',
+      'listEvents',
+    ])
       await example(id)
     for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)
     await example('getNodeType', { params: { node_type: 'delay' } })
@@ -284,6 +292,14 @@ describe('the example responses of the document', function () {
     await example(RECEIVER, { params, headers: { 'X-Webhook-Secret': secret } })
     const { data } = await example('listIncomingWebhookLogs', { params })
     await example('getIncomingWebhookLog', { params: { ...params, log_id: data[0].id } })
+    // Without rows, because they have a duration.
+    await example('exportIncomingWebhookLogs', { params, query: '?status=Blocked' })
+    await example('proposeIncomingMapping', { params })
+    await example('previewIncomingMapping', { params })
+    await example('captureIncomingWebhookSample', { params })
+    const { id: replay_id } = await example('createIncomingReplay', { params })
+    for (const verb of ['pause', 'resume', 'get', 'stop'])
+      await example(`${verb}IncomingReplay`, { params: { ...params, replay_id } })
     await example('updateIncomingWebhook', { params })
     await call('updateIncomingWebhook', {
       params,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 describe('payloads of incoming webhooks, and their log', function () {
@@ -48,6 +49,26 @@ describe('payloads of incoming webhooks, and their log', function () {
       )
       assert.deepEqual(contact.created_by, { type: 'webhook', id: webhook.id })
     })
+
+  it('a gzip body becomes a contact, its signature is over the compressed bytes, and the log has its text', async () => {
+    const secret = 'a secret of sixteen'
+    const webhook = await test.createWebhook({
+      secret,
+      verification: { type: 'hmac', header: 'X-Sign' },
+    })
+    const zipped = gzipSync('<lead><name>Ada L</name><email>zip@example.com</email></lead>')
+    const headers = {
+      ...{ 'Content-Type': 'application/xml', 'Content-Encoding': 'gzip' },
+      'X-Sign': createHmac('sha256', secret).update(zipped).digest('hex'),
+    }
+    const { status, body } = await test.send(webhook, zipped, headers)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.equal((await test.contact(body.record_id)).email, 'zip@example.com')
+    const [{ id, payload_size }] = await test.logs(webhook)
+    const entry = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${id}`)
+    assert.match(entry.body.payload, /^<lead><name>Ada L</)
+    assert.equal(payload_size, zipped.length)
+  })
 
   it('repeated XML with attributes updates its contact', async () => {
     const webhook = await test.createWebhook()

@@ -176,4 +176,93 @@ describe('deduplication of incoming webhooks', function () {
     const again = await test.send(webhook, { ...payload, industry: 'Machines' })
     assert.deepEqual([again.body.action, again.body.record_id], ['updated', first.body.record_id])
   })
+
+  describe('by another key', () => {
+    before(async () => {
+      await test.api.request('POST', '/v1/custom-fields/contacts', {
+        body: { name: 'crm_id', label: 'CRM id', type: 'text', unique: true },
+      })
+      await test.api.request('POST', '/v1/custom-fields/contacts', {
+        body: { name: 'not_unique', label: 'Not unique', type: 'text' },
+      })
+    })
+
+    for (const [by, payload] of [
+      ['email', (n: string) => ({ email: `${n}@race.test` })],
+      ['custom_fields.crm_id', (n: string) => ({ first_name: 'Race', custom_fields: { crm_id: n } })],
+      ['external_id', (n: string) => ({ first_name: 'Race', external_id: n })],
+      ['payload.order.ref[0]', (n: string) => ({ first_name: 'Race', order: { ref: [n] } })],
+    ] as const)
+      for (const [action, atOnce] of [
+        ['Update', by === 'email' ? 200 : 30],
+        ['Skip', 30],
+      ] as const)
+        it(`${by}, ${action}: ${atOnce} concurrent equal payloads make one record`, async () => {
+          const webhook = await test.createWebhook({
+            rate_limit: 10_000,
+            deduplication: { action, by },
+          })
+          const body = payload(`${action}-${by.replace(/[^a-z]/g, '')}`.toLowerCase())
+          const answers = await Promise.all(Array.from({ length: atOnce }, () => test.send(webhook, body)))
+          assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+          assert.equal(new Set(answers.map((answer) => answer.body.record_id)).size, 1)
+          assert.equal(answers.filter((answer) => answer.body.action === 'created').length, 1)
+        })
+
+    it('the value at a path is the external_id; a payload without it creates a record', async () => {
+      const webhook = await test.createWebhook({ deduplication: { action: 'Update', by: 'payload.ref' } })
+      const send = async (body: object) => (await test.send(webhook, body)).body
+      const first = await send({ ref: 7, first_name: 'Path' })
+      assert.equal((await test.contact(first.record_id)).external_id, '7')
+      const again = await send({ ref: 7, first_name: 'Paths' })
+      assert.deepEqual([again.action, again.record_id], ['updated', first.record_id])
+      assert.equal((await send({ first_name: 'Path' })).action, 'created')
+    })
+
+    it('must identify a record', async () => {
+      for (const by of ['custom_fields.not_unique', 'custom_fields.missing', 'phone', 'payload.a[*]']) {
+        const { body } = await test.app(
+          'POST',
+          '/webhooks/incoming',
+          { name: 'x', deduplication: { by } },
+          422,
+        )
+        assert.deepEqual(body.detail[0].loc, ['body', 'deduplication', 'by'], by)
+      }
+    })
+  })
+
+  it('retries of a sender are idempotent by its delivery id: Standard Webhooks, GitHub, Stripe', async () => {
+    const { createHmac } = await import('node:crypto')
+    const secret = 'whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3JldA=='
+    const stripe = async (event: object) => {
+      const body = JSON.stringify(event)
+      const t = Math.floor(Date.now() / 1000)
+      const v1 = createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')
+      return (await test.send(webhook, body, { 'Stripe-Signature': `t=${t},v1=${v1}` })).body
+    }
+    const webhook = await test.createWebhook({
+      secret,
+      verification: { type: 'stripe' },
+      deduplication: { action: 'Create Anyway' },
+    })
+    const event = {
+      id: 'evt_1',
+      object: 'event',
+      type: 'customer.created',
+      pending_webhooks: 2,
+      data: { object: { id: 'cus_1', object: 'customer', email: 'stripe@x.test' } },
+    }
+    const first = await stripe(event)
+    assert.equal(first.action, 'created', JSON.stringify(first))
+    const retry = await stripe({ ...event, pending_webhooks: 1 })
+    assert.deepEqual([retry.message, retry.record_id], ['already received', first.record_id])
+    for (const name of ['webhook-id', 'X-GitHub-Delivery', 'svix-id']) {
+      const other = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
+      const send = async () => (await test.send(other, { email: 'again@x.test' }, { [name]: 'one' })).body
+      const answers = await Promise.all([send(), send(), send()])
+      assert.equal(new Set(answers.map(({ record_id }) => record_id)).size, 1, name)
+      assert.equal(answers.filter(({ message }) => message === 'already received').length, 2, name)
+    }
+  })
 })

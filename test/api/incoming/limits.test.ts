@@ -132,7 +132,8 @@ describe('limits of incoming webhooks', function () {
 
   it('a month: counts verified requests only, 429 quota_exceeded until its end', async () => {
     const webhook = await test.createWebhook()
-    await setPlan('enterprise', { incoming_per_month: 2 })
+    const { used } = (await test.app('GET', '/usage')).body.limits.incoming_per_month
+    await setPlan('enterprise', { incoming_per_month: used + 2 })
     await test.send({ ...webhook, secret: 'wrong' }, payload)
     assert.deepEqual(await errorsOf(2, () => test.send(webhook, payload)), [undefined, undefined])
     const { status, headers, body } = await test.send(webhook, payload)
@@ -143,6 +144,32 @@ describe('limits of incoming webhooks', function () {
     assert.equal(headers.get('retry-after'), String(body.retry_after))
     const [entry] = await test.logs(webhook)
     assert.deepEqual([entry.status, entry.error], ['Blocked', 'quota_exceeded'])
+  })
+
+  it('a month is exact under concurrency, and shown as usage; refused requests are not in it', async () => {
+    const other = await startIncoming()
+    const webhook = await other.createWebhook({ rate_limit: 1_000 })
+    await other.db.system('organizations').update({ limits: JSON.stringify({ incoming_per_month: 20 }) })
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => other.send(webhook, { email: `q${n}@x.test` })),
+    )
+    const statuses = answers.map(({ status }) => status)
+    assert.deepEqual(
+      [200, 429].map((one) => statuses.filter((status) => status === one).length),
+      [20, 30],
+    )
+    const usage = async () => (await other.app('GET', '/usage')).body
+    assert.deepEqual((await usage()).limits.incoming_per_month, { used: 20, limit: 20 })
+    // After an upgrade only what was accepted counts.
+    await other.db.system('organizations').update({ limits: JSON.stringify({ incoming_per_month: 21 }) })
+    assert.equal((await other.send(webhook, { email: 'more@x.test' })).status, 200)
+    await other.db.system('organizations').update({ plan: 'free', limits: '{}' })
+    const { plan, limits } = await usage()
+    assert.deepEqual(
+      [plan, limits.incoming_webhooks, limits.incoming_per_month, limits.incoming_per_minute],
+      ['free', { used: 1, limit: 3 }, { used: 21, limit: 500 }, { used: null, limit: 60 }],
+    )
+    await other.close()
   })
 
   it('a plan: the number of webhooks and of requests per minute', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect as connectSocket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 describe('bad requests to incoming webhooks', function () {
@@ -41,19 +42,28 @@ describe('bad requests to incoming webhooks', function () {
       'invalid_payload',
     ],
     [
-      'JSON in UTF-16',
+      'an unknown charset',
       '{}',
-      { 'Content-Type': 'application/json; charset=utf-16' },
+      { 'Content-Type': 'application/json; charset=utf-99' },
       415,
       'unsupported_media_type',
     ],
     [
-      'a compressed body',
-      Buffer.from([31, 139]),
-      { 'Content-Encoding': 'gzip' },
-      415,
-      'unsupported_media_type',
+      'a body in a charset that it does not have',
+      Buffer.from('{"email": "\xff"}', 'latin1'),
+      { 'Content-Type': 'application/json; charset=utf-8' },
+      400,
+      'invalid_payload',
     ],
+    ['a truncated gzip body', Buffer.from([31, 139]), { 'Content-Encoding': 'gzip' }, 400, 'invalid_payload'],
+    [
+      'a gzip bomb',
+      gzipSync(Buffer.alloc(50 * 1024 * 1024, ' ')),
+      { 'Content-Encoding': 'gzip' },
+      413,
+      'payload_too_large',
+    ],
+    ['another compression', Buffer.from([1]), { 'Content-Encoding': 'br' }, 415, 'unsupported_media_type'],
     ['a payload without contact fields', { colour: 'blue' }, {}, 400, 'validation_failed'],
     ['an invalid email', { email: 'nobody' }, {}, 400, 'validation_failed'],
   ]

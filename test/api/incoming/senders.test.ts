@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { mapPayload } from '../../../api/incoming/mapping/map.ts'
-import { parseBody } from '../../../api/incoming/parse-body.ts'
+import { mapPayload } from '../../../db/incoming/mapping/map.ts'
+import { parseBody } from '../../../db/incoming/parse-body.ts'
 import type { TargetEntity } from '../../../db/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 

@@ -21,7 +21,15 @@ const NOT_RECORDED: Record<string, string> = {
       DELIVERY,
     ]),
   ),
-  ...Object.fromEntries(['create', 'pause', 'resume', 'stop'].map((name) => [`${name}Replay`, REPLAY])),
+  ...Object.fromEntries(
+    ['create', 'pause', 'resume', 'stop'].flatMap((name) => [
+      [`${name}Replay`, REPLAY],
+      [`${name}IncomingReplay`, REPLAY],
+    ]),
+  ),
+  captureIncomingWebhookSample: 'keeps the next request as a sample; the log of the webhook shows it',
+  proposeIncomingMapping: 'computes only',
+  previewIncomingMapping: 'computes only',
   createKey: 'db/access/keys.ts',
   updateKey: 'db/access/keys.ts',
   rotateKey: 'db/access/keys.ts',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { check } from '../../../api/http/validate.ts'
 import { recordQuery } from '../../../api/v1/record-query.ts'
+import { check } from '../../../db/validate.ts'
 
 describe('the query of a list of records', () => {
   const issues = (query: Record<string, string | string[]>) => {

@@ -389,19 +389,7 @@ describe('workflows over HTTP', () => {
     })
 
     it('are retrieved by name, with schemas, handles and an example', async () => {
-      for (const type of [
-        'api_request',
-        'condition',
-        'crm_manager',
-        'delay',
-        'emit_event',
-        'run_workflow',
-        'set_fields',
-        'sort_items',
-        'stop',
-        'switch',
-        'wait_until',
-      ]) {
+      for (const type of Object.keys(nodeTypes)) {
         const { status, body } = await suite.api.request('GET', `/v1/workflows/nodes/${type}`)
         equal(status, 200)
         equal(body.node_type, type)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { findDelimiter } from '../../../db/csv/delimiter.ts'
 import { type CsvRow, readRows } from '../../../db/csv/rows.ts'
+import { findDelimiter } from '../../../workflows/csv/delimiter.ts'
 
 async function* inPieces(text: string, size: number) {
   const bytes = Buffer.from(text)

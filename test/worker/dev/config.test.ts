@@ -16,6 +16,12 @@ const wrong: [settings: Record<string, string>, line: string][] = [
   [{ PUBLIC_URL: 'agx.example.com' }, 'PUBLIC_URL must be a URL such as https://agx.example.com'],
   [{ ALLOW_INSECURE_WEBHOOKS: 'perhaps' }, 'ALLOW_INSECURE_WEBHOOKS must be true or false'],
   [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of development, production, test'],
+  [{ SMTP_URL: 'smtp.example.com' }, 'SMTP_URL must be a URL such as smtps://user:password@smtp.example.com'],
+  [{ SMTP_URL: 'smtp://localhost:1025' }, 'MAIL_FROM is missing: mails need an address of their sender'],
+  [
+    { MAIL_FROM: 'crm' },
+    'MAIL_FROM must be an email address, such as ada@example.com or Ada Lovelace <ada@example.com>',
+  ],
   [{ BOOTSTRAP_EMAIL: 'owner' }, 'BOOTSTRAP_EMAIL must be an email address'],
   [{ PORT: '7233' }, 'PORT and TEMPORAL_PORT are both 7233: set different ports'],
   [

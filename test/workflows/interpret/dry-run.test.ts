@@ -41,9 +41,22 @@ const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
   it('describes the calls of each node type, with its example', async () => {
-    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...others } = nodeTypes
-    const called = (type?: NodeType) =>
-      dryRun(type!, type!.example.config, testScope(type!.example.inputs ?? {}, { org, env: {} }), facts)
+    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...more } = nodeTypes
+    const {
+      key_value,
+      send_webhook,
+      slack_message,
+      send_email,
+      ai_prompt,
+      code,
+      convert_currency,
+      ...others
+    } = more
+    const called = (type?: NodeType) => dryRun(type!, type!.example.config, scopeOf(type!), facts)
+    const scopeOf = ({ example }: NodeType) => ({
+      ...{ secrets: { openai_key: '[masked]' } },
+      ...testScope(example.inputs ?? {}, { org, env: {} }),
+    })
     assert.deepEqual(await called(crm_manager), [
       'upserting a record in contacts by email, fields email first_name',
     ])
@@ -53,6 +66,17 @@ describe('a dry run', () => {
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
     assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
+    assert.deepEqual(await called(key_value), ['setting the key handled:A-7 if it is absent'])
+    assert.match(
+      String(await called(send_webhook)),
+      /^POST https:\/\/erp\.example\.com\/hooks\/orders, headers .*webhook-signature, a body of \d+ bytes$/,
+    )
+    assert.match(String(await called(slack_message)), /^POST .*, a body of \d+ bytes$/)
+    assert.deepEqual(await called(send_email), ['sending a mail to ada@example.com'])
+    const [prompt] = (await called(ai_prompt)) ?? []
+    assert.match(prompt ?? '', /^POST https:\/\/api\.openai\.com\/v1\/chat\/completions, headers/)
+    assert.deepEqual(await called(code), ['running 1 lines of code, inputs prices'])
+    assert.deepEqual(await called(convert_currency), ['reading the exchange rates'])
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 

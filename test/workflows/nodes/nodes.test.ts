@@ -6,6 +6,7 @@ import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
 import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
+import type { KeyValues } from '../../../workflows/effects/key-values.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
@@ -15,6 +16,16 @@ import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
 import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
+
+/** What an example reads, besides its inputs. */
+const SECRETS = { openai_key: 'sk-example' }
+
+/** The answer of a language model. */
+const CHAT = {
+  model: 'gpt-4.1-mini',
+  choices: [{ message: { content: '{"urgency":"high"}' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 42, completion_tokens: 5 },
+}
 
 /** The effects of a node, with the results that the examples expect. */
 function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests: unknown[] } {
@@ -32,12 +43,27 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     requests,
     effects: {
       records: { upsert } as Records,
+      keyValues: {
+        set: async (key, value) => ({ key, value, stored: true, expires_at: '2026-01-31T00:00:00.000Z' }),
+      } as Partial<KeyValues> as KeyValues,
       events: { emit: async () => ID },
+      mail: {
+        send: async ({ to }) => ({
+          message_id: '<2f8b6c0e4d1a79355c3e9b7f60d2a481@example.com>',
+          accepted: to.map(({ address }) => address),
+          rejected: [],
+        }),
+      },
+      rates: {
+        latest: async () => ({ base: 'EUR', date: '2026-01-05', rates: { USD: '1.2', JPY: '150.5' } }),
+      },
+      sandbox: { run: async () => ({ result: { total: 45 }, log: ['3 prices'] }) },
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {
           requests.push(request)
-          return { ...answer, ...http }
+          const chat = request.url.endsWith('/chat/completions') ? { status: 200, body: CHAT } : {}
+          return { ...answer, ...chat, ...http }
         },
       },
     },
@@ -45,7 +71,12 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
 }
 
 /** Runs a node with only the effects that it declares and its class allows. */
-async function run(name: string, config: unknown, { effects } = outside()): Promise<NodeResult> {
+async function run(
+  name: string,
+  config: unknown,
+  { effects } = outside(),
+  scope: Record<string, unknown> = {},
+): Promise<NodeResult> {
   const type = findNodeType(name)!
   const effectClass = type.effectClass(config as Record<string, unknown>)
   const context = contextOf({
@@ -54,6 +85,7 @@ async function run(name: string, config: unknown, { effects } = outside()): Prom
     now: new Date('2026-01-01T00:00:00Z'),
     node: { id: 'node', attempt: 1 },
     signal: new AbortController().signal,
+    scope,
     effects: effectsFor(type.effects, effectClass, (name) => effects[name]),
   })
   return type.run(type.config.parse(config), context)
@@ -63,7 +95,8 @@ describe('node types', () => {
   for (const type of Object.values(nodeTypes))
     it(`${type.type} produces the output of its example`, async () => {
       const { config, inputs, answer, output, handle } = type.example
-      const begun = await run(type.type, renderConfig(type, config, inputs ?? {}))
+      const scope = { secrets: SECRETS, ...inputs }
+      const begun = await run(type.type, renderConfig(type, config, scope), outside(), scope)
       const result = answer ? type.answered!(answer) : begun
       deepEqual(result.output, output)
       deepEqual(type.output.parse(result.output), output)
@@ -223,6 +256,38 @@ describe('node types', () => {
     const items = Array.from({ length: 10_001 }, (_, n) => ({ n }))
     await rejects(sort(items, [{ field: 'n' }]), /10000/)
     deepEqual((await sort(items.slice(1).reverse(), [{ field: 'n' }])).slice(0, 2), [{ n: 1 }, { n: 2 }])
+  })
+
+  it('convert_currency is exact, and rounds once, to the decimals of the currency', async () => {
+    const convert = async (config: Record<string, unknown>) =>
+      (await run('convert_currency', config)).output as Record<string, unknown>
+    const amounts: [Record<string, unknown>, string][] = [
+      [{ amount: '100', from: 'EUR', to: 'USD' }, '120.00'],
+      [{ amount: 0.1, from: 'EUR', to: 'USD' }, '0.12'],
+      [{ amount: '100', from: 'USD', to: 'JPY' }, '12542'],
+      [{ amount: '-1', from: 'USD', to: 'EUR' }, '-0.83'],
+      [{ amount: '12345678901234567890.12', from: 'EUR', to: 'EUR' }, '12345678901234567890.12'],
+      [{ amount: '1', from: 'EUR', to: 'KWD', rate: '0.33335' }, '0.333'],
+      [{ amount: '1', from: 'EUR', to: 'KWD', rate: '0.3335' }, '0.334'],
+      [{ amount: '1', from: 'EUR', to: 'KWD', rate: '0.3325', rounding: 'half_even' }, '0.332'],
+      [{ amount: '1', from: 'EUR', to: 'KWD', rate: '0.3321', rounding: 'up' }, '0.333'],
+      [{ amount: '-1', from: 'EUR', to: 'KWD', rate: '0.3329', rounding: 'down' }, '-0.332'],
+      [{ amount: '-0.001', from: 'EUR', to: 'USD' }, '0.00'],
+      [{ amount: '10', from: 'EUR', to: 'USD', decimals: 4 }, '12.0000'],
+      [{ amount: '19.5583', from: 'BGN', to: 'XOF' }, '6560'],
+      [{ amount: '1', from: 'HRK', to: 'USD' }, '0.16'],
+    ]
+    for (const [config, amount] of amounts)
+      equal((await convert(config)).amount, amount, JSON.stringify(config))
+    equal((await convert({ amount: '1', from: 'BGN', to: 'EUR' })).rates_date, null)
+    await rejects(convert({ amount: '1', from: 'USD', to: 'XXX' }), /no rate of XXX: there are BAM, BGN/)
+    for (const amount of ['1,000.00', '1e3', '', '0.1234567890123', 1e21, Number.NaN])
+      throws(
+        () => nodeTypes.convert_currency!.config.parse({ amount, from: 'USD', to: 'EUR' }),
+        String(amount),
+      )
+    for (const rate of ['0', '-1'])
+      throws(() => nodeTypes.convert_currency!.config.parse({ amount: 1, from: 'USD', to: 'EUR', rate }))
   })
 
   it('emit_event refuses the names that the service raises', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { mapAutomatically } from '../../../../api/incoming/mapping/automatic.ts'
 import { proposeMapping } from '../../../../db/imports/propose.ts'
 import type { Targets } from '../../../../db/imports/targets.ts'
+import { mapAutomatically } from '../../../../db/incoming/mapping/automatic.ts'
 import { entities } from '../../../../db/records/model/kinds/index.ts'
 import { SYNONYMS } from '../../../../db/records/model/synonyms.ts'
 

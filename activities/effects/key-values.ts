@@ -1,0 +1,54 @@
+import { v7 as uuidv7 } from 'uuid'
+import {
+  deleteValue,
+  getValue,
+  incrementValue,
+  listValues,
+  type StoredValue,
+  setValue,
+} from '../../db/key-values/key-values.ts'
+import type { KeyValue, KeyValues } from '../../workflows/effects/key-values.ts'
+import { type EffectHost, transactionOf } from './define.ts'
+
+/**
+ * The organization's values. A write cannot be found again by what it wrote, since other runs change the same key: its
+ * result is kept with the run.
+ */
+export function keyValuesOf(host: EffectHost): KeyValues {
+  const tx = transactionOf(host)
+  const once = async <T>(write: () => Promise<T>): Promise<T> => {
+    const { result } = await host.once(
+      'stored_value',
+      async (id, result) => ({ id, result: result as T }),
+      async () => ({ id: uuidv7(), result: await write() }),
+      ({ id }) => id,
+      ({ result }) => result,
+    )
+    return result
+  }
+  return {
+    async get(key) {
+      const found = await getValue(tx, key)
+      return found && shown(found)
+    },
+    set: (key, value, { ttlMs, onlyIfAbsent }) =>
+      once(async () => {
+        const { stored, ...found } = await setValue(tx, key, value, { seconds: seconds(ttlMs), onlyIfAbsent })
+        return { ...shown(found), stored }
+      }),
+    increment: (key, by, ttlMs) => once(async () => shown(await incrementValue(tx, key, by, seconds(ttlMs)))),
+    delete: (key) => once(async () => ({ key, deleted: await deleteValue(tx, key) })),
+    async list(prefix, limit) {
+      const { data, has_more } = await listValues(tx, prefix, limit)
+      return { data: data.map(shown), has_more }
+    },
+  }
+}
+
+const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
+
+const shown = ({ key, value, expires_at }: StoredValue): KeyValue => ({
+  key,
+  value,
+  expires_at: expires_at?.toISOString() ?? null,
+})

@@ -1,0 +1,17 @@
+import { ports } from '../../workflows/effects/index.ts'
+import type { Mail } from '../../workflows/effects/mail.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import type { EffectHost } from './define.ts'
+
+/** Sends with the cancellation of the attempt. Throws NodeError `mail_not_configured` if there is no SMTP server. */
+export const mailOf = (mailer: Mailer | undefined, { signal }: EffectHost): Mail => ({
+  async send(message) {
+    if (mailer) return mailer.send(message, signal)
+    const settings = ports.mail.settings!.join(' and ')
+    throw new NodeError(
+      'mail_not_configured',
+      `The service cannot send mails: its operator has not set ${settings}.`,
+    )
+  },
+})

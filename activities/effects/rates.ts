@@ -1,0 +1,11 @@
+import type { Rates } from '../../workflows/effects/rates.ts'
+import type { RateSource } from '../rates/source.ts'
+import type { EffectHost } from './define.ts'
+
+/** Reads with the cancellation of the attempt. A process without a source has no rates. */
+export const ratesOf = (source: RateSource | undefined, { signal, timeoutMs }: EffectHost): Rates => ({
+  async latest() {
+    if (!source) throw new Error('this process has no source of rates')
+    return source.latest({ signal, timeoutMs })
+  },
+})

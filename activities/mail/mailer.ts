@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { createTransport, type NodemailerError } from 'nodemailer'
+import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
+import { type Mailbox, parseMailbox } from '../../workflows/mailbox.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import { Redactor } from '../../workflows/redactor.ts'
+
+/** Sends mails through the SMTP server of the service, whose operator is trusted. */
+export interface Mailer {
+  /** Throws NodeError, or the reason of `signal`. */
+  send(message: MailMessage, signal: AbortSignal): Promise<MailReceipt>
+}
+
+/** Each limits one step of the connection; the timeout of the node limits them all. */
+const TIMEOUTS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 }
+
+/** Undefined without SMTP_URL. The options in its query override those here. */
+export function createMailer(settings: {
+  SMTP_URL?: string | undefined
+  MAIL_FROM?: string | undefined
+}): Mailer | undefined {
+  const { SMTP_URL: url, MAIL_FROM: sender } = settings
+  const from = parseMailbox(sender ?? '')
+  if (!url || !from) return undefined
+  const { username, password, protocol } = new URL(url)
+  const redactor = new Redactor([username, password].map(decodeURIComponent))
+  const transport = createTransport({
+    url,
+    // A password must not be sent in plain text because somebody has removed STARTTLS from the server's answer.
+    requireTLS: protocol === 'smtp:' && username !== '',
+    ...TIMEOUTS,
+  })
+  return {
+    async send({ key, fromName, to, cc, bcc, replyTo, subject, text, html }, signal) {
+      signal.throwIfAborted()
+      const messageId = messageIdOf(key, from)
+      const message = {
+        from: { ...from, name: oneLine(fromName || from.name) },
+        ...{ to, cc, bcc, messageId, signal, subject: oneLine(subject) },
+        ...(replyTo && { replyTo }),
+        ...(text && { text }),
+        ...(html && { html }),
+        // So that no answering machine answers a workflow (RFC 3834).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        // The texts are a tenant's: they name no files and URLs to attach.
+        ...{ disableFileAccess: true, disableUrlAccess: true },
+      }
+      const reply = (error: NodemailerError) => redactor.text(replyOf(error))
+      const sent = await transport.sendMail(message).catch((error: NodemailerError) => {
+        signal.throwIfAborted()
+        throw explain(error, reply)
+      })
+      const refusals: NodemailerError[] = sent.rejectedErrors ?? []
+      return {
+        message_id: messageId,
+        accepted: sent.accepted.map(String),
+        rejected: refusals.map((error) => ({ address: error.recipient ?? '', reply: reply(error) })),
+      }
+    },
+  }
+}
+
+/** The same for each attempt. The key is hashed, because it has characters that a Message-ID must not have. */
+const messageIdOf = (key: string, { address }: Mailbox) =>
+  `<${createHash('sha256').update(key).digest('hex').slice(0, 32)}@${address.split('@')[1]}>`
+
+const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
+
+/** Without the other words of the error: those of a login hold credentials. */
+const replyOf = ({ response, code }: NodemailerError) => oneLine(response ?? code ?? 'no reply').slice(0, 300)
+
+function explain(error: NodemailerError, reply: (error: NodemailerError) => string): NodeError {
+  const { code, responseCode, rejectedErrors = [] } = error
+  if (code === 'EAUTH' || code === 'ENOAUTH')
+    return new NodeError(
+      'mail_login_failed',
+      `The mail server refused the login of the service${responseCode ? ` (${responseCode})` : ''}.`,
+      { retryable: isTransient(responseCode) },
+    )
+  if (responseCode === undefined)
+    return new NodeError(
+      'mail_connection_failed',
+      `The connection to the mail server failed: ${code ?? 'unknown'}.`,
+      { retryable: true },
+    )
+  // Nobody has got the mail: another attempt reaches those that the server only deferred.
+  const retryable = [error, ...rejectedErrors].some((one) => isTransient(one.responseCode))
+  return new NodeError('mail_refused', `The mail server refused the mail: ${reply(error)}`, {
+    retryable,
+    details: { reply_code: responseCode },
+  })
+}
+
+const isTransient = (replyCode = 0) => replyCode >= 400 && replyCode < 500

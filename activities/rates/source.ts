@@ -1,0 +1,39 @@
+import type { RateTable } from '../../workflows/effects/rates.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { HttpClient } from '../http/client.ts'
+import { parseRates } from './parse.ts'
+
+/** A source changes once a day. */
+const KEPT_MS = 3_600_000
+
+/** The exchange rates at a URL, which are kept for an hour. */
+export class RateSource {
+  private readonly call: HttpClient['call']
+  private readonly url: string
+  private last: { at: number; table: RateTable } | undefined
+
+  constructor(call: HttpClient['call'], url: string) {
+    this.call = call
+    this.url = url
+  }
+
+  /** Throws NodeError `rates_unavailable`, and never gives older rates than the source has. */
+  async latest(options: Parameters<HttpClient['call']>[1]): Promise<RateTable> {
+    if (this.last && Date.now() - this.last.at < KEPT_MS) return this.last.table
+    const { status, body } = await this.call({ method: 'GET', url: this.url }, options).catch(
+      (error: unknown) => {
+        if (!(error instanceof NodeError)) throw error
+        throw unavailable(error.message, error.retryable)
+      },
+    )
+    if (status !== 200) throw unavailable(`it answered ${status}`)
+    const table = parseRates(body)
+    if (!table)
+      throw unavailable('it answered neither the XML of the European Central Bank nor JSON with rates')
+    this.last = { at: Date.now(), table }
+    return table
+  }
+}
+
+const unavailable = (why: string, retryable = true) =>
+  new NodeError('rates_unavailable', `The source of exchange rates cannot be read: ${why}.`, { retryable })

@@ -1,0 +1,62 @@
+import { invalid } from '../../db/errors.ts'
+import { isTarget, targetNames } from '../../db/incoming/mapping/targets.ts'
+import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../../db/incoming/types.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { finderBy } from '../../db/records/find-by-key.ts'
+import { didYouMean } from '../../workflows/definition/errors.ts'
+import type { Scope } from '../http/scopes.ts'
+
+/** What the requests of a webhook do, its key must be allowed to do. */
+export const scopesOf = ({
+  target_entity,
+  workflow_id,
+}: Pick<IncomingWebhook, 'target_entity' | 'workflow_id'>): Scope[] => [
+  `${ENTITY_OF[target_entity]}:write`,
+  ...(workflow_id ? (['workflows:run'] as const) : []),
+]
+
+/** Throws validation_error for rules whose `to` is not a field of the target. */
+export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
+  const { field_mapping: mapping, target_entity: target } = webhook
+  if (mapping.mode === 'automatic') return
+  const issues = mapping.rules.flatMap(({ to }, index) =>
+    isTarget(to, target)
+      ? []
+      : [
+          {
+            loc: ['body', 'field_mapping', 'rules', index, 'to'],
+            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
+            type: 'invalid_value',
+            input: to,
+            ...suggestion(to, target),
+          },
+        ],
+  )
+  if (issues.length > 0) throw invalid(issues)
+}
+
+function suggestion(to: string, target: TargetEntity): { hint: string } {
+  const names = targetNames(target)
+  const { hint } = didYouMean(to, names)
+  return { hint: hint ?? `use custom_fields.<name>, or one of ${names.join(', ')}` }
+}
+
+/** Throws validation_error for a custom field that identifies no record. */
+export async function assertKey(
+  tx: Tenant,
+  { target_entity, deduplication: { by } }: Pick<IncomingWebhook, 'target_entity' | 'deduplication'>,
+): Promise<void> {
+  if (!by.startsWith('custom_fields.')) return
+  const entity = ENTITY_OF[target_entity]
+  await finderBy(tx, entity, by).catch(() => {
+    throw invalid([
+      {
+        loc: ['body', 'deduplication', 'by'],
+        msg: `${by} is not a unique custom field of ${entity}`,
+        type: 'invalid_value',
+        input: by,
+        hint: `use email, external_id, payload.<path>, or define the field as unique: POST /v1/custom-fields/${entity}`,
+      },
+    ])
+  })
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { PLANS } from '../../db/access/plans.ts'
+import { COUNTED_LIMITS, getUsage } from '../../db/access/usage.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+
+const counted = z.object({
+  used: z.int().nullable().meta({
+    description: 'null: not counted for the organization as a whole, or because the plan sets no limit.',
+  }),
+  limit: z.int().nullable().meta({ description: 'null: the plan sets none.' }),
+})
+
+const usage = z
+  .object({
+    object: z.literal('usage'),
+    plan: z.enum(PLANS),
+    month: z
+      .object({ from: z.iso.datetime(), to: z.iso.datetime() })
+      .meta({ description: 'The month (UTC) that the limits `…_per_month` count; `to` is exclusive.' }),
+    limits: z
+      .object(
+        Object.fromEntries(COUNTED_LIMITS.map((name) => [name, counted])) as Record<
+          (typeof COUNTED_LIMITS)[number],
+          typeof counted
+        >,
+      )
+      .meta({
+        description:
+          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, and the requests per minute of one incoming webhook.',
+      }),
+    held_for_quota: z.int().meta({
+      description:
+        'Deliveries that are held (`held_for: "quota"`): they are sent within minutes after the month or the plan has changed.',
+    }),
+  })
+  .meta({ id: 'Usage' })
+
+export const usageRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/usage',
+    role: 'member',
+    id: 'getUsage',
+    tag: 'Organization',
+    summary: 'Retrieve the usage',
+    description: 'What the organization uses of the limits of its plan.',
+    response: { status: 200, schema: usage },
+    handler: async ({ tenant }) => ({ object: 'usage', ...(await tenant(getUsage)) }),
+  }),
+]

@@ -1,0 +1,72 @@
+import { incomingMonth } from '../incoming/quota.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { ACTIVE_RUNS } from '../runs/admission.ts'
+import { usedOfWindow, windowAt } from './limits.ts'
+import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
+
+/** Limits of a plan: those of a month, those of what exists at the moment, and one of each incoming webhook. */
+export const COUNTED_LIMITS = [
+  'incoming_per_month',
+  'outgoing_per_month',
+  'incoming_webhooks',
+  'outgoing_webhooks',
+  'max_running',
+  'incoming_per_minute',
+] as const satisfies (keyof PlanLimits)[]
+export type CountedLimit = (typeof COUNTED_LIMITS)[number]
+
+export interface Usage {
+  plan: Plan
+  /** The calendar month (UTC) that the monthly limits count. */
+  month: { from: Date; to: Date }
+  /** `limit` null: the plan sets none; then deliveries are not counted (`used` null). */
+  limits: Record<CountedLimit, { used: number | null; limit: number | null }>
+  /** Deliveries that are held until the month or the plan changes. */
+  held_for_quota: number
+}
+
+/** What the organization uses of its plan. */
+export async function getUsage(tx: Tenant): Promise<Usage> {
+  const { organizationId } = tx
+  const organization = await tx
+    .trx('organizations')
+    .where({ id: organizationId })
+    .first<Subscription>('plan', 'limits')
+  const { rows } = await tx.trx.raw<{ rows: (Record<CountedLimit, number> & { held: number })[] }>(
+    `select ${ACTIVE_RUNS}::integer as max_running,
+       (select count(*) from incoming_webhooks w where w.organization_id = o.id)::integer as incoming_webhooks,
+       (select count(*) from outgoing_webhooks w where w.organization_id = o.id)::integer as outgoing_webhooks,
+       (select count(*) from deliveries d where d.organization_id = o.id and d.status = 'held'
+          and d.held_for = 'quota')::integer as held
+     from organizations o where o.id = ?`,
+    [organizationId],
+  )
+  const counts = rows[0]!
+  const now = Date.now()
+  const outgoing = async () => {
+    const limit = limitOf(organization, 'outgoing_per_month')
+    if (!Number.isFinite(limit)) return null
+    // The window also counts what is held.
+    return Math.min(
+      await usedOfWindow(tx.trx, { organizationId, subject: 'outgoing', period: 'month' }, now),
+      limit,
+    )
+  }
+  const used: Record<CountedLimit, number | null> = {
+    ...counts,
+    incoming_per_month: await usedOfWindow(tx.trx, incomingMonth(organizationId), now),
+    outgoing_per_month: await outgoing(),
+    incoming_per_minute: null,
+  }
+  const { start, end } = windowAt('month', now)
+  const limits = COUNTED_LIMITS.map((name) => {
+    const limit = limitOf(organization, name)
+    return [name, { used: used[name], limit: Number.isFinite(limit) ? limit : null }]
+  })
+  return {
+    plan: organization.plan,
+    month: { from: new Date(start), to: new Date(end) },
+    limits: Object.fromEntries(limits),
+    held_for_quota: counts.held,
+  }
+}

@@ -1,0 +1,97 @@
+import type { Issue } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
+import { preparedCustomFields } from '../records/model/custom-fields/values.ts'
+import { createSchema } from '../records/model/schemas.ts'
+import { type Checked, check } from '../validate.ts'
+import type { Mapped } from './mapping/types.ts'
+import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from './types.ts'
+
+type Settings = Pick<IncomingWebhook, 'target_entity' | 'field_mapping'>
+
+/**
+ * The mapping with the values of a valid new record, or the issues of the record and of the company that it names. A
+ * value that automatic mapping guessed and that does not fit is left out with a warning, unless the record is invalid
+ * without it; a value of a rule is an issue.
+ */
+export function fitMapped(
+  { target_entity: target, field_mapping }: Settings,
+  mapped: Mapped,
+): { mapped: Mapped } | { issues: Issue[] } {
+  const checked = checkMapped(target, mapped)
+  if (!('issues' in checked)) return { mapped: withFields(mapped, checked.value) }
+  if (field_mapping.mode === 'manual') return checked
+  const rest = leaveOut(mapped, checked.issues)
+  const again = checkMapped(target, rest)
+  if (!('issues' in again)) return { mapped: withFields(rest, again.value) }
+  const named = new Set(checked.issues.map(({ loc }) => loc[1]))
+  return { issues: [...checked.issues, ...again.issues.filter(({ loc }) => !named.has(loc[1]))] }
+}
+
+const withFields = (mapped: Mapped, value: unknown): Mapped => ({
+  ...mapped,
+  fields: value as Mapped['fields'],
+})
+
+/** The same for the custom fields, whose definitions are in the database. Locks the definitions. */
+export async function fitCustomFields(
+  tx: Tenant,
+  { target_entity, field_mapping }: Settings,
+  mapped: Mapped,
+): Promise<{ mapped: Mapped; issues: Issue[] }> {
+  const given = mapped.fields.custom_fields as Record<string, unknown>
+  const rules = await lockFieldRules(tx, ENTITY_OF[target_entity])
+  const { issues } = preparedCustomFields(rules, given)
+  if (field_mapping.mode === 'manual' || issues.length === 0) return { mapped, issues }
+  const [guessed, others] = [true, false].map((isGuess) =>
+    issues.filter(({ loc }) => Object.hasOwn(given, String(loc[2])) === isGuess),
+  ) as [Issue[], Issue[]]
+  return { mapped: leaveOut(mapped, guessed), issues: others }
+}
+
+function checkMapped(target: TargetEntity, { fields, company_name }: Mapped): Checked {
+  const record = check(createSchema(ENTITY_OF[target]), fields, 'body')
+  const company = company_name?.trim()
+    ? check(createSchema('companies'), { name: company_name }, 'body')
+    : undefined
+  const issues = [
+    ...('issues' in record ? record.issues : []),
+    ...(company && 'issues' in company
+      ? company.issues.map((issue) => ({ ...issue, loc: ['body', 'company_name'] }))
+      : []),
+  ]
+  return issues.length > 0 ? { issues } : record
+}
+
+/** The mapping without the values of some issues, with a warning for each. */
+function leaveOut(mapped: Mapped, issues: Issue[]): Mapped {
+  const fields = structuredClone(mapped.fields)
+  const sources = { ...mapped.sources }
+  const warnings = new Set(mapped.warnings ?? [])
+  const unmapped = new Set(mapped.unmapped ?? [])
+  const { company_name, ...others } = mapped
+  let company = company_name
+  // From the end, because the items of a list are removed by their index.
+  for (const { loc, msg } of issues.toReversed()) {
+    const [, field = '', part] = loc.map(String)
+    const name = ['address', 'custom_fields'].includes(field) && part ? `${field}.${part}` : field
+    const from = sources[name]
+    const value = fields[field]
+    if (field === 'company_name') company = undefined
+    else if (part !== undefined && Array.isArray(value)) value.splice(Number(part), 1)
+    else if (part !== undefined && typeof value === 'object' && value !== null)
+      delete (value as Record<string, unknown>)[part]
+    else delete fields[field]
+    if (!(Array.isArray(value) && part !== undefined)) {
+      delete sources[name]
+      if (from) unmapped.add(from)
+    }
+    warnings.add(`${name}${from ? ` (from ${from})` : ''} was left out: ${msg}`)
+  }
+  return {
+    ...others,
+    ...(company === undefined ? {} : { company_name: company }),
+    ...{ fields, sources, warnings: [...warnings] },
+    ...(unmapped.size > 0 ? { unmapped: [...unmapped] } : {}),
+  }
+}

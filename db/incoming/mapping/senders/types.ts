@@ -1,0 +1,34 @@
+import type { Payload } from '../../parse-body.ts'
+import type { TargetEntity } from '../../types.ts'
+
+/** What senders are recognised by. Header names are in lower case. */
+export interface SenderRequest {
+  headers: Record<string, string | undefined>
+  payload: Payload
+}
+
+/** Field, `full_name`, `company_name` or `note_content` → its paths in the payload, best first. */
+export type KnownPaths = Record<string, string[]>
+
+/** A common sender, whose payloads have known shapes: nothing else in them is guessed. */
+export interface Sender {
+  name: string
+  matches(request: SenderRequest): boolean
+  /** The request that the sender makes when the webhook is set up. */
+  isPing?(request: SenderRequest): boolean
+  /** Whether the person of the payload must not be contacted any more. */
+  optsOut?(request: SenderRequest): boolean
+  fields: Partial<Record<TargetEntity, KnownPaths>>
+  /** The paths with names that the account's owner chose: questions of a form, custom attributes. These are guessed. */
+  guessIn?: string[]
+}
+
+/** The address below each of some paths, by the sender's names of its parts. */
+export function addressAt(bases: string[], parts: Record<string, string>): KnownPaths {
+  return Object.fromEntries(
+    Object.entries(parts).map(([part, name]) => [
+      `address.${part}`,
+      bases.map((base) => (base ? `${base}.${name}` : name)),
+    ]),
+  )
+}

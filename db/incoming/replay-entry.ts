@@ -1,0 +1,235 @@
+import type { Subscription } from '../access/plans.ts'
+import { AppError } from '../errors.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { type Applied, applyMapped, fitted, withFittingCustomFields } from './apply.ts'
+import { insertLog, LOG_ACTION_OF, type NewLog } from './logs.ts'
+import type { Body } from './map-body.ts'
+import { senderHeaders } from './mapping/senders/index.ts'
+import type { Mapped } from './mapping/types.ts'
+import type { Payload } from './parse-body.ts'
+import { takeIncomingQuota } from './quota.ts'
+import { claimDelivery, storeDelivery } from './receiving.ts'
+import { failureOf, REFUSALS, UNCOUNTED } from './refusals.ts'
+import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
+import type { IncomingWebhook } from './types.ts'
+
+/** What a mapping makes of a payload, or why it makes nothing. */
+export type Parsed = { payload: Payload; mapped: Mapped } | AppError
+
+/** The result of a payload that was replayed or tried. */
+export interface Outcome {
+  outcome: 'created' | 'updated' | 'skipped' | 'failed'
+  message: string
+  /** Of `failed`: the code and, by field, the reasons. */
+  error: string | null
+  details: Record<string, string>
+  record_id: string | null
+  run_id: string | null
+  warnings: string[]
+  mapped_data: unknown
+}
+
+/** The body of an entry, for its mapping. */
+export const bodyOf = ({ payload, content_type, headers }: ReplayedEntry): Body => ({
+  content: payload ?? '',
+  type: content_type ?? '',
+  headers: senderHeaders(headers),
+})
+
+/** The organization's quota does not allow the replay. Nothing was written. */
+export const QUOTA_EXCEEDED = 'quota_exceeded'
+
+/**
+ * Repeats a request in the caller's transaction, and logs it. What it had as an effect is not repeated: a request whose
+ * equal was accepted is skipped, and of one that made a record the record is updated, without note and workflow.
+ * Undefined if the entry has expired.
+ */
+export async function replayEntry(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  subscription: Subscription,
+  entry: ReplayedEntry,
+  parsed: Parsed,
+  replayId: string | null,
+): Promise<Outcome | typeof QUOTA_EXCEEDED | undefined> {
+  if (!(await lockEntry(tx, webhook.id, entry.id))) return undefined
+  const started = performance.now()
+  const outcome = (await earlierOutcome(tx, webhook, entry)) ?? (await within())
+  if (outcome === QUOTA_EXCEEDED) return outcome
+  await insertLog(tx, logOf(webhook, entry, outcome, replayId, performance.now() - started))
+  return outcome
+
+  async function within(): Promise<Outcome | typeof QUOTA_EXCEEDED> {
+    const isNew = entry.status === 'Blocked' && UNCOUNTED.includes(entry.error ?? '')
+    if (isNew && !(await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted)
+      return QUOTA_EXCEEDED
+    const { changes: _, ...done } = await tryPayload(tx, webhook, parsed, ontoOf(entry), false)
+    if (entry.has_delivery_id && entry.status !== 'Success' && done.record_id && done.outcome !== 'failed')
+      await storeDelivery(tx, webhook.id, entry.fingerprint!, {
+        record_id: done.record_id,
+        entity: webhook.target_entity.toLowerCase(),
+        action: done.outcome,
+      })
+    return done
+  }
+}
+
+/** What a replay would do, without writing anything, and the fields of the record that would change. */
+export async function previewEntry(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  entry: ReplayedEntry,
+  parsed: Parsed,
+): Promise<Preview> {
+  return preview(tx, async (tx) => {
+    const earlier = await earlierOutcome(tx, webhook, entry)
+    return earlier ? { ...earlier, changes: {} } : tryPayload(tx, webhook, parsed, ontoOf(entry), true)
+  })
+}
+
+/** The same for any payload. */
+export const previewPayload = (tx: Tenant, webhook: IncomingWebhook, parsed: Parsed): Promise<Preview> =>
+  preview(tx, (tx) => tryPayload(tx, webhook, parsed, undefined, true))
+
+/** What would happen. A record and a run that would be created have no id. */
+export interface Preview extends Omit<Outcome, 'run_id'> {
+  changes: Changes
+  starts_workflow: boolean
+}
+
+async function preview(tx: Tenant, work: (tx: Tenant) => Promise<Tried>): Promise<Preview> {
+  const { run_id, ...tried } = await withoutWriting(tx, work)
+  const record_id = tried.outcome === 'created' ? null : tried.record_id
+  return { ...tried, record_id, starts_workflow: run_id !== null }
+}
+
+type Tried = Outcome & { changes: Changes }
+
+/** By field, as in the history of the record. */
+export type Changes = Record<string, { from: unknown; to: unknown }>
+
+/** The record that the request made. */
+const ontoOf = ({ status, record_id }: ReplayedEntry) =>
+  status === 'Success' ? (record_id ?? undefined) : undefined
+
+/** Claims the delivery, so that a retry of the sender has no effect beside the replay. */
+async function earlierOutcome(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  entry: ReplayedEntry,
+): Promise<Outcome | undefined> {
+  const { status, action, record_id, fingerprint, has_delivery_id } = entry
+  if (status === 'Success') {
+    const isDuplicate = action === 'Skipped' && record_id !== null
+    return isDuplicate ? skipped('the request was a duplicate', record_id) : undefined
+  }
+  const accepted = await acceptedEqual(tx, webhook.id, entry)
+  if (accepted) return skipped(`an equal request was accepted: log entry ${accepted.id}`, accepted.record_id)
+  const claimed = has_delivery_id && fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
+  return claimed ? skipped('the delivery was accepted already', claimed.record_id) : undefined
+}
+
+const skipped = (message: string, record_id: string | null): Outcome => ({
+  ...{ outcome: 'skipped', message, record_id, run_id: null, error: null, details: {} },
+  ...{ warnings: [], mapped_data: null },
+})
+
+/** Writes a payload in a savepoint: of one that fails nothing remains. */
+async function tryPayload(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  parsed: Parsed,
+  onto: string | undefined,
+  withChanges: boolean,
+): Promise<Tried> {
+  const entity = webhook.target_entity.toLowerCase()
+  let shown: Mapped | undefined = parsed instanceof AppError ? undefined : parsed.mapped
+  try {
+    if (parsed instanceof AppError) throw parsed
+    const { payload, mapped } = parsed
+    if (mapped.isPing) return { ...skipped(`ping of ${mapped.sender}: nothing to write`, null), changes: {} }
+    shown = fitted(webhook, mapped)
+    const done = await savepoint(tx, async (tx): Promise<Applied> => {
+      const actor = { type: 'webhook', id: webhook.id } as const
+      const own = { ...tx, actor }
+      shown = await withFittingCustomFields(own, webhook, shown!)
+      return applyMapped(own, webhook, payload, shown, onto)
+    })
+    return {
+      ...{ outcome: done.action, message: `${entity} ${done.action}`, error: null, details: {} },
+      ...{ record_id: done.record.id, run_id: done.runId, warnings: done.warnings },
+      mapped_data: { entity, ...shown },
+      changes: withChanges ? await changesOf(tx, done.record.id) : {},
+    }
+  } catch (error) {
+    const failure = error instanceof AppError ? failureOrMissing(error) : undefined
+    if (!failure) throw error
+    const { code, message, details = {} } = failure
+    return {
+      ...{ outcome: 'failed', message, error: code, details, record_id: null, run_id: null, changes: {} },
+      ...{ warnings: shown?.warnings ?? [], mapped_data: shown ? { entity, ...shown } : null },
+    }
+  }
+}
+
+/** The changes of a record in this transaction, from its history. */
+async function changesOf(tx: Tenant, recordId: string): Promise<Changes> {
+  const row = await tx
+    .trx('record_history')
+    .where({ organization_id: tx.organizationId, record_id: recordId })
+    .whereRaw("at >= date_trunc('milliseconds', now())")
+    .orderBy('version', 'desc')
+    .first<{ changes: Changes } | undefined>('changes')
+  return row?.changes ?? {}
+}
+
+/** Of a replay, the record of the request can have been deleted. */
+const failureOrMissing = (error: AppError) =>
+  error.type === 'not_found'
+    ? { code: 'validation_failed' as const, message: 'the record of the request does not exist any more' }
+    : failureOf(error)
+
+/** Runs `work` in a savepoint that is always rolled back: its statements see their own writes, and nothing remains. */
+async function withoutWriting<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  class Undo extends Error {
+    readonly result: T
+    constructor(result: T) {
+      super('undo')
+      this.result = result
+    }
+  }
+  try {
+    return await savepoint(tx, async (tx) => {
+      throw new Undo(await work({ ...tx, wake() {} }))
+    })
+  } catch (error) {
+    if (error instanceof Undo) return error.result
+    throw error
+  }
+}
+
+/** The log row of a replay: the request of the entry with the result of now. */
+function logOf(
+  webhook: IncomingWebhook,
+  entry: ReplayedEntry,
+  outcome: Outcome,
+  replayId: string | null,
+  milliseconds: number,
+): NewLog {
+  const { source_ip, headers, content_type, payload, payload_truncated, payload_size } = entry
+  const { fingerprint, has_delivery_id } = entry
+  const isFailed = outcome.outcome === 'failed'
+  return {
+    ...{ webhook_id: webhook.id, source_ip, headers, content_type, payload, payload_truncated, payload_size },
+    ...{ verified: true, fingerprint, has_delivery_id, replay_of: entry.id, replay_id: replayId },
+    status: isFailed ? 'Failed' : 'Success',
+    action: isFailed ? null : LOG_ACTION_OF[outcome.outcome as keyof typeof LOG_ACTION_OF],
+    http_status: isFailed ? (REFUSALS[outcome.error as keyof typeof REFUSALS] ?? 400) : 200,
+    response_time_ms: Math.round(milliseconds * 10) / 10,
+    error: outcome.error,
+    message: outcome.message,
+    error_details: isFailed ? outcome.details : undefined,
+    mapped_data: outcome.mapped_data,
+    ...{ record_id: outcome.record_id, run_id: outcome.run_id, warnings: outcome.warnings },
+  }
+}

@@ -1,0 +1,309 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Subscription } from '../access/plans.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
+import type { Database } from '../postgres/connect.ts'
+import { SYSTEM, type System, type Tenant } from '../postgres/tenancy.ts'
+import type { Body, Mapping } from './map-body.ts'
+import {
+  countEntries,
+  getEntry,
+  MAX_REPLAY,
+  type Period,
+  type ReplayInclude,
+  readEntries,
+} from './replay-entries.ts'
+import { bodyOf, type Outcome, type Parsed, QUOTA_EXCEEDED, replayEntry } from './replay-entry.ts'
+import type { FieldMapping, IncomingWebhook } from './types.ts'
+import { getIncomingWebhook } from './webhooks.ts'
+
+/**
+ * Replays: stored requests are mapped and written again, through the mapping of the webhook or a draft. Workers do those
+ * of a period, entry by entry; an entry and the position behind it are one transaction, so that each is replayed once.
+ */
+
+export const REPLAY_STATUSES = ['running', 'paused', 'stopped', 'completed'] as const
+export type ReplayStatus = (typeof REPLAY_STATUSES)[number]
+
+export interface Replay {
+  id: string
+  webhook_id: string
+  /** One entry, or those of a period. */
+  log_id: string | null
+  include: ReplayInclude[]
+  since: Date | null
+  until: Date | null
+  /** The draft mapping; null: the webhook's. */
+  field_mapping: FieldMapping | null
+  status: ReplayStatus
+  /** Why it was paused. */
+  problem: string | null
+  total: number
+  created: number
+  updated: number
+  skipped: number
+  failed: number
+  created_at: Date
+  ended_at: Date | null
+}
+
+const SHOWN = [
+  ...['id', 'webhook_id', 'log_id', 'include', 'since', 'until', 'field_mapping', 'status', 'problem'],
+  ...['total', 'created', 'updated', 'skipped', 'failed', 'created_at', 'ended_at'],
+]
+
+/** Parses and maps a body; `Compute` of the API, or a pool of the worker. */
+export type MapBody = (
+  organizationId: string,
+  body: Body,
+  mapping: Mapping,
+) => Promise<Exclude<Parsed, AppError>>
+
+/** The mapping of a body; what is wrong with the body is a value. */
+export async function parsedBy(
+  mapBody: MapBody,
+  organizationId: string,
+  body: Body,
+  mapping: Mapping,
+): Promise<Parsed> {
+  try {
+    return await mapBody(organizationId, body, mapping)
+  } catch (error) {
+    if (error instanceof AppError && error.type !== 'unavailable') return error
+    throw error
+  }
+}
+
+/** The number of entries that a replay would have now. Throws not_found; conflict above MAX_REPLAY. */
+export async function previewReplay(tx: Tenant, webhookId: string, period: Period): Promise<number> {
+  await getIncomingWebhook(tx, webhookId)
+  const count = await countEntries(tx, webhookId, period)
+  if (count > MAX_REPLAY)
+    throw conflict(`more than ${MAX_REPLAY} log entries match`, {
+      param: 'since',
+      hint: 'give a shorter period',
+    })
+  return count
+}
+
+/** Throws as `previewReplay`, and conflict if the webhook is Inactive or has an open replay. @returns its id. */
+export async function createReplay(
+  tx: Tenant,
+  webhookId: string,
+  period: Period,
+  draft: FieldMapping | null,
+): Promise<string> {
+  await lockActive(tx, webhookId)
+  const open = await tx
+    .trx('incoming_replays')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, ended_at: null })
+    .first<{ id: string } | undefined>('id')
+  if (open) throw conflict('the webhook has an open replay', { hint: `stop the replay ${open.id} first` })
+  const total = await previewReplay(tx, webhookId, period)
+  const id = uuidv7()
+  await insert(tx, { id, webhook_id: webhookId, ...period, total }, draft)
+  tx.wake('agx_incoming_replays')
+  return id
+}
+
+/**
+ * Replays one entry in the caller's transaction.
+ * Throws not_found; quota_exceeded; conflict if the webhook is Inactive or the entry cannot be replayed.
+ */
+export async function replayOne(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  logId: string,
+  parsed: Parsed,
+  draft: FieldMapping | null,
+): Promise<{ id: string; outcome: Outcome }> {
+  await lockActive(tx, webhook.id)
+  const entry = await getEntry(tx, webhook.id, logId)
+  const id = uuidv7()
+  const outcome = await replayEntry(tx, webhook, await subscriptionOf(tx), entry, parsed, id)
+  if (outcome === QUOTA_EXCEEDED) throw new AppError('quota_exceeded', QUOTA)
+  if (!outcome) throw notFound('log entry')
+  await insert(
+    tx,
+    {
+      ...{ id, webhook_id: webhook.id, log_id: logId, include: [], total: 1, [outcome.outcome]: 1 },
+      ...{ status: 'completed', ended_at: tx.trx.fn.now() },
+    },
+    draft,
+  )
+  return { id, outcome }
+}
+
+const QUOTA = 'the monthly quota of requests is exceeded'
+
+const insert = (tx: Tenant, values: object, draft: FieldMapping | null) =>
+  tx.trx('incoming_replays').insert({
+    ...{ organization_id: tx.organizationId, ...values },
+    field_mapping: draft && JSON.stringify(draft),
+    created_by: JSON.stringify(tx.actor),
+  })
+
+/** Serializes concurrent creations. */
+async function lockActive(tx: Tenant, webhookId: string): Promise<void> {
+  const webhook = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId, id: webhookId })
+    .forNoKeyUpdate()
+    .first<{ status: string } | undefined>('status')
+  if (!webhook) throw notFound('webhook')
+  if (webhook.status !== 'Active') throw conflict('the webhook is inactive', { hint: 'activate it first' })
+}
+
+const subscriptionOf = (tx: Tenant): Promise<Subscription> =>
+  tx.trx('organizations').where({ id: tx.organizationId }).first('plan', 'limits')
+
+/** Throws not_found. */
+export async function getReplay(tx: Tenant, webhookId: string, id: string): Promise<Replay> {
+  const row = await tx
+    .trx('incoming_replays')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
+    .first<Replay | undefined>(SHOWN)
+  if (!row) throw notFound('replay')
+  return row
+}
+
+/** Pauses, resumes or stops an open replay. What it wrote so far stays. Throws not_found; conflict if it has ended. */
+export async function setReplayStatus(
+  tx: Tenant,
+  webhookId: string,
+  id: string,
+  status: 'running' | 'paused' | 'stopped',
+): Promise<Replay> {
+  const count = await tx
+    .trx('incoming_replays')
+    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id, ended_at: null })
+    .update({ status, problem: null, ...(status === 'stopped' ? { ended_at: tx.trx.fn.now() } : {}) })
+  const replay = await getReplay(tx, webhookId, id)
+  if (count === 0)
+    throw conflict(`the replay has already ${replay.status === 'stopped' ? 'been stopped' : 'completed'}`)
+  tx.wake('agx_incoming_replays')
+  return replay
+}
+
+export interface ClaimedReplay {
+  organization_id: string
+  id: string
+}
+
+const LEASE = `interval '15 seconds'`
+
+/** Leases up to `limit` running replays of Active webhooks, the oldest first. */
+export async function claimReplays(system: System, limit: number): Promise<ClaimedReplay[]> {
+  const { rows } = await system.raw<{ rows: ClaimedReplay[] }>(
+    `update incoming_replays set lease_until = now() + ${LEASE}
+     where (organization_id, id) in (
+       select r.organization_id, r.id from incoming_replays r
+       join incoming_webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
+       where r.status = 'running' and (r.lease_until is null or r.lease_until < now()) and w.status = 'Active'
+       order by r.created_at limit ? for update of r skip locked)
+     returning organization_id, id`,
+    [limit],
+  )
+  return rows
+}
+
+/** Ends the leases of these replays. */
+export async function releaseReplays(system: System, replays: ClaimedReplay[]): Promise<void> {
+  await system('incoming_replays')
+    .whereIn(
+      ['organization_id', 'id'],
+      replays.map(({ organization_id, id }) => [organization_id, id]),
+    )
+    .update({ lease_until: null })
+}
+
+interface Progress extends Period {
+  webhook_id: string
+  field_mapping: FieldMapping | null
+  position: string | null
+}
+
+/** Ids that are read at once. */
+const READ = 100
+
+/** Replays entries until `until` (epoch milliseconds), and completes the replay after the last one. */
+export async function advanceReplay(
+  db: Database,
+  { organization_id, id }: ClaimedReplay,
+  mapBody: MapBody,
+  until: number,
+): Promise<void> {
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
+  const progress = await tenant((tx) => progressOf(tx, id))
+  if (!progress) return
+  const { webhook_id } = progress
+  let { position } = progress
+  for (;;) {
+    const ids = await tenant((tx) => readEntries(tx, webhook_id, progress, position, READ))
+    if (ids.length === 0) return void (await tenant((tx) => complete(tx, id, position)))
+    for (const entryId of ids) {
+      if (Date.now() > until) return
+      const isOpen = await advanceBy(tenant, id, entryId, position, mapBody)
+      if (!isOpen) return
+      position = entryId
+    }
+  }
+}
+
+/** Replays the next entry. @returns whether the replay goes on here. */
+async function advanceBy(
+  tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
+  id: string,
+  entryId: string,
+  position: string | null,
+  mapBody: MapBody,
+): Promise<boolean> {
+  // Mapped outside of the transaction that writes: it can take seconds in a thread.
+  const read = await tenant(async (tx) => {
+    const progress = await progressOf(tx, id)
+    if (!progress || progress.position !== position) return undefined
+    const stored = await getIncomingWebhook(tx, progress.webhook_id)
+    const webhook = { ...stored, field_mapping: progress.field_mapping ?? stored.field_mapping }
+    const entry = await getEntry(tx, webhook.id, entryId).catch(undefinedIfGone)
+    return { webhook, entry, subscription: await subscriptionOf(tx), organizationId: tx.organizationId }
+  })
+  if (!read) return false
+  const { webhook, entry, subscription, organizationId } = read
+  const parsed = entry && (await parsedBy(mapBody, organizationId, bodyOf(entry), webhook))
+  return tenant(async (tx) => {
+    const row = () => tx.trx('incoming_replays').where({ organization_id: tx.organizationId, id })
+    const current = await row()
+      .where({ status: 'running' })
+      .forUpdate()
+      .first<{ position: string | null } | undefined>('position')
+    if (!current || current.position !== position) return false
+    const outcome =
+      entry && parsed ? await replayEntry(tx, webhook, subscription, entry, parsed, id) : undefined
+    if (outcome === QUOTA_EXCEEDED) {
+      await row().update({ status: 'paused', problem: QUOTA, lease_until: null })
+      return false
+    }
+    const counter = outcome?.outcome ?? 'skipped'
+    await row().update({ position: entryId, [counter]: tx.trx.raw('?? + 1', [counter]) })
+    return true
+  })
+}
+
+const progressOf = (tx: Tenant, id: string): Promise<Progress | undefined> =>
+  tx
+    .trx('incoming_replays')
+    .where({ organization_id: tx.organizationId, id, status: 'running' })
+    .first('webhook_id', 'include', 'since', 'until', 'field_mapping', 'position')
+
+async function complete(tx: Tenant, id: string, position: string | null): Promise<void> {
+  await tx
+    .trx('incoming_replays')
+    .where({ organization_id: tx.organizationId, id, status: 'running' })
+    .whereRaw('position is not distinct from ?::uuid', [position])
+    .update({ status: 'completed', ended_at: tx.trx.fn.now() })
+}
+
+/** An entry can expire while its replay runs. */
+function undefinedIfGone(error: unknown): undefined {
+  if (error instanceof AppError && ['not_found', 'conflict'].includes(error.type)) return undefined
+  throw error
+}

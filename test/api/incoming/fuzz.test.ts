@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { gzipSync } from 'node:zlib'
+import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
+import { random } from '../../support/random.ts'
+
+/** `FUZZ_CASES=100000` is the long form; `FUZZ_SEED` another selection. */
+const CASES = Number(process.env.FUZZ_CASES ?? 200)
+const SEED = Number(process.env.FUZZ_SEED ?? 1)
+const AT_ONCE = 8
+
+interface Sample {
+  name: string
+  body: Buffer
+  type: string
+  headers: Record<string, string>
+}
+
+describe('mutated payloads of real senders', function () {
+  this.timeout(CASES * 100 + 30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  it(`are accepted or refused, never a 5xx, each is logged, and the next request is served (${CASES} cases)`, async () => {
+    const { next, pick } = random(SEED)
+    const all = samples()
+    const rules = ['email', 'first_name', 'note_content', 'custom_fields.fuzz', 'tags', 'address.city']
+    const settings: object[] = [
+      {},
+      { target_entity: 'Task' },
+      { target_entity: 'Company', deduplication: { action: 'Skip', by: 'payload.repository.id' } },
+      { target_entity: 'Deal', deduplication: { action: 'Create Anyway' } },
+      {
+        field_mapping: {
+          mode: 'manual',
+          rules: rules.map((to, n) => ({
+            from: ['sender.login', 'data[email]', 'items[0].a', 'issue.title'][n % 4],
+            to,
+            transforms: [{ type: 'replace', pattern: '(a+)+$', by: 'x' }, { type: 'trim' }],
+          })),
+        },
+      },
+    ]
+    const webhooks = await Promise.all(
+      settings.map((one) => test.createWebhook({ rate_limit: 100_000, ...one })),
+    )
+    const statuses: Record<number, number> = {}
+    let [slowest, sent] = [0, 0]
+    const shoot = async () => {
+      while (sent < CASES) {
+        const n = sent++
+        const { name, body, type, headers } = mutated(pick(all), next, pick)
+        const webhook = pick<TestWebhook>(webhooks)
+        const started = performance.now()
+        const answer = await test.send(webhook, body, { 'Content-Type': type, ...headers })
+        slowest = Math.max(slowest, performance.now() - started)
+        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+        const shown = `case ${n} of seed ${SEED}: ${name}, ${type}: ${JSON.stringify(answer.body).slice(0, 300)}`
+        assert.ok([200, 400, 413, 415].includes(answer.status), shown)
+        assert.equal(answer.body.success, answer.status === 200, shown)
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, shoot))
+    assert.ok(
+      (statuses[200] ?? 0) > CASES / 20 && (statuses[400] ?? 0) > CASES / 20,
+      JSON.stringify(statuses),
+    )
+    if (CASES > 1_000)
+      process.stdout.write(`      ${JSON.stringify(statuses)}, slowest ${slowest.toFixed(0)} ms\n`)
+    const { count } = (await test.db.system('incoming_logs').count({ count: '*' }).first())!
+    assert.equal(Number(count), CASES)
+    const alive = await test.send(webhooks[0]!, { email: 'alive@fuzz.test' })
+    assert.equal(alive.status, 200)
+  })
+})
+
+/** Events of GitHub as GitHub publishes them, and the fixtures of other senders. */
+function samples(): Sample[] {
+  const json = 'application/json'
+  const file = createRequire(import.meta.url).resolve('@octokit/webhooks-examples')
+  const events: { name: string; examples: object[] }[] = JSON.parse(readFileSync(file, 'utf8'))
+  const github = events.flatMap(({ name, examples }) =>
+    examples.slice(0, 2).map((example) => ({
+      ...{ name: `GitHub ${name}`, type: json, headers: { 'X-GitHub-Event': name } },
+      body: Buffer.from(JSON.stringify(example)),
+    })),
+  )
+  const folder = new URL('../../fixtures/webhooks/', import.meta.url)
+  const others = readdirSync(folder).flatMap((file): Sample[] => {
+    const body = readFileSync(new URL(file, folder))
+    if (file.endsWith('.json')) return [{ name: file, body, type: json, headers: {} }]
+    if (file.endsWith('.txt'))
+      return [{ name: file, body, type: 'application/x-www-form-urlencoded', headers: {} }]
+    const boundary = /^--(\S+)/.exec(body.toString('latin1'))?.[1] ?? 'b'
+    return [{ name: file, body, type: `multipart/form-data; boundary=${boundary}`, headers: {} }]
+  })
+  const xml = Buffer.from(
+    '<?xml version="1.0" encoding="UTF-8"?><lead id="1"><name lang="en">Ada &amp; Co</name><email>a@x.test</email></lead>',
+  )
+  const form = Buffer.from('name=Ada+Lovelace&email=ada%40x.test&address[city]=Z%C3%BCrich&tags[]=a&tags[]=b')
+  // So that a half of the cases is not of GitHub.
+  const own = [
+    ...others,
+    { name: 'XML', body: xml, type: 'application/xml', headers: {} },
+    { name: 'form', body: form, type: 'application/x-www-form-urlencoded', headers: {} },
+  ]
+  return [...github, ...Array.from({ length: Math.ceil(github.length / own.length) }, () => own).flat()]
+}
+
+type Pick = <T>(from: readonly T[]) => T
+
+const TYPES = [
+  ...['application/json', 'application/x-www-form-urlencoded', 'text/xml', 'application/vnd.api+json'],
+  ...['application/json; charset=utf-16', 'application/json; charset=shift_jis', 'text/xml; charset=latin1'],
+  ...['multipart/form-data; boundary=x', 'text/plain', 'x/y', ''],
+]
+/** What breaks parsers, databases and patterns. */
+const EVIL = [
+  ...['\0', '\ud800', '\ufeff', '\r\nX-Evil: 1', '__proto__', 'constructor', '$.a', '{{ a }}', "' or 1=1 --"],
+  ...[
+    'a'.repeat(5_000),
+    '[['.repeat(50),
+    '{"a":'.repeat(50),
+    '%',
+    '%zz',
+    '&amp;&#0;',
+    '<![CDATA[',
+    ']]>',
+    '=1+1',
+  ],
+  ...[
+    '1e999',
+    '-0',
+    'NaN',
+    '99999999999999999999',
+    'null',
+    '\u202e',
+    '٣',
+    '2026-02-31',
+    '+41',
+    '@',
+    '..',
+    '%00',
+  ],
+]
+
+/** One to four mutations: of the values where the body is JSON, else of its bytes; sometimes another type. */
+function mutated(sample: Sample, next: () => number, pick: Pick): Sample {
+  let { body, type } = sample
+  const headers: Record<string, string> = { ...sample.headers }
+  for (let n = Math.floor(next() * 4); n >= 0; n--) {
+    const choice = next()
+    if (choice < 0.45 && type === 'application/json') body = inValues(body, next, pick)
+    else if (choice < 0.7) body = inBytes(body, next, pick)
+    else if (choice < 0.75) body = body.subarray(0, Math.floor(next() * body.length))
+    else if (choice < 0.8) type = pick(TYPES)
+    else if (choice < 0.83) headers['X-Fuzz'] = 'ä'.repeat(Math.floor(next() * 200))
+  }
+  if (next() < 0.05) {
+    headers['Content-Encoding'] = pick(['gzip', 'gzip', 'gzip', 'br'])
+    if (next() < 0.8) body = gzipSync(body)
+  }
+  return { ...sample, body, type, headers }
+}
+
+function inBytes(body: Buffer, next: () => number, pick: Pick): Buffer {
+  const at = Math.floor(next() * (body.length + 1))
+  const [head, rest] = [body.subarray(0, at), body.subarray(at)]
+  const choice = next()
+  if (choice < 0.3) return Buffer.concat([head, Buffer.from(pick(EVIL)), rest])
+  if (choice < 0.6) return Buffer.concat([head, Buffer.of(Math.floor(next() * 256)), rest.subarray(1)])
+  if (choice < 0.8) return Buffer.concat([head, rest.subarray(Math.floor(next() * 40))])
+  return Buffer.concat([head, rest.subarray(0, 200), rest])
+}
+
+function inValues(body: Buffer, next: () => number, pick: Pick): Buffer {
+  try {
+    const value = JSON.parse(body.toString('utf8'))
+    const holders: (object | unknown[])[] = []
+    const walk = (one: unknown) => {
+      if (typeof one !== 'object' || one === null) return
+      holders.push(one)
+      for (const member of Object.values(one)) walk(member)
+    }
+    walk(value)
+    const holder = pick(holders) as Record<string, unknown>
+    const keys = Object.keys(holder)
+    if (keys.length === 0) return body
+    const key = pick(keys)
+    const evil = pick<unknown>([...EVIL, null, true, -1, 1e21, [], {}, [[]], holder[pick(keys)]])
+    if (next() < 0.25) holder[typeof evil === 'string' ? evil : 'email'] = holder[key]
+    else if (next() < 0.2) delete holder[key]
+    else holder[key] = evil
+    return Buffer.from(JSON.stringify(value))
+  } catch {
+    // Bytes were mutated before, or a value holds itself.
+    return body
+  }
+}

@@ -1,0 +1,70 @@
+import { mapPayload } from '../../db/incoming/mapping/map.ts'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import type { TestStack } from '../support/stack.ts'
+import { startChild } from './child.ts'
+import { payload } from './incoming-payload.ts'
+import { load } from './load.ts'
+import { inTurns, print, printPairs } from './report.ts'
+import { liftLimits, ownerSession } from './setup.ts'
+
+const ROUNDS = 3
+const CLIENTS = 32
+const MAPPINGS = 5_000
+
+/**
+ * Requests with a payload of 20 fields, each a new contact with its log row, against a bare Koa handler that parses the
+ * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Option: `--seconds=`.
+ */
+export async function benchIncoming(stack: TestStack, seconds: number): Promise<void> {
+  const db = connect({ url: stack.databaseUrl })
+  const organizationId = await liftLimits(db)
+  const post = await ownerSession(stack)
+  const settings = { name: 'Bench', rate_limit: 100_000 }
+  const webhook = await post<{ id: string; secret: string }>('/webhooks/incoming', settings)
+  const floor = await startChild('./floor-incoming.ts', [stack.databaseUrl, organizationId, webhook.id])
+  const headers = { 'content-type': 'application/json', 'x-webhook-secret': webhook.secret }
+  const path = `/webhooks/incoming/${webhook.id}`
+  const shot = () => ({ path, method: 'POST' as const, headers, body: JSON.stringify(payload()) })
+  let accepted = 0
+  const before = await logged(db, webhook.id)
+  const ours = async (time = seconds) => {
+    const result = await load(stack.apiUrl, CLIENTS, time, shot)
+    accepted += result.requests - result.refused
+    return result
+  }
+  const bare = (time = seconds) => load(`http://127.0.0.1:${floor.ready.port}`, CLIENTS, time, shot)
+  let floors = (await bare(1)).requests
+  await ours(1)
+  printPairs(
+    `incoming, ${CLIENTS} clients`,
+    await inTurns(ROUNDS, ours, async () => {
+      const result = await bare()
+      floors += result.requests
+      return result
+    }),
+  )
+  const rows = (await logged(db, webhook.id)) - before - floors
+  print(`accepted ${accepted}, logged with a record ${rows}, lost ${accepted - rows}`)
+  print(`mapping alone: ${mappingMs().toFixed(3)} ms for the payload of 20 fields`)
+  await floor.close()
+  await db.close()
+}
+
+const logged = async (db: Database, webhookId: string): Promise<number> =>
+  Number(
+    (await db
+      .system('incoming_logs')
+      .where({ webhook_id: webhookId, status: 'Success' })
+      .whereNotNull('record_id')
+      .count<{ count: string }>({ count: '*' })
+      .first())!.count,
+  )
+
+function mappingMs(): number {
+  const settings = { field_mapping: { mode: 'automatic' }, target_entity: 'Contact' } as const
+  const body = payload()
+  for (let n = 0; n < MAPPINGS; n++) mapPayload(body, settings)
+  const started = performance.now()
+  for (let n = 0; n < MAPPINGS; n++) mapPayload(body, settings)
+  return (performance.now() - started) / MAPPINGS
+}

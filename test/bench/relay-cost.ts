@@ -1,0 +1,100 @@
+import { chmodSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { claimDeliveries } from '../../db/outgoing/queue.ts'
+import { connect, type Database } from '../../db/postgres/connect.ts'
+import { startPostgres } from '../../db/postgres/embedded/server.ts'
+import { migrate } from '../../db/postgres/migrate.ts'
+import { reaper } from '../support/reaper.ts'
+import { median } from './load.ts'
+import { print } from './report.ts'
+
+const ENDPOINTS = 50
+const CLAIMS = 40
+const FEW = 1_000
+
+/**
+ * What a claim of the relay takes while `many` deliveries wait, compared with 1,000, in turns: one in five for a retry,
+ * the others for a slot of their endpoint. On a PostgreSQL of its own, without workers.
+ */
+export async function benchRelayCost(many: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))
+  // As root, PostgreSQL runs as another user, who needs access.
+  chmodSync(folder, 0o755)
+  const postgres = await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log') })
+  const cleanUp = reaper(`
+    kill -INT $(head -n 1 '${folder}/postgres/postmaster.pid')
+    sleep 3
+    rm -rf '${folder}'`)
+  const db = connect({ url: postgres.ownerUrl })
+  const owner = new pg.Client({ connectionString: postgres.ownerUrl })
+  try {
+    await migrate(postgres.ownerUrl)
+    await owner.connect()
+    const times: Record<number, number[]> = { [FEW]: [], [many]: [] }
+    // Twice each, so that a change of the machine's speed affects both.
+    for (const rows of [FEW, many, FEW, many]) {
+      await fill(db, rows)
+      // As autovacuum does, which is late after so many rows.
+      await owner.query('vacuum analyze')
+      for (let n = 0; n < CLAIMS; n++) times[rows]!.push(await claim(db))
+    }
+    const [few, much] = [median(times[FEW]!), median(times[many]!)]
+    print(
+      `a claim with ${many} waiting: ${much.toFixed(1)} ms, with ${FEW}: ${few.toFixed(1)} ms, ×${(much / few).toFixed(2)}`,
+    )
+  } finally {
+    await db.close()
+    await owner.end()
+    await postgres.stop()
+    await cleanUp()
+  }
+}
+
+/** Milliseconds of one claim, which is then taken back. */
+async function claim(db: Database): Promise<number> {
+  const started = performance.now()
+  const claimed = await claimDeliveries(db.system, 32)
+  const took = performance.now() - started
+  if (claimed.length === 0) throw new Error('nothing was claimed')
+  await db
+    .system('deliveries')
+    .whereIn(
+      'id',
+      claimed.map(({ id }) => id),
+    )
+    .update({ lease_until: null })
+  return took
+}
+
+async function fill({ system }: Database, rows: number): Promise<void> {
+  await system.raw('delete from organizations')
+  await system.raw(
+    `with organization as (insert into organizations (id, name, plan) values (gen_random_uuid(), 'Bench', 'enterprise') returning id)
+     insert into outgoing_webhooks (organization_id, id, name, url, events, secret_sealed, concurrency)
+     select o.id, gen_random_uuid(), 'Bench', 'https://a.example', '{*}', 'x', 10
+     from organization o, generate_series(1, ?)`,
+    [ENDPOINTS],
+  )
+  await system.raw(
+    `insert into events (organization_id, id, name, data, actor, matched_at)
+     select o.id, gen_random_uuid(), 'a.b', '{}', '{}', now() from organizations o, generate_series(1, ?)`,
+    [rows],
+  )
+  await system.raw(
+    `insert into deliveries (organization_id, id, webhook_id, event_id, status, next_attempt_at, started_at)
+     select e.organization_id, e.id, w.ids[1 + e.n % ?], e.id,
+       case when e.n % 5 = 0 then 'delivering' else 'queued' end,
+       case when e.n % 5 = 0 then now() + interval '1 hour' end, now()
+     from (select organization_id, id, row_number() over (order by id) as n from events) e,
+       (select array_agg(id) as ids from outgoing_webhooks) w`,
+    [ENDPOINTS],
+  )
+  // Each endpoint has attempts in progress, and free slots.
+  await system.raw(
+    `update deliveries set status = 'delivering', slot_until = now() + interval '1 hour' where id in (
+       select d.id from outgoing_webhooks w cross join lateral (
+         select id from deliveries d where d.webhook_id = w.id and d.status = 'queued' order by id limit 3) d)`,
+  )
+}

@@ -1,0 +1,82 @@
+import { deepEqual, equal, match } from 'node:assert/strict'
+import { catalogue } from '../../api/v1/catalogue.ts'
+import { validateSpec } from '../../workflows/definition/validate.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
+
+describe('code in a workflow', () => {
+  const suite = withWorker()
+
+  const run = async (spec: string, inputs: Record<string, unknown>) => {
+    const { definition, result } = validateSpec(spec, catalogue)
+    deepEqual([...result.errors, ...result.warnings], [])
+    return untilRun(suite.db, await queueRun(suite.db, suite.organizationId, definition!, inputs))
+  }
+
+  it('gets values, and its text is passed as written', async () => {
+    const { outputs } = await run(
+      `name: Sum
+inputs: {lines: {type: array, required: true}}
+nodes:
+  sum:
+    type: code
+    config:
+      inputs: {lines: "{{ inputs.lines }}"}
+      code: |
+        const total = inputs.lines.reduce((sum, price) => sum + price, 0)
+        console.log(\`\${inputs.lines.length} lines\`)
+        return { total, text: "Dear {{ name }}, \${inputs.lines}" }
+outputs: {sum: "{{ nodes.sum.output.result }}", log: "{{ nodes.sum.output.log }}"}
+`,
+      { lines: [1, 2, 3.5] },
+    )
+    deepEqual(outputs, {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text
+      sum: { total: 6.5, text: 'Dear {{ name }}, ${inputs.lines}' },
+      log: ['3 lines'],
+    })
+  })
+
+  it('leaves by error with the line, once, since it would fail again', async () => {
+    const { status, outputs } = await run(
+      `name: Fail
+inputs: {name: {type: string, required: true}}
+nodes:
+  work:
+    type: code
+    config:
+      inputs: {name: "{{ inputs.name }}"}
+      code: |
+        const name = inputs.name
+        throw new Error("no " + name)
+    next: {error: caught}
+  caught: {type: set_fields, config: {fields: {error: "{{ nodes.work.error }}"}}}
+outputs: {error: "{{ nodes.caught.output.error }}"}
+`,
+      { name: 'Ada' },
+    )
+    equal(status, 'completed')
+    const { error } = outputs as { error: { code: string; message: string; details: object } }
+    equal(error.code, 'code_failed')
+    match(error.message, /^line 2: Error: no Ada/)
+    const [row] = await suite.db.system('run_nodes').where({ node_id: 'work' })
+    equal(row.attempt, 1)
+  })
+
+  it('gets no secrets', async () => {
+    const nodes = [
+      { id: 'leak', type: 'code', config: { inputs: { a: '{{ secrets.token }}' }, code: 'return inputs.a' } },
+    ]
+    const { definition, result } = validateSpec(
+      `name: Leak\nnodes: {leak: {type: code, config: {inputs: {a: "{{ secrets.token }}"}, code: return inputs.a}}}\noutputs: {a: "{{ nodes.leak.output.result }}"}`,
+      catalogue,
+    )
+    equal(definition, undefined)
+    deepEqual(
+      result.errors.map(({ code }) => code),
+      ['root_not_available'],
+    )
+    const { error } = await untilRun(suite.db, await queueRun(suite.db, suite.organizationId, { nodes }))
+    equal(error?.code, 'secrets_not_available')
+  })
+})

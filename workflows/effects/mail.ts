@@ -1,0 +1,62 @@
+import type { Mailbox } from '../mailbox.ts'
+import type { Port } from './define.ts'
+
+/** Mails through the SMTP server of the service. */
+export interface Mail {
+  /** Throws NodeError unless the server has accepted the mail for at least one recipient. */
+  send(mail: MailMessage): Promise<MailReceipt>
+}
+
+export interface MailMessage {
+  /** The same for each attempt to send this mail: the Message-ID is derived from it. */
+  key: string
+  /** The name beside the sender's address; default: that of the service. */
+  fromName?: string | undefined
+  to: Mailbox[]
+  cc: Mailbox[]
+  bcc: Mailbox[]
+  replyTo?: Mailbox | undefined
+  subject: string
+  text?: string | undefined
+  html?: string | undefined
+}
+
+export interface MailReceipt {
+  message_id: string
+  /** The addresses that the server has accepted, and those that it has refused. */
+  accepted: string[]
+  rejected: { address: string; reply: string }[]
+}
+
+/** The limits of a mail. */
+export const MAIL_LIMITS = {
+  /** Of to, cc and bcc together. */
+  recipients: 50,
+  subject: 500,
+  /** Characters of the text, and of the HTML. */
+  body: 262_144,
+} as const
+
+export const mail: Port<Mail> = {
+  classes: ['external'],
+  scoped: false,
+  settings: ['SMTP_URL', 'MAIL_FROM'],
+  words: {
+    send: {
+      call: ({ to, cc, bcc }) => `sending a mail to ${addressesOf([...to, ...cc, ...bcc])}`,
+      result: ({ message_id, accepted, rejected }) =>
+        [
+          `sent ${message_id} to ${accepted.length} addresses`,
+          ...(rejected.length > 0 ? [`${rejected.length} were refused`] : []),
+        ].join(', '),
+    },
+  },
+}
+
+const SHOWN = 5
+
+function addressesOf(mailboxes: Mailbox[]): string {
+  const shown = mailboxes.slice(0, SHOWN).map(({ address }) => address)
+  const others = mailboxes.length - shown.length
+  return others > 0 ? `${shown.join(', ')} and ${others} more` : shown.join(', ')
+}

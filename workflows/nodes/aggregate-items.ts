@@ -1,0 +1,212 @@
+import { z } from 'zod'
+import { createTurns } from '../compute/turns.ts'
+import { add, type Decimal, decimalText, divide, parseDecimal } from '../decimal.ts'
+import { isObject } from '../is-object.ts'
+import { LIST } from '../limits.ts'
+import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
+import { defineNode, NodeError } from './define.ts'
+import { handleName } from './fields.ts'
+import { fieldReader, itemField, itemList } from './item-fields.ts'
+
+const FUNCTIONS = [
+  ...(['count', 'count_distinct', 'sum', 'average', 'min', 'max', 'first', 'last', 'list'] as const),
+] as const
+type FunctionName = (typeof FUNCTIONS)[number]
+
+const measure = z
+  .strictObject({
+    function: z
+      .enum(FUNCTIONS)
+      .describe(
+        '`count` counts the items that have the field, or all items without `field`. All others ignore items whose field is empty.',
+      ),
+    field: itemField.optional(),
+  })
+  .refine((value) => value.function === 'count' || value.field !== undefined, {
+    path: ['field'],
+    message: 'is required for this function',
+  })
+
+export const aggregateItems = defineNode({
+  type: 'aggregate_items',
+  category: 'data',
+  title: 'Aggregate items',
+  alsoCalled: [
+    'aggregate',
+    'summarize',
+    'group_by',
+    'group_items',
+    'sum',
+    'sum_items',
+    'count_items',
+    'pivot',
+  ],
+  engine: () => 4,
+  description:
+    'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: of numbers a number, of money (text such as `1250.00`) a text with as many decimals; averages of money are rounded to two decimals.',
+  effect: 'pure',
+  config: z.strictObject({
+    items: itemList('The list.'),
+    group_by: z
+      .array(itemField)
+      .max(LIST.fields)
+      .default([])
+      .describe('The fields whose values make a group; text ignores case. Default: no groups.'),
+    values: z
+      .record(handleName, measure)
+      .refine((values) => Object.keys(values).length <= LIST.fields, `may have at most ${LIST.fields} values`)
+      .default({ count: { function: 'count' } })
+      .describe('The values to compute, by name: `{total: {function: sum, field: amount}}`.'),
+  }),
+  output: z.strictObject({
+    count: z.int().describe('The number of items.'),
+    values: z.record(z.string(), z.unknown()).describe('The values of the whole list, by name.'),
+    groups: z
+      .array(
+        z.strictObject({
+          group: z.record(z.string(), z.unknown()),
+          count: z.int(),
+          values: z.record(z.string(), z.unknown()),
+        }),
+      )
+      .describe(
+        'One for each combination of the fields of `group_by`, in the order of their first items: `{group: {stage: won}, count, values}`.',
+      ),
+  }),
+  handles: () => [{ name: 'success', description: 'The values are computed.' }],
+  outputOnly: true,
+  example: {
+    config: {
+      items: '{{ inputs.deals }}',
+      group_by: ['stage'],
+      values: { total: { function: 'sum', field: 'amount' } },
+    },
+    inputs: {
+      inputs: {
+        deals: [
+          { stage: 'won', amount: '1250.00' },
+          { stage: 'lost', amount: '80.00' },
+          { stage: 'won', amount: '900.50' },
+        ],
+      },
+    },
+    output: {
+      count: 3,
+      values: { total: '2230.50' },
+      groups: [
+        { group: { stage: 'won' }, count: 2, values: { total: '2150.50' } },
+        { group: { stage: 'lost' }, count: 1, values: { total: '80.00' } },
+      ],
+    },
+  },
+  async run({ items, group_by, values }) {
+    const turn = createTurns()
+    const measures = Object.entries(values).map(([name, { function: fn, field }]) => ({ name, fn, field }))
+    const computed = async (members: Member[]) => {
+      const results: [string, unknown][] = []
+      for (const { name, fn, field } of measures) {
+        results.push([name, compute(fn, field, members)])
+        await turn()
+      }
+      return Object.fromEntries(results)
+    }
+    const all = items.map((item, index) => ({ item, index }))
+    const groups: { group: Record<string, unknown>; count: number; values: Record<string, unknown> }[] = []
+    for (const { group, members } of grouped(all, group_by))
+      groups.push({ group, count: members.length, values: await computed(members) })
+    return { output: { count: items.length, values: await computed(all), groups } }
+  },
+})
+
+interface Member {
+  item: unknown
+  /** Its place in the list, for errors. */
+  index: number
+}
+
+function grouped(all: Member[], fields: string[]): { group: Record<string, unknown>; members: Member[] }[] {
+  if (fields.length === 0) return []
+  const readers = fields.map((field) => ({ field, read: fieldReader(field) }))
+  const groups = new Map<string, { group: Record<string, unknown>; members: Member[] }>()
+  for (const member of all) {
+    const given = readers.map(({ field, read }) => [field, read(member.item) ?? null] as const)
+    const key = JSON.stringify(given.map(([, value]) => identity(value)))
+    const found = groups.get(key)
+    if (found) found.members.push(member)
+    else groups.set(key, { group: Object.fromEntries(given), members: [member] })
+  }
+  return [...groups.values()]
+}
+
+/** What is the same for equal values, as `eq` compares them. */
+function identity(value: unknown): unknown {
+  const key = sortKey(value)
+  if (key === undefined) return null
+  return key.rank < 4 ? [key.rank, key.value] : [key.rank, canonical(value)]
+}
+
+interface Present extends Member {
+  value: unknown
+  key: SortKey
+}
+
+function compute(fn: FunctionName, field: string | undefined, members: Member[]): unknown {
+  if (field === undefined) return members.length
+  const read = fieldReader(field)
+  const present = members.flatMap(({ item, index }): Present[] => {
+    const value = read(item)
+    const key = sortKey(value)
+    return key === undefined ? [] : [{ item, index, value, key }]
+  })
+  switch (fn) {
+    case 'count':
+      return present.length
+    case 'count_distinct':
+      return new Set(present.map(({ value }) => JSON.stringify(identity(value)))).size
+    case 'sum':
+    case 'average':
+      return total(fn, field, present)
+    case 'min':
+      return extreme(present, -1)
+    case 'max':
+      return extreme(present, 1)
+    case 'first':
+      return present[0]?.value ?? null
+    case 'last':
+      return present.at(-1)?.value ?? null
+    case 'list':
+      return present.map(({ value }) => value)
+  }
+}
+
+/** Of several equal values the first. */
+function extreme(present: Present[], sign: 1 | -1): unknown {
+  const found = present.reduce<Present | undefined>(
+    (best, one) => (best && sign * compareKeys(one.key, best.key) <= 0 ? best : one),
+    undefined,
+  )
+  return found?.value ?? null
+}
+
+/** Decimals of an average of numbers. */
+const PRECISION = 15
+
+function total(fn: 'sum' | 'average', field: string, present: Present[]): unknown {
+  if (present.length === 0) return fn === 'sum' ? 0 : null
+  const sum = present.map((one) => decimalOf(one, field)).reduce(add)
+  const money = present.some(({ value }) => typeof value === 'string')
+  if (fn === 'sum') return money ? decimalText(sum) : Number(decimalText(sum))
+  const average = divide(sum, present.length, Math.max(sum.places, money ? 2 : PRECISION))
+  return money ? decimalText(average) : Number(decimalText(average))
+}
+
+function decimalOf({ value, index }: Present, field: string): Decimal {
+  const decimal = parseDecimal(value)
+  if (decimal) return decimal
+  const shown = isObject(value) || Array.isArray(value) ? 'a list or a mapping' : JSON.stringify(value)
+  throw new NodeError(
+    'not_a_number',
+    `${field} of item ${index} is no number, but ${shown.slice(0, 100)}: filter such items out first, or correct them.`,
+    { details: { index } },
+  )
+}

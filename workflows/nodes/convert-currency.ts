@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { parseDuration } from '../definition/duration.ts'
+import type { RateTable } from '../effects/rates.ts'
+import { DECIMAL, fraction, over, ROUNDINGS, rounded, times } from './decimal.ts'
+import { defineNode, NodeError } from './define.ts'
+import { duration } from './fields.ts'
+
+/** Units for one euro, fixed by law or treaty: they are valid without a source, and where it does not list them. */
+const FIXED: Readonly<Record<string, string>> = {
+  EUR: '1',
+  BAM: '1.95583',
+  BGN: '1.95583',
+  CVE: '110.265',
+  HRK: '7.53450',
+  KMF: '491.96775',
+  XAF: '655.957',
+  XOF: '655.957',
+}
+
+const RATE_DECIMALS = 10
+
+const decimal = z.union([
+  z.string().regex(DECIMAL, 'must be a decimal such as 1250.00'),
+  z.number().refine((value) => DECIMAL.test(String(value)), 'must be a decimal with at most 12 decimals'),
+])
+
+const currency = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code in upper case, such as USD')
+
+export const convertCurrency = defineNode({
+  type: 'convert_currency',
+  category: 'data',
+  title: 'Convert currency',
+  alsoCalled: ['currency', 'exchange_rate', 'currency_converter', 'convert_money', 'forex'],
+  description:
+    'Converts an amount of money, exactly, and rounds it once, to the decimals of the currency. The rates are the daily ones of the European Central Bank, or of another source that the operator has chosen; or give a `rate` of your own.',
+  effect: ({ rate }) => (rate === undefined ? 'external' : 'pure'),
+  effects: ['rates'],
+  outputOnly: true,
+  config: z.strictObject({
+    amount: decimal.describe('A decimal: `"{{ trigger.record.amount }}"`.'),
+    from: currency.describe('The currency of the amount.'),
+    to: currency.describe('The currency of the result.'),
+    rate: decimal
+      .refine((rate) => Number(rate) > 0, 'must be greater than 0')
+      .optional()
+      .describe('The units of `to` for one of `from`. Default: from the source of the service.'),
+    decimals: z.int().min(0).max(8).optional().describe('Default: those of the currency, 2 for most.'),
+    rounding: z.enum(ROUNDINGS).default('half_up').describe('`up` is away from zero, `down` towards zero.'),
+    max_age: duration('1d', '365d')
+      .optional()
+      .describe('The node fails if the rates are older: `5d`. They have the date of a working day.'),
+  }),
+  output: z.strictObject({
+    amount: z.string().describe('The converted amount, as a decimal.'),
+    currency: z.string(),
+    rate: z.string().describe(`The units of \`to\` for one of \`from\`, with ${RATE_DECIMALS} decimals.`),
+    rates_date: z.string().nullable().describe('The day of the rates; null for a fixed rate or your own.'),
+  }),
+  handles: () => [{ name: 'success', description: 'The amount is converted.' }],
+  retry: { max_attempts: 3 },
+  example: {
+    config: { amount: '{{ inputs.amount }}', from: 'USD', to: 'EUR' },
+    inputs: { inputs: { amount: '1250.00' } },
+    output: { amount: '1041.67', currency: 'EUR', rate: '0.8333333333', rates_date: '2026-01-05' },
+  },
+  async run({ amount, from, to, rate: own, decimals, rounding, max_age }, ctx) {
+    const isFixed = [from, to].every((code) => Object.hasOwn(FIXED, code))
+    const table = own !== undefined || from === to || isFixed ? undefined : await ctx.rates.latest()
+    if (table && max_age !== undefined) requireFresh(table, max_age, ctx.now)
+    const rate =
+      own !== undefined
+        ? fraction(String(own))
+        : from === to
+          ? fraction('1')
+          : over(perEuro(to, table), perEuro(from, table))
+    return {
+      output: {
+        amount: rounded(times(fraction(String(amount)), rate), decimals ?? decimalsOf(to), rounding),
+        currency: to,
+        rate: rounded(rate, RATE_DECIMALS, 'half_even'),
+        rates_date: table?.date ?? null,
+      },
+    }
+  },
+})
+
+/** A currency's units for one euro. Throws NodeError `unknown_currency`. */
+function perEuro(code: string, table: RateTable | undefined) {
+  const { base, rates = {} } = table ?? {}
+  const all = base === undefined ? {} : { ...rates, [base]: '1' }
+  const euro = all.EUR
+  if (Object.hasOwn(all, code) && euro !== undefined) return over(fraction(all[code]!), fraction(euro))
+  if (Object.hasOwn(FIXED, code)) return fraction(FIXED[code]!)
+  const known = [...new Set([...Object.keys(all), ...Object.keys(FIXED)])].sort().join(', ')
+  throw new NodeError(
+    'unknown_currency',
+    `There is no rate of ${code}: there are ${known}. Or give a \`rate\`.`,
+  )
+}
+
+function requireFresh({ date }: RateTable, max_age: string, now: Date): void {
+  if (Date.parse(date) >= now.getTime() - parseDuration(max_age)!) return
+  throw new NodeError('rates_too_old', `The rates are of ${date}, which is more than ${max_age} ago.`, {
+    retryable: true,
+  })
+}
+
+/** Those of ISO 4217. */
+const decimalsOf = (code: string) =>
+  new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
+    .maximumFractionDigits ?? 2

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import type { HttpResponse } from '../effects/http.ts'
+import { NodeError } from './define.ts'
+import { isTransientStatus, retryAfterMs } from './retry-after.ts'
+
+/** Settings and errors of nodes that send HTTP requests. */
+
+export const httpUrl = z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL')
+
+export const scalar = z.union([z.string(), z.number(), z.boolean()])
+
+/** Headers of the connection, not of the request. */
+const CONNECTION = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
+  ...['expect', 'host', 'content-length'],
+])
+export const headerName = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
+  .refine((name) => !CONNECTION.has(name.toLowerCase()), 'is set by the connection')
+
+export const texts = (values: Record<string, string | number | boolean>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
+
+/** Keeps only the start of the body, because errors are stored and shown. */
+export function unexpectedStatus(
+  { status, headers, body, body_error }: HttpResponse,
+  retryable = isTransientStatus(status),
+): NodeError {
+  const shown = body_error?.code === 'binary_body' ? body_error.message : body
+  const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
+  return new NodeError('unexpected_status', `the server answered ${status}`, {
+    retryable,
+    retryAfterMs: retryAfterMs(headers),
+    details: { status, body: text.slice(0, 2000) },
+  })
+}

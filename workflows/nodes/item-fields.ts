@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { isObject } from '../is-object.ts'
+import { LIST } from '../limits.ts'
+
+/** Settings and values of nodes that work on lists. */
+
+/** A list in memory. */
+export const itemList = (what: string) =>
+  z
+    .array(z.unknown())
+    .max(LIST.items, { error: `may have at most ${LIST.items} items` })
+    .describe(`${what} At most ${LIST.items} items; usually a placeholder: \`{{ nodes.find.output.data }}\`.`)
+
+/** The name of a field of the items. */
+export const itemField = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe('A field of the items; dots separate nested fields: `custom_fields.score`.')
+
+/** The reader of a field; undefined for an item that does not have it. Without a name: the item itself. */
+export function fieldReader(field: string | undefined): (item: unknown) => unknown {
+  if (field === undefined) return (item) => item
+  const path = field.split('.')
+  return (item) => {
+    let value = item
+    for (const key of path) {
+      if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+      value = value[key]
+    }
+    return value
+  }
+}

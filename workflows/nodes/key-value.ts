@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { parseDuration } from '../definition/duration.ts'
+import type { KeyValues } from '../effects/key-values.ts'
+import { KEY_VALUES } from '../limits.ts'
+import { type Authored, defineNode } from './define.ts'
+import { duration } from './fields.ts'
+
+const key = z
+  .string()
+  .min(1)
+  .max(KEY_VALUES.key)
+  .describe(
+    'The key, shared by all workflows of the organization: begin it with a topic, `seen:{{ inputs.id }}`.',
+  )
+const ttl = duration('1s', '1825d').optional()
+
+const READS: unknown[] = ['get', 'list']
+const reads = ({ operation }: Authored) => READS.includes(operation)
+
+const operations = z.discriminatedUnion('operation', [
+  z.strictObject({
+    operation: z.literal('get'),
+    key,
+    default: z.unknown().optional().describe('The value where the key is absent. Default: null.'),
+  }),
+  z.strictObject({
+    operation: z.literal('set'),
+    key,
+    value: z
+      .unknown()
+      .refine((value) => value !== undefined, 'is required')
+      .refine(
+        (value) => sizeOf(value) <= KEY_VALUES.bytes,
+        `may have at most ${KEY_VALUES.bytes} bytes as JSON`,
+      )
+      .describe('Any value.'),
+    ttl: ttl.describe('After this time the key is absent. Default: never.'),
+    only_if_absent: z
+      .boolean()
+      .default(false)
+      .describe('Whether an existing value stays: `stored` then says whether this node was the first.'),
+  }),
+  z.strictObject({
+    operation: z.literal('increment'),
+    key,
+    by: z
+      .number()
+      .min(-KEY_VALUES.number)
+      .max(KEY_VALUES.number)
+      .default(1)
+      .describe('What to add; negative to subtract.'),
+    ttl: ttl.describe('The time after which a new number is absent; an existing one keeps its time.'),
+  }),
+  z.strictObject({ operation: z.literal('delete'), key }),
+  z.strictObject({
+    operation: z.literal('list'),
+    prefix: z.string().max(KEY_VALUES.key).default('').describe('How the keys begin.'),
+    limit: z.int().min(1).max(KEY_VALUES.page).default(50),
+  }),
+])
+
+const FIELDS: Record<string, string[]> = {
+  get: ['key', 'value', 'found', 'expires_at'],
+  set: ['key', 'value', 'stored', 'expires_at'],
+  increment: ['key', 'value', 'expires_at'],
+  delete: ['key', 'deleted'],
+  list: ['data', 'has_more'],
+}
+
+export const keyValue = defineNode({
+  type: 'key_value',
+  category: 'data',
+  title: 'Key-value store',
+  alsoCalled: [
+    'kv',
+    'store',
+    'storage',
+    'data_store',
+    'cache',
+    'counter',
+    'increment',
+    'static_data',
+    'redis',
+  ],
+  engine: () => 4,
+  description:
+    'Keeps values between runs: counters, what was handled already, the time of the last run. Each write happens once per run, node and item. `increment` is atomic; of concurrent runs that `set` with `only_if_absent`, one stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
+  effect: (config) => (reads(config) ? 'read' : 'write'),
+  effects: ['keyValues'],
+  config: operations,
+  output: z.record(z.string(), z.unknown()),
+  handles: () => [{ name: 'success', description: 'The operation succeeded; an absent key is no error.' }],
+  outputFields: ({ operation }) =>
+    typeof operation === 'string' && Object.hasOwn(FIELDS, operation) ? FIELDS[operation] : undefined,
+  example: {
+    config: {
+      operation: 'set',
+      key: 'handled:{{ inputs.order }}',
+      value: true,
+      only_if_absent: true,
+      ttl: '30d',
+    },
+    inputs: { inputs: { order: 'A-7' } },
+    output: {
+      key: 'handled:A-7',
+      value: true,
+      stored: true,
+      expires_at: '2026-01-31T00:00:00.000Z',
+    },
+  },
+  run: async (config, { keyValues }) => ({ output: await operate(config, keyValues) }),
+})
+
+async function operate(
+  config: z.output<typeof operations>,
+  keyValues: KeyValues,
+): Promise<Record<string, unknown>> {
+  switch (config.operation) {
+    case 'get': {
+      const found = await keyValues.get(config.key)
+      if (found) return { ...found, found: true }
+      return { key: config.key, value: config.default ?? null, found: false, expires_at: null }
+    }
+    case 'set':
+      return {
+        ...(await keyValues.set(config.key, config.value, {
+          ttlMs: milliseconds(config.ttl),
+          onlyIfAbsent: config.only_if_absent,
+        })),
+      }
+    case 'increment':
+      return { ...(await keyValues.increment(config.key, config.by, milliseconds(config.ttl))) }
+    case 'delete':
+      return keyValues.delete(config.key)
+    case 'list':
+      return keyValues.list(config.prefix, config.limit)
+  }
+}
+
+const milliseconds = (text: string | undefined) => (text === undefined ? null : parseDuration(text)!)
+
+const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? '')

@@ -1,0 +1,15 @@
+import {
+  type CountryCode,
+  isSupportedCountry,
+  type PhoneNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js'
+
+/** A valid phone number; undefined for any other text. One without a country code is of `country`, if that is given. */
+export function parsePhone(text: string, country?: string): PhoneNumber | undefined {
+  const parsed = parsePhoneNumberFromString(text, country as CountryCode | undefined)
+  return parsed?.isValid() ? parsed : undefined
+}
+
+/** Whether phone numbers of a country are known, by its two-letter code. */
+export const isPhoneCountry = (code: string): boolean => isSupportedCountry(code)
