@@ -3,7 +3,7 @@ import { hash, verify } from '@node-rs/argon2'
 import { BoundedWork } from './bounded-work.ts'
 
 /**
- * Argon2id, the library's default, above OWASP's minimum (19 MiB and two passes): 64 MiB and two passes, about 60 ms.
+ * Argon2id, the library's default, above OWASP's minimum (19 MiB and two passes): 64 MiB and two passes, about 0.1 s.
  * In KiB.
  */
 const COST = { memoryCost: 65_536, timeCost: 2, parallelism: 1 }
