@@ -124,7 +124,7 @@ export async function testNode(
   if (!confirm) {
     doNotStore()
     const { env, secrets } = await tenant(getWorkflowSettings)
-    const node = { type: node_type, title: type.title, effect }
+    const node = { type: node_type, title: type.title, effect, config }
     const warnings = [
       ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
       ...settingWarnings([node], deps.config),

@@ -110,15 +110,14 @@ function previewOf(
   { run, workflow, inputs, from_node, reused, again, loops }: PlannedRetry,
   config: ApiConfig,
 ) {
-  const nodes = previewNodes(workflow.plan, again)
   return {
     object: 'retry_preview',
     status: 'confirmation_required',
     confirmed: false,
     preview: {
       ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
-      ...{ from_node, reused, nodes, loops, inputs },
-      warnings: warningsOf(nodes, config),
+      ...{ from_node, reused, nodes: previewNodes(workflow.plan, again), loops, inputs },
+      warnings: warningsOf(workflow.plan, again, config),
     },
   }
 }

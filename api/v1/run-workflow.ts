@@ -130,7 +130,7 @@ async function run(
 }
 
 function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
-  const nodes = previewNodes(workflow.plan, Object.keys(workflow.plan.nodes))
+  const ids = Object.keys(workflow.plan.nodes)
   return {
     object: 'run_preview',
     status: 'confirmation_required',
@@ -139,10 +139,10 @@ function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: 
       workflow_id: workflow.id,
       name: workflow.name,
       version: workflow.version,
-      nodes,
+      nodes: previewNodes(workflow.plan, ids),
       edges: edgesOf(workflow.plan),
       inputs,
-      warnings: warningsOf(nodes, config),
+      warnings: warningsOf(workflow.plan, ids, config),
     },
   }
 }
