@@ -14,6 +14,7 @@ import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
+import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
@@ -22,11 +23,10 @@ const WAIT_SECONDS = 75
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
 
-const preview = z.object({
-  object: z.literal('node_test_preview'),
-  status: z.literal('confirmation_required'),
-  confirmed: z.literal(false),
-  preview: z.object({
+const preview = confirmation(
+  'NodeTestPreview',
+  'node_test_preview',
+  z.object({
     node_type: z.string(),
     effect,
     config: z.record(z.string(), z.unknown()),
@@ -41,7 +41,7 @@ const preview = z.object({
         examples: [['POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes']],
       }),
   }),
-})
+)
 
 const tested = z
   .object({
@@ -63,7 +63,7 @@ const tested = z
   })
   .meta({ id: 'NodeTest' })
 
-export const nodeTestResult = z.union([preview, tested])
+export const nodeTestResult = z.union([preview.schema, tested])
 
 const exampleType = Object.values(nodeTypes)[0]!
 
@@ -144,17 +144,12 @@ export async function testNode(
       run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
       organization: caller.organization,
     })
-    return {
-      object: 'node_test_preview',
-      status: 'confirmation_required',
-      confirmed: false,
-      preview: {
-        ...{ node_type, effect, warnings },
-        config: masked(config),
-        inputs: maskSecrets(inputs),
-        ...(calls ? { calls } : {}),
-      },
-    }
+    return preview.answer({
+      ...{ node_type, effect, warnings },
+      config: masked(config) as WantedTest['config'],
+      inputs: maskSecrets(inputs) as WantedTest['inputs'],
+      ...(calls ? { calls } : {}),
+    })
   }
   const started = performance.now()
   const id = await tenant((tx) =>
