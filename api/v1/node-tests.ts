@@ -55,6 +55,10 @@ const tested = z
     handle: z.string().nullable().optional(),
     rendered_config: z.unknown().optional(),
     duration_ms: z.int().optional(),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What the validation of a workflow would find in the config.' }),
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
@@ -76,7 +80,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
+      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone: one that waits, or that runs a body for each item, evaluates its config and says in `log` what it would wait for, until when, or run; `output` is that of its start, and nobody is asked. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -121,6 +125,9 @@ export async function testNode(
   // A key that may only run workflows must not send a secret wherever it likes.
   const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
   requireScopes(scopes.map(scopeNamed))
+  const findings = type
+    .check(config, catalogue)
+    .map(({ path, message }) => `${['config', ...path].join('.')}: ${message}.`)
   if (!confirm) {
     doNotStore()
     const { env, secrets } = await tenant(getWorkflowSettings)
@@ -133,6 +140,7 @@ export async function testNode(
       ...checkConfig(type.config, config)
         .flatMap((issue) => describeIssue(issue, node_type))
         .map(({ message }) => `The config is invalid: ${message}.`),
+      ...findings,
     ]
     const scope = {
       ...testScope(inputs, { org: orgOf(caller), env }),
@@ -169,6 +177,7 @@ export async function testNode(
     handle: node?.handle ?? null,
     rendered_config: node?.input ?? null,
     duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
+    ...(findings.length > 0 ? { warnings: findings } : {}),
     log,
     ...(error ? { error } : {}),
   }
