@@ -21,7 +21,11 @@ describe('the test of a node that waits or loops', function () {
 
   it('evaluates the list of for_each, and says how its body would run', async () => {
     const list = { items: '{{ inputs.people | where: "vip" }}', concurrency: 2 }
-    const people = [{ name: 'Ada', vip: true }, { name: 'Bob', vip: false }, { name: 'Cy', vip: true }]
+    const people = [
+      { name: 'Ada', vip: true },
+      { name: 'Bob', vip: false },
+      { name: 'Cy', vip: true },
+    ]
     const many = await test('for_each', list, { people })
     deepEqual([many.error, many.handle, many.output?.count], [undefined, 'item', 2])
     deepEqual(many.rendered_config.items, [people[0], people[2]])
