@@ -32,6 +32,8 @@ export function windowAt(period: number | 'month', now: number): { start: number
   return { start, end: start + period * 1000 }
 }
 
+const tableOf = (period: number | 'month') => (period === 'month' ? 'limit_months' : 'limit_windows')
+
 /**
  * Takes up to `amount` from a window, exactly, in one statement. Inside a transaction, a rollback returns the amount,
  * and the window's row stays locked until the transaction ends.
@@ -45,7 +47,7 @@ export async function takeFromWindow(
 ): Promise<{ granted: number; used: number }> {
   const { start, end } = windowAt(rule.period, now)
   const { rows } = await db.raw<{ rows: { used: number }[] }>(
-    `insert into limit_windows as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, ?)
+    `insert into ${tableOf(rule.period)} as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, ?)
      on conflict (organization_id, subject, window_start) do update set used = w.used + excluded.used
      returning used`,
     [rule.organizationId, rule.subject, new Date(start), new Date(end), amount],
@@ -60,7 +62,7 @@ export async function takeUpToLimit(db: Knex, rule: WindowRule, now = Date.now()
   const { start, end } = windowAt(rule.period, now)
   if (rule.limit <= 0) return false
   const { rows } = await db.raw<{ rows: unknown[] }>(
-    `insert into limit_windows as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, 1)
+    `insert into ${tableOf(rule.period)} as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, 1)
      on conflict (organization_id, subject, window_start) do update set used = w.used + 1 where w.used < ?
      returning true`,
     [rule.organizationId, rule.subject, new Date(start), new Date(end), Math.min(rule.limit, MAX_INTEGER)],
@@ -78,7 +80,7 @@ export async function usedOfWindow(
   now = Date.now(),
 ): Promise<number> {
   const { start } = windowAt(rule.period, now)
-  const row = await db('limit_windows')
+  const row = await db(tableOf(rule.period))
     .where({ organization_id: rule.organizationId, subject: rule.subject, window_start: new Date(start) })
     .first('used')
   return row?.used ?? 0

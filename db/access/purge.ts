@@ -23,6 +23,16 @@ export const accessPurges = [
     order: 'ends_at',
   }),
   byAge({
+    name: 'limit months',
+    tables: ['limit_months'],
+    keeps: 'a year after their end',
+    index: 'limit_months_age',
+    rows: 2_000,
+    table: 'limit_months',
+    expired: "ends_at < now() - interval '1 year'",
+    order: 'ends_at',
+  }),
+  byAge({
     name: 'sessions',
     tables: ['sessions'],
     keeps: 'until they expire',

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { createDeliveries, type Subscription } from '../outgoing/match.ts'
+import { createDeliveries, type Subscription, subscribes } from '../outgoing/match.ts'
 import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
 import { takesLock } from '../postgres/queue-lock.ts'
@@ -8,6 +8,7 @@ import { transaction } from '../postgres/transaction.ts'
 import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
 import { type FoundProblem, recordProblems } from '../workflows/triggers.ts'
+import { keysOf } from './by-key.ts'
 
 /** Events per transaction. */
 export const MATCHED_AT_ONCE = 500
@@ -111,7 +112,7 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
          and t.events @> array[m.name]) as triggers,
        ${isAwaited('m')} as awaited
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
-       and w.events && array[m.name, split_part(m.name, '.', 1) || '.*', '*']
+       and ${subscribes('w', 'm')}
      order by m.place, m.id`,
     { limit },
   )
@@ -122,8 +123,8 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
 async function putBack(trx: Knex, events: Row[]): Promise<void> {
   await trx.raw(
     `update events e set matched_at = null
-     from unnest(cast(? as uuid[]), cast(? as uuid[])) as o(organization_id, id)
+     from unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as o(organization_id, id)
      where e.organization_id = o.organization_id and e.id = o.id`,
-    [events.map((row) => row.organization_id), events.map((row) => row.event_id)],
+    keysOf(events),
   )
 }

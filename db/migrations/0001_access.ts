@@ -100,8 +100,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, name)
     );
 
-    -- Fixed windows of every kind of limit (requests per minute of a key, webhook requests per month, ...).
-    -- Unlogged: a crash of PostgreSQL resets what was used of a window.
+    -- Fixed windows of limits per minute (requests of a key, attempts to sign in, ...). Unlogged: a crash of PostgreSQL
+    -- resets what was used of a window.
     create unlogged table limit_windows (
       -- Without a foreign key: attempts to sign in count before the organization is known, under the nil UUID. Rows go
       -- when their window is over.
@@ -113,6 +113,17 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, subject, window_start)
     );
     create index limit_windows_age on limit_windows (ends_at);
+
+    -- The same for limits per calendar month (UTC), which survive a crash: they are what an organization pays for.
+    create table limit_months (
+      organization_id uuid not null references organizations on delete cascade,
+      subject text not null,
+      window_start timestamptz not null,
+      used integer not null,
+      ends_at timestamptz not null,
+      primary key (organization_id, subject, window_start)
+    );
+    create index limit_months_age on limit_months (ends_at);
 
     create table idempotency_keys (
       organization_id uuid not null references organizations on delete cascade,
@@ -135,7 +146,17 @@ export async function up(knex: Knex): Promise<void> {
     create index idempotency_keys_age on idempotency_keys (created_at);
   `)
   await protect(knex, 'organizations', 'id')
-  for (const table of ['memberships', 'sessions', 'api_keys', 'secrets', 'limit_windows', 'idempotency_keys'])
+  for (const table of [
+    ...[
+      'memberships',
+      'sessions',
+      'api_keys',
+      'secrets',
+      'limit_windows',
+      'limit_months',
+      'idempotency_keys',
+    ],
+  ])
     await protect(knex, table)
   // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
   // reads all columns and writes. The policy of memberships limits the sub-select to the organization.

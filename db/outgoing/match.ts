@@ -11,6 +11,10 @@ export interface Subscription {
   active: boolean
 }
 
+/** SQL: whether the endpoint `w` subscribes to events of the name of `e`. */
+export const subscribes = (w: string, e: string): string =>
+  `${w}.events && array[${e}.name, split_part(${e}.name, '.', 1) || '.*', '*']`
+
 /**
  * Creates a delivery for each subscription. It is held if its endpoint is Inactive or the quota is used up.
  * @returns the number of queued deliveries.

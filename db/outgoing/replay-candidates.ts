@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
+import { subscribes } from './match.ts'
 import { selectByCondition } from './when.ts'
 
 /** The events that a replay sends. */
@@ -41,7 +42,7 @@ const EVENTS = `
 
 /** SQL: whether the event `e`, whose last delivery to the endpoint `w` is `d`, is a candidate. */
 const WANTED = `(case when d.status is null
-  then :missed and w.events && array[e.name, split_part(e.name, '.', 1) || '.*', '*']
+  then :missed and ${subscribes('w', 'e')}
     -- an example event of a test
     and not exists (select from deliveries t
       where t.organization_id = e.organization_id and t.event_id = e.id and t.test)

@@ -3,6 +3,7 @@ import { createTurns } from '../../workflows/compute/turns.ts'
 import type { Scope } from '../../workflows/expressions/liquid.ts'
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
+import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
 import { DELIVERY_BODY } from './body.ts'
 import type { Subscription } from './match.ts'
 
@@ -57,13 +58,8 @@ export async function selectByCondition<T extends Conditional>(
 /** The bodies of deliveries of these events, by event. */
 async function loadBodies(trx: Knex, subscriptions: Subscription[]): Promise<Map<string, Scope>> {
   const { rows } = await trx.raw<{ rows: { body: Scope & { id: string } }[] }>(
-    `select ${DELIVERY_BODY} as body
-     from unnest(cast(? as uuid[]), cast(? as uuid[])) as k(organization_id, id)
-     join events e on e.organization_id = k.organization_id and e.id = k.id`,
-    [
-      subscriptions.map(({ organization_id }) => organization_id),
-      subscriptions.map(({ event_id }) => event_id),
-    ],
+    `select ${DELIVERY_BODY} as body from ${EVENTS_BY_KEY}`,
+    keysOf(subscriptions),
   )
   return new Map(rows.map(({ body }) => [body.id, body]))
 }

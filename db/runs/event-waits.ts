@@ -6,10 +6,10 @@ import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
+import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
 import { EVENT_TIME } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
-import type { EventKey } from './triggered.ts'
 import { WAIT_KEY, type WaitKey } from './waits.ts'
 
 /** Waits that the events of one batch are compared with at once. Of more, each is compared by itself (`lookBack`). */
@@ -51,10 +51,7 @@ export async function answerEventWaits(
   events: EventKey[],
 ): Promise<{ answered: number; due: boolean }> {
   if (events.length === 0) return { answered: 0, due: false }
-  const keys = {
-    organizationIds: events.map(({ organization_id }) => organization_id),
-    eventIds: events.map(({ event_id }) => event_id),
-  }
+  const keys = keysOf(events)
   const pairs = await listPairs(trx, keys)
   if (pairs.length > MAX_PAIRS) return { answered: 0, due: await markDue(trx, keys) }
   const scopes = await loadEvents(trx, pairs)
@@ -76,16 +73,12 @@ export async function answerEventWaits(
   return { answered: await answer(trx, [...answers.values()]), due }
 }
 
-type Keys = { organizationIds: string[]; eventIds: string[] }
-
-/** SQL: the events `e` of Keys. */
-const BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) as k(organization_id, id)
-     join events e on e.organization_id = k.organization_id and e.id = k.id`
+type Keys = ReturnType<typeof keysOf>
 
 async function listPairs(trx: Knex, keys: Keys): Promise<Pair[]> {
   const { rows } = await trx.raw<{ rows: Pair[] }>(
     `select ${prefixed('w', WAIT_KEY)}, w.filter, w.settings -> 'values' as values, e.id as event_id
-     from ${BY_KEY} join run_waits w on ${MATCHES}
+     from ${EVENTS_BY_KEY} join run_waits w on ${MATCHES}
      limit ${MAX_PAIRS + 1}`,
     { ...keys },
   )
@@ -94,7 +87,7 @@ async function listPairs(trx: Knex, keys: Keys): Promise<Pair[]> {
 
 /** Leaves the waits for these events to `lookBack`. */
 async function markDue(trx: Knex, keys: Keys): Promise<boolean> {
-  await trx.raw(`update run_waits w set due_at = now() from ${BY_KEY} where ${MATCHES}`, { ...keys })
+  await trx.raw(`update run_waits w set due_at = now() from ${EVENTS_BY_KEY} where ${MATCHES}`, { ...keys })
   return true
 }
 
@@ -103,12 +96,8 @@ async function loadEvents(trx: Knex, pairs: Pair[]): Promise<Map<string, EventAn
   const wanted = [...new Map(filtered.map((pair) => [pair.event_id, pair])).values()]
   if (wanted.length === 0) return new Map()
   const { rows } = await trx.raw<{ rows: { event: EventAnswer }[] }>(
-    `select ${EVENT} as event from ${BY_KEY}`,
-    {
-      organizationIds: wanted.map(({ organization_id }) => organization_id),
-      eventIds: wanted.map(({ event_id }) => event_id),
-      recordEvents,
-    },
+    `select ${EVENT} as event from ${EVENTS_BY_KEY}`,
+    { ...keysOf(wanted), recordEvents },
   )
   return new Map(rows.map(({ event }) => [event.id, event]))
 }

@@ -6,17 +6,12 @@ import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.t
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
 import { EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { chainError } from './chain.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
-
-/** An event, by its key. */
-export interface EventKey {
-  organization_id: string
-  event_id: string
-}
 
 export interface Triggered {
   /** The number of created runs, failed ones included. */
@@ -98,15 +93,6 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
   )
   return rows
 }
-
-/** SQL: the events `e` of `keysOf`. */
-const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) with ordinality as k(organization_id, id, place)
-     join events e on e.organization_id = k.organization_id and e.id = k.id`
-
-const keysOf = (events: EventKey[]) => ({
-  organizationIds: events.map(({ organization_id }) => organization_id),
-  eventIds: events.map(({ event_id }) => event_id),
-})
 
 function byEvent(matches: Match[]): Match[][] {
   const groups: Match[][] = []

@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The tables whose status only the move files may change, and the paths of these files. */
 const MOVES: Record<string, RegExp> = {
-  runs: /^db\/runs\/moves\.ts$/,
+  runs: /^db\/runs\/moves\//,
   deliveries: /^db\/outgoing\/moves\//,
   imports: /^db\/files\/moves\//,
   exports: /^db\/files\/moves\//,

@@ -19,6 +19,7 @@ export const VOLUME_TABLES = [
     'incoming_sources',
     'idempotency_keys',
     'limit_windows',
+    'limit_months',
     'sessions',
   ],
   ...['contacts', 'record_history', 'associations', 'merged_records', 'custom_field_values', 'import_pieces'],
@@ -96,7 +97,8 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
     'caller_id, method, path, key, request_hash, created_at',
     `${ID}, 'POST', '/', i::text, 'x', ${AGE}`,
   )
-  await fill('limit_windows', 'subject, window_start, used, ends_at', `i::text, ${AGE}, 1, ${AGE}`)
+  for (const table of ['limit_windows', 'limit_months'])
+    await fill(table, 'subject, window_start, used, ends_at', `i::text, ${AGE}, 1, ${AGE}`)
   await fill(
     'sessions',
     'token_hash, id, user_id, expires_at',

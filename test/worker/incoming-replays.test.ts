@@ -199,7 +199,7 @@ describe('a replay of an incoming webhook', function () {
       .where({ id: on.api.organizationId })
       .first<{ limits: object }>('limits')
     const used = await on.db
-      .system('limit_windows')
+      .system('limit_months')
       .where({ organization_id: on.api.organizationId, subject: 'incoming' })
       .first('used')
     const limit = (more: number) =>

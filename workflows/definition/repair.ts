@@ -1,6 +1,7 @@
 import { Document } from 'yaml'
 import type { z } from 'zod'
 import { EVENT_NAME } from '../events.ts'
+import { isObject } from '../is-object.ts'
 import { type ConfigIssue, checkConfig } from './config.ts'
 import { parseDuration } from './duration.ts'
 import { add, meantBy, REMOVE, write } from './errors.ts'
@@ -159,7 +160,7 @@ function ofList(list: unknown[]): unknown[] {
   if (list.length === 0) return [{}]
   if (list.every((item) => typeof item === 'string'))
     return [...found, Object.fromEntries(list.map((name) => [name, 'string']))]
-  if (!list.every(isMapping)) return found
+  if (!list.every(isObject)) return found
   for (const key of ['id', 'name', 'key'])
     if (list.every((item) => typeof item[key] === 'string')) {
       const entries = list.map(({ [key]: name, ...rest }) => [String(name), rest] as const)
@@ -184,18 +185,15 @@ function triggers(value: unknown): unknown[] {
     if (EVENT_NAME.test(value)) return [{ type: 'event', events: [value] }]
     return cronProblems(value).length === 0 ? [{ type: 'schedule', cron: value }] : []
   }
-  if (!isMapping(value)) return []
+  if (!isObject(value)) return []
   const { type: _, ...rest } = value
   const [[name, inner] = ['', undefined]] = Object.entries(value)
   if (rest.cron !== undefined) return [{ ...rest, type: 'schedule' }]
   const { event, events = event, ...others } = rest
   if (events !== undefined) return [{ type: 'event', events: [events].flat(), ...others }]
-  if (isMapping(inner)) return [{ type: name, ...inner }, ...triggers(inner)]
+  if (isObject(inner)) return [{ type: name, ...inner }, ...triggers(inner)]
   return []
 }
-
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether a schema has nothing against the value at a path, or at least against its form. */
 function accepts(
@@ -220,7 +218,7 @@ export function replaced(value: unknown, [key, ...rest]: readonly PropertyKey[],
   if (key === undefined) return by
   if (Array.isArray(value))
     return value.map((item, index) => (String(index) === String(key) ? replaced(item, rest, by) : item))
-  if (!isMapping(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [name, name === key ? replaced(item, rest, by) : item]),
   )
@@ -229,7 +227,7 @@ export function replaced(value: unknown, [key, ...rest]: readonly PropertyKey[],
 function without(value: unknown, path: readonly PropertyKey[]): unknown {
   const parent = path.slice(0, -1)
   const mapping = valueAt(value, parent)
-  if (!isMapping(mapping)) return value
+  if (!isObject(mapping)) return value
   const { [String(path.at(-1))]: _, ...rest } = mapping
   return replaced(value, parent, rest)
 }

@@ -1,4 +1,5 @@
 import type { Program, ProgramNode } from '../definition/types.ts'
+import { isObject } from '../is-object.ts'
 import { NodeError, type NodeLoop } from '../nodes/define.ts'
 import type { Command } from '../protocol.ts'
 import { firstHandle, typeOf } from './execute.ts'
@@ -237,6 +238,3 @@ export class Loops {
     return firstHandle(typeOf(type), config)
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,5 @@
 import { maskText } from '../credentials.ts'
+import { isObject } from '../is-object.ts'
 import { isSecretName, isSecretParameter, MASK } from '../secret-names.ts'
 
 /** Settings that are credentials. */
@@ -37,6 +38,3 @@ export function maskedValue(value: unknown, isSecret: (name: string) => boolean 
     ]),
   )
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { createTurns } from '../compute/turns.ts'
 import { add, type Decimal, decimalText, divide, parseDecimal } from '../decimal.ts'
+import { isObject } from '../is-object.ts'
 import { LIST } from '../limits.ts'
 import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode, NodeError } from './define.ts'
-import { handleName, isObject } from './fields.ts'
+import { handleName } from './fields.ts'
 import { fieldReader, itemField, itemList } from './item-fields.ts'
 
 const FUNCTIONS = [

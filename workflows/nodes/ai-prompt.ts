@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { HttpResponse } from '../effects/http.ts'
+import { isObject } from '../is-object.ts'
 import { defineNode, NodeError } from './define.ts'
-import { isObject } from './fields.ts'
 import { isStrict, mismatchOf, schemaProblems } from './output-schema.ts'
 import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { isObject } from '../is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
 import { checkValues, kindOf } from './crm-values.ts'
 import { type Authored, defineNode } from './define.ts'
-import { isObject } from './fields.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")

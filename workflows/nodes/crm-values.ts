@@ -2,9 +2,9 @@ import { type ConfigIssue, checkConfig } from '../definition/config.ts'
 import { meantBy, nearest, nearestName } from '../definition/errors.ts'
 import { repairHint } from '../definition/repair.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { isObject } from '../is-object.ts'
 import type { Catalogue, RecordKind } from './catalogue.ts'
 import type { Authored, ConfigProblem } from './define.ts'
-import { isObject } from './fields.ts'
 
 /**
  * Checks what a node of records is told in plain values, with the schemas that will check it in a run: kinds, fields and

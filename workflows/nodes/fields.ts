@@ -18,7 +18,3 @@ export const duration = (min: string, max: string) =>
 export const handleName = z
   .string()
   .regex(/^[a-z_][a-z0-9_]{0,63}$/, 'must be lower case letters, digits and underscores')
-
-/** A mapping, as YAML and JSON have it. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

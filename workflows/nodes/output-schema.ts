@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { checkShape } from '../definition/config.ts'
+import { isObject } from '../is-object.ts'
 import type { ConfigProblem } from './define.ts'
-import { isObject } from './fields.ts'
 
 /** The JSON Schema of what a language model is to answer, in the part of JSON Schema that these take. */
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { isObject } from '../is-object.ts'
 import { defineNode } from './define.ts'
-import { isObject } from './fields.ts'
 
 export const setFields = defineNode({
   type: 'set_fields',

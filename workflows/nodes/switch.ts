@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { isObject } from '../is-object.ts'
 import { equal } from './compare.ts'
 import { type Authored, defineNode } from './define.ts'
-import { handleName, isObject } from './fields.ts'
+import { handleName } from './fields.ts'
 
 const RESERVED = ['default', 'error']
 

@@ -1,3 +1,4 @@
+import { isObject } from '../../../workflows/is-object.ts'
 import { normalise, SUBJECT_WORDS } from '../../records/model/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
 
@@ -124,5 +125,3 @@ function scalarOf(value: unknown): string | number | boolean | undefined {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

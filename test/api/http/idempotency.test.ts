@@ -41,7 +41,8 @@ describe('concurrent requests with one Idempotency-Key', () => {
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
     }
-    const ctx = { state: { requestId: 'test' }, res: { setHeader() {} } } as unknown as Koa.Context
+    const state = { requestId: 'test' }
+    const ctx = { state, req: { headers: {} }, res: { setHeader() {} } } as unknown as Koa.Context
     return runOnce(new Exchange(ctx, deps, caller, {}), keyed, 201, execute)
   }
 

@@ -176,7 +176,7 @@ describe('/app/webhooks/outgoing', function () {
     await Promise.all([releaseForQuota(db.system), releaseForQuota(db.system)])
     assert.equal(await look(), 'queued')
     const charged = await db
-      .system('limit_windows')
+      .system('limit_months')
       .where({ organization_id: api.organizationId, subject: 'outgoing' })
       .first('used')
     assert.equal(charged.used, 2)

@@ -55,7 +55,7 @@ describe('/app/usage', function () {
     assert.equal(await queued(), 3)
     // As if the month had ended.
     await db
-      .system('limit_windows')
+      .system('limit_months')
       .where({ organization_id: api.organizationId, subject: 'outgoing' })
       .update({ window_start: db.system.raw(`window_start - interval '1 month'`) })
     await releaseForQuota(db.system)

@@ -118,11 +118,16 @@ describe('purges', () => {
     const window = { organization_id, window_start: ago(40), used: 1 }
     await db.system('limit_windows').insert([
       { ...window, subject: 'minute', ends_at: ago(1) },
-      { ...window, subject: 'month', ends_at: ago(-1) },
+      { ...window, subject: 'current', ends_at: ago(-1) },
+    ])
+    await db.system('limit_months').insert([
+      { ...window, subject: 'old', ends_at: ago(370) },
+      { ...window, subject: 'last year', ends_at: ago(360) },
     ])
     await purgeAll(db)
     assert.deepEqual(await left('idempotency_keys', 'key'), ['new'])
-    assert.deepEqual(await left('limit_windows', 'subject'), ['month'])
+    assert.deepEqual(await left('limit_windows', 'subject'), ['current'])
+    assert.deepEqual(await left('limit_months', 'subject'), ['last year'])
   })
 
   it('read each old row once per pass, however many must stay', async () => {

@@ -10,6 +10,7 @@ const OTHERS = 49
 const EACH = 2
 const HANGING = 150
 
+// Alone: the others arrive before the attempts of the silent endpoint time out, after 15 s.
 describe('deliveries to 50 endpoints, of which one does not answer', function () {
   this.timeout(60_000)
   let on: Deliveries
