@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/events/outbox.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { ApprovalKey } from '../db/runs/approval-links.ts'
+import { insertMails } from '../db/runs/approval-mails.ts'
 import { approvalEvent } from '../db/runs/approvals.ts'
 import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
 import { expireWaits, insertWaits, listAnswered, type WaitToInsert } from '../db/runs/waits.ts'
@@ -51,7 +52,7 @@ export function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWai
   return waits.filter((wait) => 'child_run_id' in wait || !keys.has(nodeKey(wait.path, wait.node_id)))
 }
 
-/** Writes what nodes have begun to wait for in a segment. @returns the events to raise: the requests of approvals. */
+/** Writes what nodes have begun to wait for in a segment, and queues the mails of approvals. @returns the events to raise: the requests of approvals. */
 export async function beginWaits(
   tx: Tenant,
   { id: run_id, workflow_id, workflow_name }: RunState['run'],
@@ -64,6 +65,8 @@ export async function beginWaits(
     .map((wait): WaitToInsert => ({ ...wait, id: uuidv7() }))
   await insertChildWaits(tx, run_id, children)
   await insertWaits(tx, run_id, others)
+  for (const { id, for: wait } of others)
+    if (wait.type === 'decision') await insertMails(tx, { ...wait, id, run_id }, ['approval.requested'])
   return others.flatMap(({ id, node_id, for: wait }) => {
     if (wait.type !== 'decision') return []
     const { title, message, assignees, expires_at } = wait

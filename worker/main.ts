@@ -83,8 +83,9 @@ async function main(): Promise<void> {
   const http = createHttp({ allow: config.EGRESS_ALLOW })
   const key = secretsKey(config)
   const code = new CodeRunner()
+  const mailer = createMailer(config)
   const effects = createEffects({
-    ...{ http: http.call, code, mailer: createMailer(config) },
+    ...{ http: http.call, code, mailer },
     rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
   })
   const capacity = new RunCapacity(MOST_RUNS)
@@ -123,7 +124,8 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const queues = allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf })
+      const mails = { mailer, publicUrl: config.PUBLIC_URL, approvalLink: linkOf }
+      const queues = allQueues({ db, taskQueue, log, capacity, ...mails })
       const relay = new Relay({ db, client, log, queues })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))

@@ -7,21 +7,27 @@ export interface WarnedNode {
   type: string
   title: string
   effect: EffectClass
+  config: Record<string, unknown>
 }
 
 /** Whether a node changes something outside of the service, or sends something there. */
 export const reachesOutside = ({ type, effect }: WarnedNode): boolean =>
   effect === 'external' && findNodeType(type)?.outputOnly({}) !== true
 
-/** The settings of the service that the nodes need and that are not set, each with the nodes that will fail. */
+/** The settings of the service that the nodes need and that are not set, each with the nodes that will fail or do less. */
 export function settingWarnings(nodes: WarnedNode[], config: ApiConfig): string[] {
   const values: Readonly<Record<string, unknown>> = config
   const titles = new Map<string, string[]>()
-  for (const { type, title } of nodes)
-    for (const effect of findNodeType(type)?.effects ?? [])
-      for (const setting of ports[effect].settings ?? [])
-        if (values[setting] === undefined) titles.set(setting, [...(titles.get(setting) ?? []), title])
-  return [...titles].map(
-    ([setting, failing]) => `The service has no ${setting}, so these nodes fail: ${failing.join(', ')}.`,
-  )
+  const add = (setting: string, what: string, title: string) => {
+    if (values[setting] !== undefined) return
+    const start = `The service has no ${setting}, so these nodes ${what}`
+    titles.set(start, [...(titles.get(start) ?? []), title])
+  }
+  for (const { type, title, config } of nodes) {
+    const { effects = [], optionalSettings: optional } = findNodeType(type) ?? {}
+    for (const effect of effects)
+      for (const setting of ports[effect].settings ?? []) add(setting, 'fail', title)
+    if (optional?.isUsed(config)) for (const setting of optional.names) add(setting, optional.without, title)
+  }
+  return [...titles].map(([start, found]) => `${start}: ${found.join(', ')}.`)
 }

@@ -14,6 +14,7 @@ import { MASK, maskSecrets } from '../../workflows/secret-names.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
+import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
@@ -22,11 +23,10 @@ const WAIT_SECONDS = 75
 
 const effect = z.enum(['pure', 'read', 'write', 'external'])
 
-const preview = z.object({
-  object: z.literal('node_test_preview'),
-  status: z.literal('confirmation_required'),
-  confirmed: z.literal(false),
-  preview: z.object({
+const preview = confirmation(
+  'NodeTestPreview',
+  'node_test_preview',
+  z.object({
     node_type: z.string(),
     effect,
     config: z.record(z.string(), z.unknown()),
@@ -41,7 +41,7 @@ const preview = z.object({
         examples: [['POST https://api.example.com/leads, headers Idempotency-Key, a body of 27 bytes']],
       }),
   }),
-})
+)
 
 const tested = z
   .object({
@@ -55,6 +55,10 @@ const tested = z
     handle: z.string().nullable().optional(),
     rendered_config: z.unknown().optional(),
     duration_ms: z.int().optional(),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What the validation of a workflow would find in the config.' }),
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
@@ -63,7 +67,7 @@ const tested = z
   })
   .meta({ id: 'NodeTest' })
 
-export const nodeTestResult = z.union([preview, tested])
+export const nodeTestResult = z.union([preview.schema, tested])
 
 const exampleType = Object.values(nodeTypes)[0]!
 
@@ -76,7 +80,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
+      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone: one that waits, or that runs a body for each item, evaluates its config and says in `log` what it would wait for, until when, or run; `output` is that of its start, and nobody is asked. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -121,10 +125,13 @@ export async function testNode(
   // A key that may only run workflows must not send a secret wherever it likes.
   const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
   requireScopes(scopes.map(scopeNamed))
+  const findings = type
+    .check(config, catalogue)
+    .map(({ path, message }) => `${['config', ...path].join('.')}: ${message}.`)
   if (!confirm) {
     doNotStore()
     const { env, secrets } = await tenant(getWorkflowSettings)
-    const node = { type: node_type, title: type.title, effect }
+    const node = { type: node_type, title: type.title, effect, config }
     const warnings = [
       ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
       ...settingWarnings([node], deps.config),
@@ -133,6 +140,7 @@ export async function testNode(
       ...checkConfig(type.config, config)
         .flatMap((issue) => describeIssue(issue, node_type))
         .map(({ message }) => `The config is invalid: ${message}.`),
+      ...findings,
     ]
     const scope = {
       ...testScope(inputs, { org: orgOf(caller), env }),
@@ -144,17 +152,12 @@ export async function testNode(
       run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
       organization: caller.organization,
     })
-    return {
-      object: 'node_test_preview',
-      status: 'confirmation_required',
-      confirmed: false,
-      preview: {
-        ...{ node_type, effect, warnings },
-        config: masked(config),
-        inputs: maskSecrets(inputs),
-        ...(calls ? { calls } : {}),
-      },
-    }
+    return preview.answer({
+      ...{ node_type, effect, warnings },
+      config: masked(config) as WantedTest['config'],
+      inputs: maskSecrets(inputs) as WantedTest['inputs'],
+      ...(calls ? { calls } : {}),
+    })
   }
   const started = performance.now()
   const id = await tenant((tx) =>
@@ -174,6 +177,7 @@ export async function testNode(
     handle: node?.handle ?? null,
     rendered_config: node?.input ?? null,
     duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
+    ...(findings.length > 0 ? { warnings: findings } : {}),
     log,
     ...(error ? { error } : {}),
   }

@@ -4,30 +4,28 @@ import { createRetry, type PlannedRetry, planRetryOf, RETRY_VERSIONS } from '../
 import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
+import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
 import { answerStarted, previewNode, previewNodes, startedRun, warningsOf } from './started-run.ts'
 
-const preview = z
-  .object({
-    status: z.literal('confirmation_required'),
-    confirmed: z.literal(false),
-    object: z.literal('retry_preview'),
-    preview: z.object({
-      run_id: z.uuid(),
-      workflow_id: z.uuid(),
-      name: z.string(),
-      version: z.int(),
-      from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
-      reused: z.array(z.string()).meta({ description: 'The nodes whose outputs are reused.' }),
-      nodes: z.array(previewNode).meta({ description: 'The nodes that may run.' }),
-      loops: z
-        .array(z.object({ node_id: z.string(), kept: z.int(), again: z.int() }))
-        .meta({ description: 'The loops that go on: how many items keep their results, and how many run.' }),
-      inputs: z.record(z.string(), z.unknown()),
-      warnings: z.array(z.string()),
-    }),
-  })
-  .meta({ id: 'RetryPreview' })
+const preview = confirmation(
+  'RetryPreview',
+  'retry_preview',
+  z.object({
+    run_id: z.uuid(),
+    workflow_id: z.uuid(),
+    name: z.string(),
+    version: z.int(),
+    from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+    reused: z.array(z.string()).meta({ description: 'The nodes whose outputs are reused.' }),
+    nodes: z.array(previewNode).meta({ description: 'The nodes that may run.' }),
+    loops: z
+      .array(z.object({ node_id: z.string(), kept: z.int(), again: z.int() }))
+      .meta({ description: 'The loops that go on: how many items keep their results, and how many run.' }),
+    inputs: z.record(z.string(), z.unknown()),
+    warnings: z.array(z.string()),
+  }),
+)
 
 /** How runs are retried, singly or in batches. */
 export const retryOptions = {
@@ -85,7 +83,7 @@ for runs.`,
         message: 'must not be true with from_node: send one of the two',
       })
       .meta({ id: 'RetryRequest' }),
-    response: { status: 200, schema: z.union([preview, startedRun]).meta({ id: 'RetryResult' }) },
+    response: { status: 200, schema: z.union([preview.schema, startedRun]).meta({ id: 'RetryResult' }) },
     etag: true,
     ifMatch: true,
     waits: true,
@@ -110,15 +108,9 @@ function previewOf(
   { run, workflow, inputs, from_node, reused, again, loops }: PlannedRetry,
   config: ApiConfig,
 ) {
-  const nodes = previewNodes(workflow.plan, again)
-  return {
-    object: 'retry_preview',
-    status: 'confirmation_required',
-    confirmed: false,
-    preview: {
-      ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
-      ...{ from_node, reused, nodes, loops, inputs },
-      warnings: warningsOf(nodes, config),
-    },
-  }
+  return preview.answer({
+    ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
+    ...{ from_node, reused, nodes: previewNodes(workflow.plan, again), loops, inputs },
+    warnings: warningsOf(workflow.plan, again, config),
+  })
 }

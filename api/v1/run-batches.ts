@@ -12,6 +12,7 @@ import {
 } from '../../db/runs/batches.ts'
 import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workflows/interpret/statuses.ts'
 import { type Route, route } from '../http/route.ts'
+import { confirmation } from './confirmation.ts'
 import { retryOptions } from './retry-run.ts'
 import { runFilter, runStatus } from './run-filter.ts'
 
@@ -41,18 +42,15 @@ const request = z
   })
   .meta({ id: 'RunBatchRequest' })
 
-const preview = z
-  .object({
-    object: z.literal('run_batch_preview'),
-    status: z.literal('confirmation_required'),
-    confirmed: z.literal(false),
-    preview: z.object({
-      action: z.enum(BATCH_ACTIONS),
-      count: z.int().meta({ description: 'The number of runs that match now.' }),
-      run_ids: z.array(z.uuid()).meta({ description: 'The newest of them.' }),
-    }),
-  })
-  .meta({ id: 'RunBatchPreview' })
+const preview = confirmation(
+  'RunBatchPreview',
+  'run_batch_preview',
+  z.object({
+    action: z.enum(BATCH_ACTIONS),
+    count: z.int().meta({ description: 'The number of runs that match now.' }),
+    run_ids: z.array(z.uuid()).meta({ description: 'The newest of them.' }),
+  }),
+)
 
 const batch = z
   .object({
@@ -85,19 +83,14 @@ export const runBatchRoutes: Route[] = [
 happens: the response is a preview with their number. A confirmed batch has the runs that match at that moment; it is made in
 the background, each run once. \`from_start\` and \`version\` are those of a retry.`,
     body: request,
-    response: { status: 201, schema: z.union([preview, batch]).meta({ id: 'RunBatchResult' }) },
+    response: { status: 201, schema: z.union([preview.schema, batch]).meta({ id: 'RunBatchResult' }) },
     example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },
     handler: async ({ body, tenant, doNotStore }) => {
       const wanted = batchOf(body)
       if (!body.confirm) {
         doNotStore()
         const { count, run_ids } = await tenant((tx) => previewBatch(tx, wanted))
-        return {
-          object: 'run_batch_preview',
-          status: 'confirmation_required',
-          confirmed: false,
-          preview: { action: body.action, count, run_ids },
-        }
+        return preview.answer({ action: body.action, count, run_ids })
       }
       return tenant(async (tx) => present(await getBatch(tx, await createBatch(tx, wanted))))
     },

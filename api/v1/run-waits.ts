@@ -38,6 +38,16 @@ export const runWait = z
         message: z.string().nullable(),
         assignees: z.array(z.string()),
         link: z.string().meta({ description: 'Where to decide. Whoever has the link can.' }),
+        mails: z
+          .array(
+            z.object({
+              event: z.string().meta({ description: 'Why it is sent, such as `approval.reminder`.' }),
+              address: z.string(),
+              sent_at: time.nullable(),
+              problem: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+            }),
+          )
+          .meta({ description: 'The mails with the link.' }),
       })
       .nullable(),
     created_at: time,
@@ -46,7 +56,21 @@ export const runWait = z
   .meta({ id: 'RunWait' })
 
 export function presentWait(
-  { id, path, node_id, type, name, topics, subject_id, filter, problem, since, settings, ...times }: OpenWait,
+  {
+    id,
+    path,
+    node_id,
+    type,
+    name,
+    topics,
+    subject_id,
+    filter,
+    problem,
+    since,
+    settings,
+    mails,
+    ...times
+  }: OpenWait,
   runId: string,
   organizationId: string,
   deps: AppDeps,
@@ -69,6 +93,7 @@ export function presentWait(
             message: settings.message,
             assignees: settings.assignees,
             link: approvalLink(deps.secretsKey, deps.config.PUBLIC_URL, key),
+            mails: mails.map(({ approval_id: _, ...mail }) => mail),
           }
         : null,
     ...{ created_at, expires_at },

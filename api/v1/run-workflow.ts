@@ -9,6 +9,7 @@ import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
+import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
 import {
   answerStarted,
@@ -19,29 +20,29 @@ import {
   warningsOf,
 } from './started-run.ts'
 
-const preview = z
-  .object({
-    status: z.literal('confirmation_required'),
-    confirmed: z.literal(false),
-    object: z.literal('run_preview'),
-    preview: z.object({
-      workflow_id: z.uuid(),
-      name: z.string(),
-      version: z.int(),
-      nodes: z.array(previewNode),
-      edges: z.array(
-        z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
-          id: 'RunPreviewEdge',
-          description: 'After `from` has left by `handle`, the run continues with `to`.',
-        }),
-      ),
-      inputs: z.record(z.string(), z.unknown()),
-      warnings: z.array(z.string()),
-    }),
-  })
-  .meta({ id: 'RunPreview' })
+const preview = confirmation(
+  'RunPreview',
+  'run_preview',
+  z.object({
+    workflow_id: z.uuid(),
+    name: z.string(),
+    version: z.int(),
+    nodes: z.array(previewNode),
+    edges: z.array(
+      z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
+        id: 'RunPreviewEdge',
+        description: 'After `from` has left by `handle`, the run continues with `to`.',
+      }),
+    ),
+    inputs: z.record(z.string(), z.unknown()),
+    warnings: z.array(z.string()),
+  }),
+)
 
-const response = { status: 200 as const, schema: z.union([preview, startedRun]).meta({ id: 'RunResult' }) }
+const response = {
+  status: 200 as const,
+  schema: z.union([preview.schema, startedRun]).meta({ id: 'RunResult' }),
+}
 
 const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
@@ -130,21 +131,16 @@ async function run(
 }
 
 function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
-  const nodes = previewNodes(workflow.plan, Object.keys(workflow.plan.nodes))
-  return {
-    object: 'run_preview',
-    status: 'confirmation_required',
-    confirmed: false,
-    preview: {
-      workflow_id: workflow.id,
-      name: workflow.name,
-      version: workflow.version,
-      nodes,
-      edges: edgesOf(workflow.plan),
-      inputs,
-      warnings: warningsOf(nodes, config),
-    },
-  }
+  const ids = Object.keys(workflow.plan.nodes)
+  return preview.answer({
+    workflow_id: workflow.id,
+    name: workflow.name,
+    version: workflow.version,
+    nodes: previewNodes(workflow.plan, ids),
+    edges: edgesOf(workflow.plan),
+    inputs,
+    warnings: warningsOf(workflow.plan, ids, config),
+  })
 }
 
 const edgesOf = ({ nodes }: Program) =>

@@ -34,7 +34,9 @@ export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =
     return { id, type, title, effect }
   })
 
-export function warningsOf(nodes: PreviewNode[], config: ApiConfig): string[] {
+/** About these nodes of a plan. */
+export function warningsOf(plan: Program, ids: string[], config: ApiConfig): string[] {
+  const nodes = ids.map((id) => plan.nodes[id]!)
   const outside = nodes.filter(reachesOutside).map((node) => node.title)
   return [
     ...(outside.length > 0 ? [`Has effects outside the service: ${outside.join(', ')}.`] : []),

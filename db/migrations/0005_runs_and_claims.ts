@@ -303,8 +303,8 @@ export async function up(knex: Knex): Promise<void> {
       since timestamptz(3),
       -- of an event: the one up to which it has compared earlier events
       checked_id uuid,
-      -- of an event: the values of the run that the filter reads; of an approval: title, message, assignees, and the
-      -- reminders and escalations to come with their times
+      -- of an event: the values of the run that the filter reads; of an approval: title, message, assignees,
+      -- escalate_to, and the reminders and escalations to come with their times
       settings jsonb,
       -- of an event: why its filter last failed, {message, event_id, at}
       problem jsonb,
@@ -338,6 +338,32 @@ export async function up(knex: Knex): Promise<void> {
     create index run_waits_due on run_waits (due_at) where answered_at is null and due_at is not null;
     create index run_waits_unnotified on run_waits (answered_at)
       where answered_at is not null and notified_at is null;
+
+    -- Mails that ask for a decision, one for each address; written in the transaction that opens the wait, or that raises
+    -- the reminder.
+    create table approval_mails (
+      organization_id uuid not null,
+      -- UUIDv7; the Message-ID is derived from it
+      id uuid not null,
+      run_id uuid not null,
+      -- of a wait; after a reset there may be none of this id
+      approval_id uuid not null,
+      event text not null check (event in ('approval.requested', 'approval.reminder', 'approval.escalated')),
+      address text not null,
+      attempts integer not null default 0,
+      -- when a relay may send it; while one does, when another may
+      due_at timestamptz(3) not null default now(),
+      -- why the last attempt failed
+      problem text,
+      sent_at timestamptz(3),
+      -- sent, given up, or not needed any more
+      ended_at timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, id),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index approval_mails_due on approval_mails (organization_id, due_at) where ended_at is null;
+    create index approval_mails_run on approval_mails (organization_id, run_id, approval_id);
 
     -- Signals that were sent to a run, until a wait consumes them: one may come before the run waits for it.
     create table run_signals (
@@ -375,6 +401,7 @@ export async function up(knex: Knex): Promise<void> {
     'run_segments',
     'run_effects',
     'run_waits',
+    'approval_mails',
     'run_signals',
     'run_claims',
     'run_batches',

@@ -3,10 +3,11 @@ import { AppError, conflict, notFound } from '../errors.ts'
 import { insertEvents, type NewEvent } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ApprovalKey } from './approval-links.ts'
+import { insertMails } from './approval-mails.ts'
 import type { WaitKey } from './waits.ts'
 
 /** A request for a decision, and the decision. */
-export interface Approval extends ApprovalRequest {
+export interface Approval extends Omit<ApprovalRequest, 'escalate_to'> {
   id: string
   run_id: string
   node_id: string
@@ -34,7 +35,7 @@ interface Row {
   node_id: string
   workflow_id: string
   workflow_name: string
-  settings: ApprovalRequest & { notices: Notice[]; reminders?: number }
+  settings: ApprovalRequest & { notices: Notice[] }
   answer: ApprovalAnswer | null
   answered_by: Answerer | null
   answered_at: Date | null
@@ -142,8 +143,8 @@ export function approvalEvent(name: ApprovalEventName, approval: Approval, link?
 }
 
 /**
- * Raises what is due of an open approval: one reminder, however many are late, and the escalation. `linkOf` makes its
- * link.
+ * Raises what is due of an open approval, and queues its mails: one reminder, however many are late, and the escalation.
+ * `linkOf` makes its link.
  */
 export async function remind(
   tx: Tenant,
@@ -173,4 +174,5 @@ export async function remind(
     tx,
     [...due].map((event) => approvalEvent(event, present(row), link)),
   )
+  await insertMails(tx, { ...row.settings, id: row.id, run_id: row.run_id }, due)
 }

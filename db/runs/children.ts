@@ -5,6 +5,7 @@ import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
+import { chainError } from './chain.ts'
 import { createRun } from './runs.ts'
 
 /** A run that a node of another run starts, its parent: the actor of the transaction. */
@@ -28,8 +29,8 @@ export async function startChild(
       `The workflow ${JSON.stringify(found.name)} is already running above this node: it cannot start itself.`,
     )
   const depth = (above[0]?.depth ?? 0) + 1
-  if (depth > CHAIN_DEPTH)
-    throw new NodeError('chain_too_deep', `${CHAIN_DEPTH} runs have already led to this one.`)
+  const tooLong = chainError(depth, parent)
+  if (tooLong) throw new NodeError(tooLong.code, tooLong.message)
   const { inputs, problems } = checkInputs(found.plan.inputs, given)
   if (problems.length > 0)
     throw new NodeError(

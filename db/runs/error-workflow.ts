@@ -1,11 +1,11 @@
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { RunError, RunState, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
-import { CHAIN_DEPTH } from '../../workflows/limits.ts'
 import { AppError } from '../errors.ts'
 import { isRefusal, sqlState } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
+import { chainError } from './chain.ts'
 import { createRun } from './runs.ts'
 
 /** A run that ends without success: as failed, terminated or lost. */
@@ -72,7 +72,8 @@ async function start(
   { workflow, node }: Setting,
 ): Promise<Outcome> {
   const depth = run.depth + 1
-  if (depth > CHAIN_DEPTH) return notStarted(`${CHAIN_DEPTH} runs have already led to this one`)
+  const tooLong = chainError(depth, run.id)
+  if (tooLong) return notStarted(tooLong.message)
   const found = await findByReference(tx, workflow).catch((cause: unknown) => {
     if (cause instanceof AppError) return cause
     throw cause

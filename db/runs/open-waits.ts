@@ -1,5 +1,6 @@
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { listMails, type ShownMail } from './approval-mails.ts'
 import { ANSWERABLE, type AnswerableType } from './waits.ts'
 
 /** A wait as it is listed with its run. */
@@ -18,6 +19,8 @@ export interface OpenWait {
   problem: { message: string; event_id: string; at: string } | null
   since: Date | null
   settings: ApprovalRequest | null
+  /** Of an approval. */
+  mails: ShownMail[]
   created_at: Date
   expires_at: Date | null
 }
@@ -25,13 +28,13 @@ export interface OpenWait {
 export const WAIT_TYPES = [...ANSWERABLE, 'child_run'] as const
 
 /** What the nodes of a run wait for, but for times, in the order in which they began. */
-export function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait[]> {
-  return tx
+export async function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait[]> {
+  const waits = await tx
     .trx('run_waits')
     .where({ organization_id: tx.organizationId, run_id: runId, answered_at: null })
     .whereIn('type', WAIT_TYPES)
     .orderBy(['created_at', 'path', 'node_id'])
-    .select<OpenWait[]>(
+    .select<Omit<OpenWait, 'mails'>[]>(
       ...[
         'id',
         'node_id',
@@ -47,4 +50,10 @@ export function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait[]> {
       ],
       ...['created_at', 'expires_at'],
     )
+  const approvals = waits.filter(({ type }) => type === 'decision').map(({ id }) => id)
+  const mails = approvals.length > 0 ? await listMails(tx, runId, approvals) : []
+  return waits.map((wait) => ({
+    ...wait,
+    mails: mails.filter(({ approval_id }) => approval_id === wait.id),
+  }))
 }

@@ -8,6 +8,7 @@ const PARTS = [
   'run_segments',
   'run_effects',
   'run_waits',
+  'approval_mails',
   'run_signals',
 ]
 const TEST_RETENTION = "interval '7 days'"

@@ -4,11 +4,12 @@ import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
-import { CHAIN_DEPTH, TRIGGER_WHEN } from '../../workflows/limits.ts'
+import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
 import { EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
+import { chainError } from './chain.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
 
@@ -147,14 +148,16 @@ interface NewTriggeredRun extends EventKey {
 
 const newRun = (match: Match): NewTriggeredRun => {
   const { organization_id, event_id, workflow_id, version, inputs, depth, cause } = match
-  const error = depth > CHAIN_DEPTH ? tooDeep(cause) : null
-  return { id: uuidv7(), organization_id, event_id, workflow_id, version, inputs, error }
+  return {
+    id: uuidv7(),
+    organization_id,
+    event_id,
+    workflow_id,
+    version,
+    inputs,
+    error: chainError(depth, cause) ?? null,
+  }
 }
-
-const tooDeep = (cause: string | null): RunError => ({
-  code: 'chain_too_long',
-  message: `The run was not started: it would be the ${CHAIN_DEPTH + 1}th in a chain of runs that start each other through events, which is probably a loop. The last one was ${cause}.`,
-})
 
 /** The data of the events stays in the database. @returns the number of inserted runs. */
 async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<number> {

@@ -59,8 +59,8 @@ function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
     const topics = [...new Set(events)].map((name) => (record_id ? `${name}:${record_id}` : name))
     return { ...common, topics, subject_id: record_id, filter, since, settings: filter ? { values } : null }
   }
-  const { title, message, assignees, notices } = wait
-  return { ...common, settings: { title, message, assignees, notices }, due_at: notices[0]?.at }
+  const { title, message, assignees, escalate_to, notices } = wait
+  return { ...common, settings: { title, message, assignees, escalate_to, notices }, due_at: notices[0]?.at }
 }
 
 type NodeOfRun = { path: string; node_id: string }

@@ -100,7 +100,10 @@ export async function startWorker(
     db,
     client,
     log,
-    queues: allQueues({ db, taskQueue, log, capacity, approvalLink: linkOf }),
+    queues: allQueues({
+      ...{ db, taskQueue, log, capacity },
+      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf },
+    }),
   })
   await relay.start()
   const close = async () => {

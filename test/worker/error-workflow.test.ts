@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { chainError } from '../../db/runs/chain.ts'
 import { cancelRun, endUnrecordedRun } from '../../db/runs/moves/ends.ts'
 import type { Definition } from '../../workflows/definition/types.ts'
 import { CHAIN_DEPTH } from '../../workflows/limits.ts'
@@ -138,7 +139,7 @@ describe('the error workflow of a run', () => {
       id = started.id
     }
     const last = await untilRun(suite.db, id)
-    assert.deepEqual(outcomeOf(last), { not_started: '10 runs have already led to this one' })
+    assert.deepEqual(outcomeOf(last), { not_started: chainError(CHAIN_DEPTH + 1, id)!.message })
   })
 
   const refused: [what: string, name: string, reason: RegExp, before: () => Promise<unknown>][] = [

@@ -280,6 +280,54 @@ describe('a secret of the organization', () => {
     await assertNowhere(`run:${missing}`, `run:${deleted}`)
   })
 
+  it('that is renamed while a run waits ends the run by its name, and a retry goes on with the new one', async () => {
+    const definition = (secret: string) => ({
+      name: 'Renamed',
+      trigger: { type: 'manual' as const },
+      inputs: {},
+      nodes: [
+        { id: 'hold', type: 'wait_for_signal', config: { name: 'go' } },
+        call('ok', { config: { url: `${url}/ok`, headers: { A: `{{ secrets.${secret} }}` } } }),
+      ],
+      edges: [{ from: 'hold', handle: 'received', to: 'call' }],
+      outputs: { status: '{{ nodes.call.output.status }}' },
+      settings: {},
+    })
+    const id = await queueRun(db, api.organizationId, definition('digits'))
+    while (!(await db.system('run_waits').where({ run_id: id }).first()))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    await put('digits_new', DIGITS)
+    assert.equal((await admin('DELETE', '/secrets/digits')).status, 200)
+    const go = { body: { name: 'go' } }
+    assert.equal((await api.request('POST', `/v1/runs/${id}/signal`, go)).status, 200)
+    assert.deepEqual((await untilRun(db, id)).error, {
+      code: 'unknown_secret',
+      message: 'There is no secret digits: it was deleted, or never set.',
+      node_id: 'call',
+    })
+    assert.equal((await nodeOf(id)).attempt, 1)
+    assert.equal(received.length, 0)
+
+    const { workflow_id } = await db.system('runs').where({ id }).first()
+    const changed = { body: { definition: definition('digits_new') } }
+    const saved = await api.request('PATCH', `/v1/workflows/${workflow_id}`, changed)
+    assert.equal(saved.status, 200, JSON.stringify(saved.body))
+    const retried = await api.request('POST', `/v1/runs/${id}/retry`, {
+      body: { version: 'latest', confirm: true },
+    })
+    assert.equal(retried.status, 200, JSON.stringify(retried.body))
+    const { status, outputs } = await untilRun(db, retried.body.run_id)
+    assert.deepEqual([status, outputs], ['completed', { status: 200 }])
+    assert.deepEqual(
+      received.map(({ headers }) => headers.a),
+      [DIGITS],
+    )
+    assert.ok(!JSON.stringify(await nodeOf(retried.body.run_id)).includes(DIGITS))
+    await admin('DELETE', '/secrets/digits_new')
+    // The answer has the other secret, which this node does not read, in capitals.
+    await db.system('run_nodes').where({ run_id: retried.body.run_id }).delete()
+  })
+
   it('that is replaced is used by the next attempt, and a default stands for one that is missing', async () => {
     during = () => put('digits', '0011223344')
     const config = {

@@ -1,6 +1,6 @@
-import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
+import { approvalMailsQueue, type MailDeps } from './approval-mails.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
@@ -23,7 +23,9 @@ export function allQueues({
   log,
   capacity,
   approvalLink,
-}: QueueDeps & { approvalLink: (approval: ApprovalKey) => string }): Queue<unknown>[] {
+  mailer,
+  publicUrl,
+}: QueueDeps & MailDeps): Queue<unknown>[] {
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),
@@ -32,6 +34,7 @@ export function allQueues({
     runBatchesQueue(db),
     waitsQueue,
     dueWaitsQueue({ db, approvalLink }),
+    approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,

@@ -131,7 +131,7 @@ function spend(rendering: Rendering, written: string): void {
 }
 
 /** Throws NodeError `placeholder_error` where `work` throws. */
-function explained<T>(text: string, path: string, work: () => T): T {
+export function explained<T>(text: string, path: string, work: () => T): T {
   try {
     return work()
   } catch (error) {

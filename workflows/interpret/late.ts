@@ -1,4 +1,4 @@
-import { type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
+import { explained, type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
 import { references } from '../expressions/references.ts'
 import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
 import { capped } from './storable.ts'
@@ -37,13 +37,14 @@ export function splitLate(type: NodeType, config: Authored): { now: Authored; la
 
 /**
  * The part of `scope` that the late settings of a node read, to render them later. Throws NodeError `placeholder_error`
- * if a value is missing.
+ * if a value is missing, or the text is no template.
  */
 export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   const paths = Object.entries(type.late).flatMap(([name, root]) => {
     const text = config[name]
     if (typeof text !== 'string') return []
-    return references(text)
+    // A test of a node is not validated before.
+    return explained(text, `/${name}`, () => references(text))
       .filter(({ path: [first] }) => first !== root)
       .flatMap(({ path, optional }) => pathTo(scope, path, optional, text))
   })

@@ -5,6 +5,7 @@ import { duration } from './fields.ts'
 import { type ApprovalAnswer, DECISIONS, type Notice } from './wait-for.ts'
 
 const MAX_REMINDERS = 10
+const MAX_ASKED = 50
 
 const span = duration('1s', '365d')
 
@@ -14,7 +15,7 @@ export const approval = defineNode({
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
-    'Asks a person to approve or reject, and waits for the decision. The event `approval.requested` has a link at which anybody who has it can decide; webhooks and other workflows can pass it on. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
+    'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
   engine: () => 3,
   asksPerson: true,
@@ -23,18 +24,28 @@ export const approval = defineNode({
     message: z.string().max(10_000).optional().describe('What the person should know, as plain text.'),
     assignees: z
       .array(z.union([z.uuid(), z.email()]))
-      .max(50)
+      .max(MAX_ASKED)
       .default([])
       .describe(
-        'Who is asked: ids or email addresses. They are part of the events; the link works for anybody.',
+        'Who is asked. Email addresses get a mail with the link; ids are only part of the events. The link works for anybody.',
       ),
     timeout: span.optional().describe('How long to wait at most. Default: without limit.'),
     reminders: z
       .array(span)
       .max(MAX_REMINDERS)
       .default([])
-      .describe('When to raise `approval.reminder`, counted from the request: `[1d, 3d]`.'),
-    escalate_after: span.optional().describe('When to raise `approval.escalated`, counted from the request.'),
+      .describe('When to remind, counted from the request: `[1d, 3d]`. Raises `approval.reminder`.'),
+    remind_every: span
+      .optional()
+      .describe(`Reminds at this interval, at most ${MAX_REMINDERS} times. Instead of \`reminders\`.`),
+    escalate_after: span
+      .optional()
+      .describe('When to escalate, counted from the request. Raises `approval.escalated`.'),
+    escalate_to: z
+      .array(z.email())
+      .max(MAX_ASKED)
+      .default([])
+      .describe('The email addresses that get the link then. Default: those of the assignees.'),
   }),
   output: z.strictObject({
     decision: z.enum(DECISIONS).nullable().describe('Null if nobody has decided in time.'),
@@ -50,9 +61,37 @@ export const approval = defineNode({
     { name: 'rejected', description: 'The person has rejected.' },
     ...(timeout === undefined ? [] : [{ name: 'expired', description: 'Nobody has decided in time.' }]),
   ],
-  check: ({ timeout, reminders, escalate_after }) => {
+  optionalSettings: {
+    names: ['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'],
+    isUsed: ({ assignees, escalate_to }) => [assignees, escalate_to].flat().some(mayBeAddress),
+    without: 'send no mails',
+  },
+  check: (given) => {
+    const { timeout, reminders, remind_every, escalate_after, escalate_to } = given
+    const problems = [
+      ...(remind_every !== undefined && reminders !== undefined
+        ? [
+            {
+              code: 'invalid_config' as const,
+              message: 'reminders and remind_every are both given',
+              path: ['remind_every'],
+              hint: 'give one of them',
+            },
+          ]
+        : []),
+      ...(escalate_to !== undefined && escalate_after === undefined
+        ? [
+            {
+              code: 'missing_value' as const,
+              message: 'escalate_to has no effect without escalate_after',
+              path: ['escalate_to'],
+              hint: 'add `escalate_after: …`',
+            },
+          ]
+        : []),
+    ]
     const most = milliseconds(timeout)
-    if (most === undefined) return []
+    if (most === undefined) return problems
     const late = (value: unknown, path: PropertyKey[]) =>
       (milliseconds(value) ?? 0) < most
         ? []
@@ -65,6 +104,8 @@ export const approval = defineNode({
           ]
     const listed = Array.isArray(reminders) ? reminders : []
     return [
+      ...problems,
+      ...late(remind_every, ['remind_every']),
       ...listed.flatMap((value, index) => late(value, ['reminders', index])),
       ...late(escalate_after, ['escalate_after']),
     ]
@@ -77,6 +118,7 @@ export const approval = defineNode({
       timeout: '7d',
       reminders: ['1d', '3d'],
       escalate_after: '5d',
+      escalate_to: ['head@example.com'],
     },
     inputs: { inputs: { percent: 30 }, trigger: { record: { name: 'Acme' } } },
     answer: {
@@ -92,17 +134,22 @@ export const approval = defineNode({
     },
     handle: 'approved',
   },
-  run({ title, message = null, assignees, timeout, reminders, escalate_after }, { now }) {
-    const after = (text: string) => new Date(now.getTime() + parseDuration(text)!)
+  run(config, { now }) {
+    const { title, message = null, assignees, timeout, escalate_after, escalate_to } = config
+    const after = (text: string, times = 1) => new Date(now.getTime() + times * parseDuration(text)!)
     const expires_at = timeout === undefined ? null : after(timeout)
+    const reminders = [
+      ...config.reminders.map((text) => after(text)),
+      ...repeated(config.remind_every, (text, times) => after(text, times)),
+    ].filter((at) => expires_at === null || at < expires_at)
     const notices: Notice[] = [
-      ...reminders.map((text) => ({ event: 'approval.reminder' as const, at: after(text).toISOString() })),
+      ...reminders.map((at) => ({ event: 'approval.reminder' as const, at: at.toISOString() })),
       ...(escalate_after === undefined
         ? []
         : [{ event: 'approval.escalated' as const, at: after(escalate_after).toISOString() }]),
     ].sort((a, b) => a.at.localeCompare(b.at))
     return {
-      wait_for: { type: 'decision', title, message, assignees, notices, expires_at },
+      wait_for: { type: 'decision', title, message, assignees, escalate_to, notices, expires_at },
       output: UNDECIDED,
     }
   },
@@ -114,5 +161,12 @@ export const approval = defineNode({
 })
 
 const UNDECIDED = { decision: null, comment: null, answered_by: null, answered_at: null }
+
+/** The times of the reminders at an interval. */
+const repeated = (interval: string | undefined, at: (interval: string, times: number) => Date): Date[] =>
+  interval === undefined ? [] : Array.from({ length: MAX_REMINDERS }, (_, index) => at(interval, index + 1))
+
+/** An address, or a placeholder. */
+const mayBeAddress = (value: unknown) => typeof value === 'string' && /[@{]/.test(value)
 
 const milliseconds = (value: unknown) => (typeof value === 'string' ? parseDuration(value) : undefined)

@@ -77,6 +77,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   verbatim?: readonly string[]
   /** How a node ends that has returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
+  /** The settings of the service without which it does less, and what it does not do then. */
+  optionalSettings?: OptionalSettings
   /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
   asksPerson?: true
   example: NodeExample
@@ -97,6 +99,7 @@ export interface NodeType
     | 'run'
     | 'answered'
     | 'asksPerson'
+    | 'optionalSettings'
   > {
   alsoCalled: readonly string[]
   cases(config: Authored): string[]
@@ -119,6 +122,14 @@ export interface NodeType
   late: Readonly<Record<string, string>>
   body: string | undefined
   perItem(config: Authored): readonly string[]
+}
+
+export interface OptionalSettings {
+  names: readonly string[]
+  /** Whether this use of the node needs them. */
+  isUsed(config: Authored): boolean
+  /** The end of a sentence that begins with "these nodes". */
+  without: string
 }
 
 export interface NodeExample {

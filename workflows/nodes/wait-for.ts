@@ -19,6 +19,8 @@ export interface ApprovalRequest {
   message: string | null
   /** Ids or email addresses of users. */
   assignees: string[]
+  /** Email addresses to which an escalation goes; if there are none, it goes to the assignees. */
+  escalate_to: string[]
 }
 
 /** An event that is raised while nobody has answered. `at` is ISO 8601. */

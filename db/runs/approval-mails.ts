@@ -1,0 +1,142 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
+import { claimAlone } from '../postgres/queue-lock.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import type { ApprovalEventName } from './approvals.ts'
+
+/** Mails that ask for a decision. The rows are their queue; they are deleted with their run. */
+
+export type MailedEvent = Exclude<ApprovalEventName, 'approval.answered'>
+
+/** Longer than an attempt to send a mail may take. */
+const LEASE_SECONDS = 60
+/** Mails of one organization in one claim, while others have some too. */
+const SLOTS = 8
+/** The delays between attempts grow fourfold, from 5 seconds to an hour: the last attempt is after about 8 hours. */
+const MAX_ATTEMPTS = 13
+
+/** Queues a mail to each address, in the transaction that opens the approval or raises the events. */
+export async function insertMails(
+  tx: Tenant,
+  approval: Pick<ApprovalRequest, 'assignees' | 'escalate_to'> & { id: string; run_id: string },
+  events: Iterable<MailedEvent>,
+): Promise<void> {
+  const rows = [...events].flatMap((event) =>
+    addressesOf(approval, event).map((address) => ({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      run_id: approval.run_id,
+      approval_id: approval.id,
+      ...{ event, address },
+    })),
+  )
+  if (rows.length === 0) return
+  await tx.trx('approval_mails').insert(rows)
+  tx.wake('agx_approval_mails')
+}
+
+/** Each once; ids have none. */
+function addressesOf(
+  { assignees, escalate_to }: Pick<ApprovalRequest, 'assignees' | 'escalate_to'>,
+  event: MailedEvent,
+): string[] {
+  const asked = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
+  return [...new Map(asked.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
+    text.includes('@'),
+  )
+}
+
+/** A claimed mail. */
+export interface ClaimedMail {
+  organization_id: string
+  id: string
+  run_id: string
+  approval_id: string
+  event: MailedEvent
+  address: string
+  /** This one included. */
+  attempts: number
+}
+
+/** Leases up to `limit` mails that are due, in turns of the organizations. */
+export const claimMails = (system: System, limit: number): Promise<ClaimedMail[]> =>
+  claimAlone(
+    system,
+    'approval_mails',
+    `with organizations as (
+       select distinct organization_id from approval_mails where ended_at is null and due_at <= now()),
+     candidates as (
+       select q.*, random() as lot from organizations o cross join lateral (
+         select m.organization_id, m.id, row_number() over (order by m.due_at, m.id) as place
+         from approval_mails m
+         where m.organization_id = o.organization_id and m.ended_at is null and m.due_at <= now()
+         order by m.due_at, m.id limit :slots) q)
+     update approval_mails m set due_at = now() + make_interval(secs => :lease), attempts = m.attempts + 1
+     from (select * from candidates order by place, lot limit :limit) c
+     where m.organization_id = c.organization_id and m.id = c.id and m.ended_at is null
+     returning m.organization_id, m.id, m.run_id, m.approval_id, m.event, m.address, m.attempts`,
+    { slots: SLOTS, lease: LEASE_SECONDS, limit },
+  )
+
+/** What a mail says. */
+export interface MailedApproval {
+  title: string
+  message: string | null
+  workflow_name: string
+  expires_at: Date | null
+}
+
+/** The approval of a mail while it can be answered; undefined afterwards. */
+export async function findMailedApproval(
+  tx: Tenant,
+  { run_id, approval_id }: ClaimedMail,
+): Promise<MailedApproval | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: MailedApproval[] }>(
+    `select w.settings ->> 'title' as title, w.settings ->> 'message' as message, r.workflow_name, w.expires_at
+     from run_waits w join runs r on r.organization_id = w.organization_id and r.id = w.run_id
+     where w.organization_id = ? and w.id = ? and w.run_id = ? and w.type = 'decision' and w.answered_at is null
+       and (w.expires_at is null or w.expires_at > now())`,
+    [tx.organizationId, approval_id, run_id],
+  )
+  return rows[0]
+}
+
+/** How an attempt ended; `needless`: the approval had ended. */
+export type MailOutcome =
+  | { status: 'sent' | 'needless' }
+  | { status: 'failed'; problem: string; retryable: boolean }
+
+/** Records how an attempt ended. After a failure that may pass, the mail is due again later. */
+export async function recordMail(tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<void> {
+  const problem = outcome.status === 'failed' ? outcome.problem : null
+  const again = outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS
+  await tx.trx.raw(
+    `update approval_mails set problem = :problem,
+       due_at = now() + make_interval(secs => :delay),
+       sent_at = case when :sent then now() end,
+       ended_at = case when not :again then now() end
+     where organization_id = :organizationId and id = :id and ended_at is null`,
+    {
+      ...{ organizationId: tx.organizationId, id: mail.id, problem, again, sent: outcome.status === 'sent' },
+      delay: Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
+    },
+  )
+}
+
+/** A mail as it is shown with its approval. */
+export interface ShownMail {
+  approval_id: string
+  event: MailedEvent
+  address: string
+  sent_at: Date | null
+  problem: string | null
+}
+
+/** The mails of these approvals of a run, in the order in which they were queued. */
+export const listMails = (tx: Tenant, runId: string, approvalIds: string[]): Promise<ShownMail[]> =>
+  tx
+    .trx('approval_mails')
+    .where({ organization_id: tx.organizationId, run_id: runId })
+    .whereIn('approval_id', approvalIds)
+    .orderBy('id')
+    .select<ShownMail[]>('approval_id', 'event', 'address', 'sent_at', 'problem')
