@@ -22,6 +22,9 @@ const databaseUrl = z
 const SECRETS_KEY_RULE = '32 bytes in base64: `openssl rand -base64 32`'
 const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
 
+const isOrigin = (text: string) =>
+  text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
+
 /** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
 export const migrationSettings = z.object({
   DATABASE_OWNER_URL: databaseUrl.optional(),
@@ -80,6 +83,16 @@ export const apiSettings = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
+  /** The origins whose pages may call /v1 with a key; `*` is every origin. Default: none. */
+  CORS_ORIGINS: z
+    .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
+    .superRefine((origins, ctx) => {
+      for (const origin of origins)
+        if (!isOrigin(origin))
+          ctx.addIssue(`${origin} is not an origin such as https://app.example.com, or *`)
+    }),
   /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
   REQUEST_TIMEOUT: whole(1, 3_600).default(120),
   /** Open connections of one process. */
