@@ -12,6 +12,7 @@ import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated, recordFailure } from '../db/runs/state.ts'
+import type { SecretsKey } from '../db/seal.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { CreatedObject, RunError, RunState } from '../workflows/interpret/run-state.ts'
@@ -33,7 +34,7 @@ export interface AdvanceDeps {
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
   /** Signs the links of approvals. 32 bytes. */
-  secretsKey: Buffer
+  secretsKey: SecretsKey
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
 }

@@ -7,7 +7,7 @@ import { takeRate } from '../db/outgoing/rate.ts'
 import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
-import { open } from '../db/seal.ts'
+import { open, type SecretsKey } from '../db/seal.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import { signatureHeaders } from '../workflows/webhook-signature.ts'
@@ -44,7 +44,7 @@ export function createDeliver(deps: DeliverDeps) {
 export interface DeliverDeps {
   db: Database
   http: HttpClient
-  secretsKey: Buffer
+  secretsKey: SecretsKey
 }
 
 async function attempt(
@@ -127,7 +127,7 @@ function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | und
 async function send(
   http: HttpClient,
   { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test, trace_id }: DeliveryJob,
-  key: Buffer,
+  key: SecretsKey,
   signal: AbortSignal,
 ): Promise<{ result: AttemptResult; retryAfter: number }> {
   const { previous, ...rest } = event

@@ -1,5 +1,6 @@
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import type { SecretsKey } from '../db/seal.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { EffectFactories } from './effects/define.ts'
@@ -14,7 +15,7 @@ export interface ActivityDeps {
   /** From `createEffects`. */
   effects: EffectFactories
   /** Opens what the API has sealed. 32 bytes. */
-  secretsKey: Buffer
+  secretsKey: SecretsKey
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */

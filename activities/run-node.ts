@@ -8,6 +8,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
+import type { SecretsKey } from '../db/seal.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
@@ -29,7 +30,7 @@ export interface RunNodeDeps {
   programs: Programs
   effects: EffectFactories
   /** Opens the secrets of organizations. 32 bytes. */
-  secretsKey: Buffer
+  secretsKey: SecretsKey
 }
 
 /** Temporal attempts after which an unexpected error, which no attempt of the node has caused, is final. */

@@ -7,6 +7,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { openTestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
+import type { SecretsKey } from '../db/seal.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
@@ -29,7 +30,7 @@ export interface TestNodeDeps {
   log: Logger
   effects: EffectFactories
   /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
-  secretsKey: Buffer
+  secretsKey: SecretsKey
 }
 
 /**

@@ -5,6 +5,7 @@ import { handleApproval } from './approvals/decide.ts'
 import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
+import { createCors } from './http/cors.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
@@ -20,6 +21,7 @@ export function createApp(deps: AppDeps): Koa {
   const settings = createGateway(deps, appRealm(deps))
   const reference = createReference(deps, routes, appRoutes)
   const ready = createReadiness(deps)
+  const answersPreflight = createCors(deps.config.CORS_ORIGINS)
 
   const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
     '/healthz': (ctx) => {
@@ -42,7 +44,11 @@ export function createApp(deps: AppDeps): Koa {
   }
 
   const dispatch: Dispatch = (ctx, path, search) => {
-    if (path.startsWith('/v1/')) return v1(ctx, path, search)
+    if (path.startsWith('/v1/')) {
+      if (!answersPreflight(ctx)) return v1(ctx, path, search)
+      ctx.status = 204
+      return
+    }
     if (path.startsWith('/app/')) return settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps, path, search)

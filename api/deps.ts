@@ -1,6 +1,7 @@
 import type { Logger } from '../db/log.ts'
 import type { Metrics } from '../db/metrics.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import type { SecretsKey } from '../db/seal.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
@@ -12,7 +13,7 @@ export interface AppDeps {
   db: Database
   log: Logger
   /** Seals and opens secrets at rest. 32 bytes. */
-  secretsKey: Buffer
+  secretsKey: SecretsKey
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
   /** Limits the streams of run progress. */

@@ -5,6 +5,7 @@ import { NOT_A_MAILBOX, parseMailbox } from '../workflows/mailbox.ts'
 import { isKey } from './access/keys.ts'
 import { isCidr } from './egress.ts'
 import type { DatabaseUrls } from './postgres/roles.ts'
+import type { SecretsKey } from './seal.ts'
 import { temporalProfile } from './temporal-profile.ts'
 
 const HIGHEST_PORT = 65_535
@@ -18,6 +19,12 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be a URL such as http
 const databaseUrl = z
   .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
   .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database')
+
+const SECRETS_KEY_RULE = '32 bytes in base64: `openssl rand -base64 32`'
+const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
+
+const isOrigin = (text: string) =>
+  text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
 
 /** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
 export const migrationSettings = z.object({
@@ -41,13 +48,16 @@ export const sharedSettings = z.object({
   /** Lets production run with one login, which may be a superuser. */
   ALLOW_SINGLE_DATABASE_LOGIN: flag.default(false),
   DATABASE_POOL: whole(2, 200).default(10),
-  SECRETS_KEY: z
+  SECRETS_KEY: z.string().refine(isSecretsKey, `must be ${SECRETS_KEY_RULE}`).optional(),
+  /** Further keys, which open what was sealed with them and seal nothing, while SECRETS_KEY is rotated. */
+  SECRETS_KEYS_TO_OPEN: z
     .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
     .refine(
-      (key) => Buffer.from(key, 'base64').length === 32,
-      'must be 32 bytes in base64: `openssl rand -base64 32`',
-    )
-    .optional(),
+      (keys) => keys.every(isSecretsKey),
+      `must be a comma-separated list, each of ${SECRETS_KEY_RULE}`,
+    ),
   PUBLIC_URL: httpUrl.optional(),
   TEMPORAL_UI_URL: httpUrl.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
@@ -86,6 +96,16 @@ export const apiSettings = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
+  /** The origins whose pages may call /v1 with a key; `*` is every origin. Default: none. */
+  CORS_ORIGINS: z
+    .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
+    .superRefine((origins, ctx) => {
+      for (const origin of origins)
+        if (!isOrigin(origin))
+          ctx.addIssue(`${origin} is not an origin such as https://app.example.com, or *`)
+    }),
   /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
   REQUEST_TIMEOUT: whole(1, 3_600).default(120),
   /** Open connections of one process. */
@@ -177,11 +197,16 @@ export function databaseUrls(settings: z.output<typeof sharedSettings>): Databas
   return { url, systemUrl }
 }
 
-/**
- * The key that encrypts secrets at rest, 32 bytes: `SECRETS_KEY`; outside production the default is a key that is
- * generated on first use and kept in the data folder.
- */
-export function secretsKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
+/** The keys of secrets at rest: the one that seals, then those of SECRETS_KEYS_TO_OPEN. */
+export function secretsKey(
+  settings: Pick<z.output<typeof sharedSettings>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
+): SecretsKey {
+  const further = settings.SECRETS_KEYS_TO_OPEN.map((key) => Buffer.from(key, 'base64'))
+  return [sealingKey(settings), ...further]
+}
+
+/** `SECRETS_KEY`; outside production the default is a key that is generated on first use and kept in the data folder. */
+function sealingKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
   if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
   const file = join(settings.DATA_DIR, 'secrets.key')
   mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 })

@@ -5,13 +5,22 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
+ * SECRETS_KEY, 32 bytes; or during a rotation several keys: the first seals, each opens what was sealed with it.
+ */
+export type SecretsKey = Buffer | readonly [Buffer, ...Buffer[]]
+
+/** Every key, the one that seals first. */
+export const allKeys = (keys: SecretsKey): readonly [Buffer, ...Buffer[]] =>
+  Buffer.isBuffer(keys) ? [keys] : keys
+
+/**
  * Encrypts a secret for the database (AES-256-GCM).
- * @param key 32 bytes.
  * @param owner what the secret belongs to: `open` needs the same, so that an envelope is of no use in another row.
  * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts give different results.
  */
-export function seal(key: Buffer, plaintext: string, owner = ''): string {
-  const header = `${VERSION}.${keyId(key)}`
+export function seal(keys: SecretsKey, plaintext: string, owner = ''): string {
+  const [key] = allKeys(keys)
+  const header = headerOf(keys)
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   cipher.setAAD(boundTo(header, owner))
@@ -19,15 +28,17 @@ export function seal(key: Buffer, plaintext: string, owner = ''): string {
   return `${header}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
+/** The start of all that these keys seal. */
+export const headerOf = (keys: SecretsKey): string => `${VERSION}.${keyId(allKeys(keys)[0])}`
+
 /**
- * Decrypts the output of `seal`.
- * @param keys the key, or several during a rotation of SECRETS_KEY: the envelope names its key.
+ * Decrypts the output of `seal`: the envelope names its key.
  * Throws if none of them matches, if the envelope was altered, or if it was sealed for another owner.
  */
-export function open(keys: Buffer | readonly Buffer[], sealed: string, owner = ''): string {
+export function open(keys: SecretsKey, sealed: string, owner = ''): string {
   const [version, id, payload] = sealed.split('.')
   if (version !== VERSION || !id || !payload) throw new Error('this is not a sealed secret')
-  const key = (Buffer.isBuffer(keys) ? [keys] : keys).find((candidate) => keyId(candidate) === id)
+  const key = allKeys(keys).find((candidate) => keyId(candidate) === id)
   if (!key) throw new Error(`the secret was sealed with another SECRETS_KEY (${id})`)
   const bytes = Buffer.from(payload, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {

@@ -22,6 +22,7 @@ const TOP_LEVEL = [
   ...[
     'LICENSE',
     'README.md',
+    'SECURITY.md',
     'biome.json',
     'compose.yaml',
     'package-lock.json',

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { findKeyHolders, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { findKeyHolders, flawOfKey, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { AppError } from '../../db/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
@@ -23,18 +23,23 @@ export const keyLookup = (system: System) =>
     (keys) => findKeyHolders(system, keys),
   )
 
-const BEARER = /^Bearer +(agx_[0-9A-Za-z]+) *$/i
+const BEARER = /^Bearer +(\S+) *$/i
+const KEY_IN_QUERY = /[?&][^=&]*=agx_/
 
-/** The caller of a /v1 request, looked up for each request. Throws unauthorized without a reason. */
+/**
+ * The caller of a /v1 request, looked up for each request. Throws unauthorized, with a hint that depends on the form of
+ * the credential only: unknown, revoked, expired and not allowed from this address are one answer.
+ */
 export async function authenticateKey(
   request: IncomingMessage,
   deps: AppDeps,
   findHolder: FindHolder,
 ): Promise<KeyCaller> {
   const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
-  const holder = key ? await findHolder(key) : undefined
-  if (!holder || !isAllowedFrom(request, holder, deps))
-    throw new AppError('unauthorized', 'missing or invalid API key')
+  const flaw = key === undefined ? unreadable(request) : flawOfKey(key)
+  if (key === undefined || flaw) throw unauthorized(flaw)
+  const holder = await findHolder(key)
+  if (!holder || !isAllowedFrom(request, holder, deps)) throw unauthorized(NOT_ACCEPTED)
   if (holder.note_use) {
     // Concurrent requests can share this object.
     holder.note_use = false
@@ -54,6 +59,21 @@ export async function authenticateKey(
     scopes: new Set(holder.scopes as Scope[]),
     limits: holder.limits,
   }
+}
+
+const NOT_ACCEPTED =
+  'the key is unknown, expired, revoked, or not allowed from this address: an admin finds it in the list of keys'
+
+const unauthorized = (hint: string | undefined) =>
+  new AppError('unauthorized', 'missing or invalid API key', hint ? { hint } : {})
+
+/** What to send instead of a request without a readable key. */
+function unreadable({ headers, url = '' }: IncomingMessage): string {
+  const wanted = 'send the header `Authorization: Bearer <API key>`'
+  if (KEY_IN_QUERY.test(url))
+    return `${wanted}: a key in the URL is not read, and is exposed to logs; rotate it`
+  if (headers.authorization === undefined) return wanted
+  return `${wanted}: the scheme, spaces, and the key without quotes or other characters`
 }
 
 function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDeps): boolean {

@@ -3,11 +3,14 @@ import type { Socket } from 'node:net'
 
 /** How often connections that have become idle are closed while a server drains. */
 const CLOSE_IDLE_MS = 50
+/** The first request of a new connection must have begun to arrive by then. */
+const FIRST_BYTE_MS = 500
 
 /** The shutdown of an HTTP server: requests in progress are answered, and their connections closed. */
 export class Drain {
   private readonly server: Server
-  private readonly sockets = new Set<Socket>()
+  /** When each was accepted. */
+  private readonly sockets = new Map<Socket, number>()
   private readonly open = new Set<ServerResponse>()
   private draining = false
 
@@ -15,7 +18,7 @@ export class Drain {
   constructor(server: Server) {
     this.server = server
     server.on('connection', (socket) => {
-      this.sockets.add(socket)
+      this.sockets.set(socket, performance.now())
       socket.once('close', () => this.sockets.delete(socket))
     })
     server.on('request', (_request, response) => {
@@ -53,8 +56,10 @@ export class Drain {
 
   private closeIdle(): void {
     this.server.closeIdleConnections()
-    // Node does not count a connection as idle before its first request.
-    for (const socket of this.sockets) if (socket.bytesRead === 0) socket.destroy()
+    // Node does not count a connection as idle before its first request, which may be on its way.
+    const latest = performance.now() - FIRST_BYTE_MS
+    for (const [socket, accepted] of this.sockets)
+      if (socket.bytesRead === 0 && accepted < latest) socket.destroy()
   }
 }
 

@@ -11,7 +11,7 @@ import {
   setOutgoingStatus,
   updateOutgoingWebhook,
 } from '../../db/outgoing/webhooks.ts'
-import { seal } from '../../db/seal.ts'
+import { type SecretsKey, seal } from '../../db/seal.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { allows, type Caller } from '../http/scopes.ts'
@@ -165,7 +165,7 @@ function statusRoute(
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
 /** Header values can be secrets, so all are sealed. */
-function sealHeaders(key: Buffer, headers: Record<string, string>) {
+function sealHeaders(key: SecretsKey, headers: Record<string, string>) {
   const header_names = Object.keys(headers)
   return { header_names, headers_sealed: header_names.length ? seal(key, JSON.stringify(headers)) : null }
 }

@@ -15,7 +15,8 @@ import type { Subscription } from './plans.ts'
 const PREFIX = 'agx_'
 const RANDOM_LENGTH = 40
 const CHECKSUM_LENGTH = 6
-const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+const KEY_LENGTH = PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH
+const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]+$`)
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** A key as the settings show it; only `KeyWithSecret` contains the secret. */
@@ -197,10 +198,18 @@ export async function noteKeyUse(system: System, holder: KeyHolder): Promise<voi
 }
 
 /** Whether a text has the form of a key, including the checksum. */
-export function isKey(text: string): boolean {
-  if (!PATTERN.test(text)) return false
+export const isKey = (text: string): boolean => flawOfKey(text) === undefined
+
+/** Why a text cannot be a key, by its form alone: it tells nothing about the keys that exist. */
+export function flawOfKey(text: string): string | undefined {
+  if (!text.startsWith(PREFIX)) return `a key starts with ${PREFIX}`
+  if (text.length !== KEY_LENGTH)
+    return `a key has ${KEY_LENGTH} characters, this one has ${text.length}: copy the whole key and nothing else`
+  if (!PATTERN.test(text)) return `a key has only letters and digits after ${PREFIX}`
   const random = text.slice(PREFIX.length, -CHECKSUM_LENGTH)
-  return text.endsWith(checksum(random))
+  if (!text.endsWith(checksum(random)))
+    return 'the checksum of the key does not match: at least one character is wrong'
+  return undefined
 }
 
 export function generateKey(): string {

@@ -93,16 +93,21 @@ interface Lease {
   held: number
   /** Used amount of the window, by all processes, as of the last query. */
   used: number
+  /** Requests that this process served in the window. */
+  served: number
+  /** Requests that wait for the query. */
+  waiting: number
   pending: Promise<void> | undefined
 }
 
-/** A lease is the remainder of the window divided by this: small, so that an idle process wastes little. */
-const LEASE_DIVISOR = 50
+/** The largest reserve, as a divisor of the window's remainder: two idle processes hold 2 % of a limit at most. */
+const RESERVE_DIVISOR = 100
 
 /**
- * Limits across processes at little cost: each process leases a part of the window's remainder and serves requests from
- * it without a round trip; near the limit the leases shrink to one. Exact with one process. With several, a limit is
- * never exceeded, but a process may refuse requests while others hold unused leases.
+ * Limits across processes at little cost: a process takes what its waiting requests need and a reserve, from which it
+ * serves the next ones without a round trip. The reserve grows with what the process served in the window, so that an
+ * idle one holds little, and shrinks to nothing near the limit. A limit is never exceeded. With several processes some
+ * requests may be refused while others hold unused reserves: with three, less than 2 % of the limit.
  */
 export class LimitWindows {
   private readonly leases = new Map<string, Lease>()
@@ -118,10 +123,21 @@ export class LimitWindows {
     const lease = this.lease(rule)
     if (lease.held > 0) {
       lease.held--
+      lease.served++
       return taken(rule, lease, true)
     }
     if (lease.used >= rule.limit) return taken(rule, lease, false)
-    return this.renew(rule, lease).then(() => this.take(rule))
+    return this.takeAfterQuery(rule, lease)
+  }
+
+  private async takeAfterQuery(rule: WindowRule, lease: Lease): Promise<Taken> {
+    lease.waiting++
+    try {
+      await this.renew(rule, lease)
+    } finally {
+      lease.waiting--
+    }
+    return this.take(rule)
   }
 
   /** The state of a window that this process knows to be used up, without a query; else undefined. */
@@ -136,7 +152,7 @@ export class LimitWindows {
     const id = `${rule.organizationId} ${rule.subject}`
     let lease = this.leases.get(id)
     if (!lease || lease.end <= now) {
-      lease = { ...windowAt(rule.period, now), held: 0, used: 0, pending: undefined }
+      lease = { ...windowAt(rule.period, now), held: 0, used: 0, served: 0, waiting: 0, pending: undefined }
       this.leases.set(id, lease)
     }
     return lease
@@ -150,8 +166,8 @@ export class LimitWindows {
   }
 
   private async fetch(rule: WindowRule, lease: Lease): Promise<void> {
-    const amount = Math.max(1, Math.floor((rule.limit - lease.used) / LEASE_DIVISOR))
-    const { granted, used } = await takeFromWindow(this.db, rule, amount, lease.start)
+    const reserve = Math.min(lease.served, Math.floor((rule.limit - lease.used) / RESERVE_DIVISOR))
+    const { granted, used } = await takeFromWindow(this.db, rule, lease.waiting + reserve, lease.start)
     lease.held += granted
     lease.used = used
   }

@@ -1,7 +1,7 @@
 import { SECRETS } from '../../workflows/limits.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { open, seal } from '../seal.ts'
+import { open, type SecretsKey, seal } from '../seal.ts'
 import { recordChange } from './audit-log.ts'
 
 /** A secret of the organization as the settings show it: never with its value. */
@@ -20,13 +20,13 @@ export async function listSecrets(tx: Tenant): Promise<Secret[]> {
 }
 
 /** Creates or replaces a secret. Throws `conflict` above `SECRETS.count`. */
-export async function putSecret(tx: Tenant, key: Buffer, name: string, value: string): Promise<Secret> {
+export async function putSecret(tx: Tenant, key: SecretsKey, name: string, value: string): Promise<Secret> {
   // Concurrent creations wait for each other, so that they cannot exceed the limit together.
   await tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
   const [others] = await secrets(tx).whereNot({ name }).count<{ count: string }[]>()
   if (Number(others?.count) >= SECRETS.count)
     throw conflict(`the organization already has ${SECRETS.count} secrets`, { hint: 'delete an unused one' })
-  const sealed = seal(key, value, ownerOf(tx, name))
+  const sealed = seal(key, value, ownerOfSecret(tx.organizationId, name))
   const [row] = await tx
     .trx('secrets')
     .insert({ organization_id: tx.organizationId, name, sealed })
@@ -44,12 +44,14 @@ export async function deleteSecret(tx: Tenant, name: string): Promise<void> {
 }
 
 /** The secrets of the organization, opened; undefined for one that was sealed with another SECRETS_KEY. */
-export async function openSecrets(tx: Tenant, key: Buffer): Promise<Map<string, string | undefined>> {
+export async function openSecrets(tx: Tenant, key: SecretsKey): Promise<Map<string, string | undefined>> {
   const rows: { name: string; sealed: string }[] = await secrets(tx).select('name', 'sealed')
-  return new Map(rows.map(({ name, sealed }) => [name, opened(key, sealed, ownerOf(tx, name))]))
+  return new Map(
+    rows.map(({ name, sealed }) => [name, opened(key, sealed, ownerOfSecret(tx.organizationId, name))]),
+  )
 }
 
-function opened(key: Buffer, sealed: string, owner: string): string | undefined {
+function opened(key: SecretsKey, sealed: string, owner: string): string | undefined {
   try {
     return open(key, sealed, owner)
   } catch {
@@ -59,4 +61,5 @@ function opened(key: Buffer, sealed: string, owner: string): string | undefined 
 
 const secrets = (tx: Tenant) => tx.trx('secrets').where({ organization_id: tx.organizationId })
 
-const ownerOf = (tx: Tenant, name: string) => `${tx.organizationId}.${name}`
+/** What a secret is sealed for. */
+export const ownerOfSecret = (organizationId: string, name: string) => `${organizationId}.${name}`

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { ENGINE } from '../../workflows/definition/types.ts'
 import type { TestedNode } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { open, seal } from '../seal.ts'
+import { open, type SecretsKey, seal } from '../seal.ts'
 
 /** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves/). */
 export interface TestValues {
@@ -14,7 +14,7 @@ export interface TestValues {
 /** Queues the test of one node. @returns its id. */
 export async function createNodeTest(
   tx: Tenant,
-  secretsKey: Buffer,
+  secretsKey: SecretsKey,
   { node_type, title, ...values }: TestValues & { node_type: string; title: string },
 ): Promise<string> {
   const id = uuidv7()
@@ -35,7 +35,7 @@ export async function createNodeTest(
 }
 
 /** Undefined if the values were sealed with another SECRETS_KEY, or if the test has ended. */
-export function openTestValues(secretsKey: Buffer, { sealed }: TestedNode): TestValues | undefined {
+export function openTestValues(secretsKey: SecretsKey, { sealed }: TestedNode): TestValues | undefined {
   if (sealed === undefined) return undefined
   try {
     return JSON.parse(open(secretsKey, sealed)) as TestValues

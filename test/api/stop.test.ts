@@ -98,6 +98,35 @@ describe('an api process that gets SIGTERM', function () {
     assert.ok(milliseconds > 1_000 && milliseconds < 5_000, `it took ${milliseconds} ms`)
   })
 
+  it('loses no request of clients that send all the time', async () => {
+    await start({ SHUTDOWN_DELAY: '1' })
+    const created: string[] = []
+    const failed: (string | undefined)[] = []
+    const client = async () => {
+      for (;;) {
+        try {
+          const { status, body } = await call('POST', '/v1/objects/notes', { body: { body: 'sent' } })
+          assert.equal(status, 201)
+          created.push(body.id)
+        } catch (error) {
+          failed.push((error as NodeJS.ErrnoException).code)
+          return
+        }
+      }
+    }
+    const clients = Array.from({ length: 8 }, client)
+    while (created.length < 8 && failed.length === 0) await pause(20)
+    const before = created.length
+    assert.equal((await api.stop()).code, 0)
+    await Promise.all(clients)
+    assert.ok(created.length > before, `${before} of ${created.length}`)
+    // Only new connections fail: a closed port refuses them, or resets those that it had not yet accepted.
+    for (const code of failed) assert.match(code!, /^ECONNRE(?:FUSED|SET)$/)
+    // What failed had no effect: each created note was answered.
+    const rows = await db.system('notes').where({ body: 'sent' }).select('id')
+    assert.deepEqual(rows.map(({ id }) => id).sort(), created.sort())
+  })
+
   it('leaves an Idempotency-Key in progress for a few seconds only when it is killed', async () => {
     await start()
     const other = await startApi(db)

@@ -9,10 +9,12 @@ import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
 import { StreamSlots } from '../../api/http/stream-slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
+import { secretsKey as secretsKeyOf } from '../../db/config.ts'
 import { createLogger } from '../../db/log.ts'
 import { LogOutput } from '../../db/log-output.ts'
 import { createMetrics } from '../../db/metrics.ts'
 import { Listener } from '../../db/postgres/notify.ts'
+import { allKeys } from '../../db/seal.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
 
@@ -36,6 +38,7 @@ export interface TestApi {
   url: string
   organizationId: string
   key: string
+  /** That seals. Random, unless `env` has SECRETS_KEY. */
   secretsKey: Buffer
   /** Throws if the answer differs from its OpenAPI declaration. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
@@ -66,7 +69,7 @@ export async function startApi(
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
-  const secretsKey = randomBytes(32)
+  const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
@@ -90,7 +93,7 @@ export async function startApi(
     url,
     organizationId,
     key,
-    secretsKey,
+    secretsKey: allKeys(secretsKey)[0],
     async request(method, path, options = {}) {
       const bearer = options.key === undefined ? key : options.key
       const raw = typeof options.body === 'string' || options.body instanceof Uint8Array

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { openApi } from '../../api/http/openapi.ts'
+import type { AppRoute, Route } from '../../api/http/route.ts'
+import { SCOPES, type Scope } from '../../api/http/scopes.ts'
+import { appRoutes } from '../../api/settings/route-table.ts'
+import { routes } from '../../api/v1/route-table.ts'
+import { entityNames } from '../../db/records/model/kinds/index.ts'
+import { type Answer, createKey } from '../support/api.ts'
+import { fillEveryTable } from '../support/every-table.ts'
+import { sessionHeaders } from '../support/session.ts'
+import { withApi } from '../support/with-api.ts'
+
+const KINDS = entityNames.join('|')
+const of = (kind: string, level: string) => `${kind}:${level}` as Scope
+
+/**
+ * The scopes that the interface promises, by path and independently of the route table: the first pattern that matches.
+ * A route that none matches fails the test.
+ */
+const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
+  [/^\/(?:me|scopes|users|objects|events)$/, () => []],
+  [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
+  [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
+  [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
+  // Lists show the kinds that the key can read. The others: of contacts, as the examples and the rows of this test.
+  [/^\/(?:imports|exports)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
+  [/^\/exports\//, () => ['contacts:read']],
+  [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
+  [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
+  [/^\/workflows\/(?:.+\/(?:run|test)|run-by-name)$/, () => ['workflows:run']],
+  [/^\/workflows\/validate$|^\/runs$/, () => ['workflows:read']],
+  [/^\/(?:runs|run-batches)/, () => ['workflows:run']],
+  [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
+  [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
+]
+
+function promisedFor(method: string, path: string): Scope[] {
+  if (method === 'POST' && path === '/exports') return ['contacts:read']
+  for (const [pattern, scopes] of PROMISED) {
+    const match = pattern.exec(path)
+    if (match) return [...new Set(scopes(method === 'GET', ...match.slice(1)))]
+  }
+  return assert.fail(`${method} ${path}: no scope is promised`)
+}
+
+/** As the interface says: write, author and run imply read on the same resource. */
+const covers = (held: Scope, needed: Scope) =>
+  held === needed || (needed.endsWith(':read') && held.split(':')[0] === needed.split(':')[0])
+
+/** The table with the rows that a path parameter names. */
+const TABLES: [path: RegExp, parameter: string, table: string][] = [
+  ...entityNames.map((kind) => [new RegExp(`/${kind}/\\{`), 'entity_id', kind] as [RegExp, string, string]),
+  [/\{entity\}/, 'entity_id', 'contacts'],
+  [/./, 'target_id', 'companies'],
+  [/./, 'workflow_id', 'workflows'],
+  [/./, 'run_id', 'runs'],
+  [/./, 'batch_id', 'run_batches'],
+  [/./, 'import_id', 'imports'],
+  [/./, 'export_id', 'exports'],
+  [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
+  [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
+  [/./, 'log_id', 'incoming_logs'],
+  [/./, 'delivery_id', 'deliveries'],
+  [/./, 'replay_id', 'outgoing_replays'],
+  [/./, 'key_id', 'api_keys'],
+]
+/** Parameters that are names within the resource of another one, each with a value. */
+const NAMES: Record<string, string> = {
+  ...{ entity: 'contacts', target: 'companies', name: 'tier', node_type: 'delay', node_id: 'pause' },
+}
+
+/** Of operations that require a query. */
+const QUERIES: Record<string, string> = { listIterations: '?loop=each' }
+
+const parametersOf = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+const filled = (path: string, values: Record<string, string>) =>
+  path.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? NAMES[name] ?? assert.fail(`{${name}} of ${path}`))
+
+describe('every route', function () {
+  this.timeout(60_000)
+  const suite = withApi()
+  let mine: string
+  let other: string
+  before(async () => {
+    await suite.db.asOwner(async (client) => {
+      mine = await fillEveryTable(client)
+      other = await fillEveryTable(client)
+      // Rows as made from the catalogue, but with a plan that does not limit the test.
+      await client.query(
+        "update organizations set plan = 'enterprise', limits = '{}', settings = '{}', env = '{}'",
+      )
+    })
+  })
+
+  const idOf = async (table: string, organizationId: string): Promise<string> => {
+    const row = await suite.db.system(table).where({ organization_id: organizationId }).first('id')
+    return row?.id ?? assert.fail(`${table} has no row`)
+  }
+  const isAnswer = ({ status }: Answer, path: string) => assert.ok(status < 500, `${path}: ${status}`)
+
+  it('of /v1 needs the promised scopes: with none, each one alone and all of them', async () => {
+    const keys = new Map<string, ReturnType<typeof createKey>>()
+    const keyWith = async (scopes: readonly Scope[]) => {
+      const name = scopes.join(' ')
+      const made = keys.get(name) ?? createKey(suite.db, suite.api.organizationId, { scopes })
+      keys.set(name, made)
+      return made
+    }
+    const ids: Record<string, string> = {}
+    for (const [, parameter] of TABLES) ids[parameter] = randomUUID()
+    // Their scope depends on the row, so it must exist.
+    const create = (path: string) => suite.api.request('POST', path, { body: { entity: 'contacts' } })
+    ids.import_id = (await create('/v1/imports')).body.id
+    ids.export_id = (await create('/v1/exports')).body.id
+
+    let walked = 0
+    for (const route of routes) {
+      const { method } = route
+      // Only what the scope depends on: without its body, an operation that is allowed has no effect.
+      const isOfRecords = typeof route.scope === 'object' && 'ofRecords' in route.scope
+      const sent = isOfRecords ? bodyOf(route) : {}
+      for (const path of pathsOf(route, ids)) {
+        const needed = promisedFor(method, path)
+        const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope]), needed]
+        const walk = async (held: Scope[]) => {
+          const what = `${method} ${path} with ${held.join(' ') || 'no scope'}`
+          const answer = await suite.api.request(method, `/v1${path}`, {
+            ...sent,
+            key: (await keyWith(held)).key,
+          })
+          isAnswer(answer, what)
+          const missing = needed.filter((scope) => !held.some((one) => covers(one, scope)))
+          assert.equal(answer.status === 403, missing.length > 0, `${what}: ${answer.status}`)
+          if (missing.length > 0) {
+            assert.equal(answer.body.error.type, 'insufficient_scope')
+            const named = /^the key lacks the scope (\S+)$/.exec(answer.body.error.message)?.[1]
+            assert.ok(missing.includes(named as Scope), `${what}: ${answer.body.error.message}`)
+          }
+          walked++
+        }
+        await Promise.all(sets.map(walk))
+      }
+    }
+    assert.ok(walked > 2_500, String(walked))
+  })
+
+  it('of /v1 shows its scopes in OpenAPI', () => {
+    const document = openApi(routes, appRoutes, '/')
+    for (const { method, path, scope } of routes) {
+      const shown = document.paths[`/v1${path}`]![method.toLowerCase()]!['x-scopes']
+      if (typeof scope === 'string') {
+        const promised = promisedFor(method, path)
+        assert.deepEqual(shown, promised, `${method} ${path}`)
+      } else assert.ok(shown!.length > 0, `${method} ${path}`)
+    }
+  })
+
+  it('answers an id of another organization as one that does not exist: 404, byte for byte', async () => {
+    const { key } = await createKey(suite.db, mine)
+    const session = await sessionHeaders(suite.db, { ...suite.api, organizationId: mine }, 'owner')
+    const all: [string, Route | AppRoute, object][] = [
+      ...routes.map((route) => ['/v1', route, { key }] as [string, Route, object]),
+      ...appRoutes.map(
+        (route) => ['/app', route, { key: null, headers: session }] as [string, AppRoute, object],
+      ),
+    ]
+    let compared = 0
+    for (const [prefix, route, options] of all) {
+      const tables = tablesOf(route.path)
+      // The resource of each id in turn is another organization's, those before it are the caller's own.
+      for (const [at, [name]] of tables.entries()) {
+        const values = async (last: (table: string) => Promise<string>) => {
+          const entries = tables.map(async ([parameter, table], i) => [
+            parameter,
+            i < at ? await idOf(table, mine) : await last(table),
+          ])
+          return Object.fromEntries(await Promise.all(entries)) as Record<string, string>
+        }
+        const send = async (given: Record<string, string>) => {
+          const path = prefix + filled(route.path, given) + (QUERIES[route.id] ?? '')
+          const answer = await suite.api.request(route.method, path, {
+            ...options,
+            ...bodyOf(route, options),
+          })
+          const text = JSON.stringify(answer.body).replaceAll(answer.body.error?.request_id, '')
+          const [status, type] = [answer.status, answer.headers.get('content-type')]
+          return {
+            status,
+            type,
+            text: Object.values(given).reduce((rest, id) => rest.replaceAll(id, ''), text),
+          }
+        }
+        const what = `${route.method} ${prefix}${route.path} with a foreign ${name}`
+        const foreign = await send(await values((table) => idOf(table, other)))
+        assert.equal(foreign.status, 404, `${what}: ${foreign.text}`)
+        assert.deepEqual(foreign, await send(await values(async () => randomUUID())), what)
+        compared++
+      }
+    }
+    assert.ok(compared > 130, String(compared))
+  })
+
+  /** Every kind of record and every pair of two; one value of the other parameters. */
+  function pathsOf({ path }: Route, ids: Record<string, string>): string[] {
+    const names = parametersOf(path)
+    if (!names.includes('entity')) return [filled(path, ids)]
+    return entityNames.flatMap((entity, i) => {
+      const targets = names.includes('target') ? [entity, entityNames[(i + 1) % entityNames.length]!] : ['']
+      return targets.map((target) => filled(path, { ...ids, entity, target }))
+    })
+  }
+
+  /** The parameters that are ids, in order, each with its table. */
+  function tablesOf(path: string): [parameter: string, table: string][] {
+    return parametersOf(path).flatMap((name) => {
+      if (name in NAMES) return []
+      const found = TABLES.find(([pattern, parameter]) => parameter === name && pattern.test(path))
+      return [[name, found?.[2] ?? assert.fail(`{${name}} of ${path} has no table here`)]]
+    })
+  }
+
+  function bodyOf({ accepts, example }: Route | AppRoute, { headers = {} }: { headers?: object } = {}) {
+    if (accepts)
+      return { body: 'Email\r\nada@example.com\r\n', headers: { ...headers, 'Content-Type': accepts } }
+    return example === undefined ? {} : { body: example }
+  }
+})
