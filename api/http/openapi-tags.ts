@@ -22,7 +22,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 
 const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
-  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Events'] },
+  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   { name: 'Administration', tags: ['Account', 'Organization', 'Keys', 'Secrets', 'Session'] },
 ]
@@ -38,6 +38,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Runs: 'Runs of workflows, with the state of each node.',
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
+  Templates: 'Ready-made workflows, to import and adapt.',
   Session: 'Sign-in to the settings.',
   Organization: 'Settings of the organization.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
