@@ -138,7 +138,7 @@ export const templateRoutes: Route[] = [
       })
       .meta({ id: 'TemplateImport' }),
     response: { status: 201, schema: savedShape },
-    example: { template_id: 'welcome-series', name: 'Welcome' },
+    example: { template_id: 'welcome-series', name: 'Welcome subscribers' },
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const template = requireTemplate(body.template_id)

@@ -178,7 +178,7 @@ describe('the example responses of the document', function () {
     await example('getNodeType', { params: { node_type: 'delay' } })
     await example('getAuthoringGuide', { query: '?topic=inputs' })
     await example('listTemplates', { query: '?search=slack&limit=1' })
-    await example('getTemplate', { params: { template_id: 'unsubscribe' } })
+    await example('getTemplate', { params: { template_id: 'welcome-series' } })
     await example('importTemplate')
   }
 
