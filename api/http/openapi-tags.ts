@@ -34,7 +34,8 @@ const DESCRIPTIONS: Record<string, string> = {
   'Custom fields': 'Definitions of custom fields: types, options, uniqueness.',
   Imports: 'Imports of CSV files, run in the background.',
   Exports: 'Exports to CSV files, run in the background.',
-  Workflows: 'Definitions of workflows: validate, create, activate, run.',
+  Workflows:
+    'Definitions of workflows: validate, create, activate, run. [The findings of a validation](/docs/findings), each with an example.',
   Runs: 'Runs of workflows, with the state of each node.',
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
