@@ -22,7 +22,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 
 const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
-  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Events'] },
+  { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
     name: 'Administration',
@@ -37,10 +37,12 @@ const DESCRIPTIONS: Record<string, string> = {
   'Custom fields': 'Definitions of custom fields: types, options, uniqueness.',
   Imports: 'Imports of CSV files, run in the background.',
   Exports: 'Exports to CSV files, run in the background.',
-  Workflows: 'Definitions of workflows: validate, create, activate, run.',
+  Workflows:
+    'Definitions of workflows: validate, create, activate, run. [The findings of a validation](/docs/findings), each with an example.',
   Runs: 'Runs of workflows, with the state of each node.',
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
+  Templates: 'Ready-made workflows, to import and adapt.',
   Session: 'Sign-in to the settings, sessions and password resets.',
   Organization: 'Settings of the organization.',
   Members: 'The users of the organization, their roles and invitations.',

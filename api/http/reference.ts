@@ -2,8 +2,10 @@ import type Koa from 'koa'
 import { AppError } from '../../db/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { docsPage, docsPolicy, readBundle } from './docs.ts'
+import { findingsGuide } from './findings-guide.ts'
+import { GUIDE_POLICY } from './guide-page.ts'
 import { openApi } from './openapi.ts'
-import { GUIDE_POLICY, receiverGuide } from './receiver-guide/page.ts'
+import { receiverGuide } from './receiver-guide/page.ts'
 import type { AppRoute, Route } from './route.ts'
 import { type StaticAnswer, staticAnswer } from './static-answer.ts'
 
@@ -11,7 +13,7 @@ type Page = (ctx: Koa.Context) => Promise<void>
 
 const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
 
-/** /openapi.json, /docs and its script, /docs/webhooks, each built at the first request. @returns the page of a path, if any. */
+/** /openapi.json, /docs and its script, /docs/webhooks, /docs/findings, each built at the first request. @returns the page of a path, if any. */
 export function createReference(
   { config: { PUBLIC_URL } }: AppDeps,
   v1: readonly Route[],
@@ -26,7 +28,18 @@ export function createReference(
   const page = once(async () =>
     staticAnswer(docsPage('agx API', scriptPath(await script())), { type: 'text/html' }),
   )
-  const guide = once(async () => staticAnswer(await receiverGuide(), { type: 'text/html' }))
+  const guide = (path: string, make: () => string | Promise<string>): [string, Page] => {
+    const html = once(async () => staticAnswer(await make(), { type: 'text/html' }))
+    return [
+      path,
+      async (ctx) => {
+        ctx.set('Content-Security-Policy', GUIDE_POLICY)
+        ctx.set('Referrer-Policy', 'no-referrer')
+        const answer = await html()
+        answer.send(ctx)
+      },
+    ]
+  }
   const policy = docsPolicy(PUBLIC_URL)
   const pages = new Map<string, Page>([
     ['/openapi.json', async (ctx) => (await document()).send(ctx)],
@@ -39,15 +52,8 @@ export function createReference(
         html.send(ctx)
       },
     ],
-    [
-      '/docs/webhooks',
-      async (ctx) => {
-        ctx.set('Content-Security-Policy', GUIDE_POLICY)
-        ctx.set('Referrer-Policy', 'no-referrer')
-        const html = await guide()
-        html.send(ctx)
-      },
-    ],
+    guide('/docs/webhooks', receiverGuide),
+    guide('/docs/findings', findingsGuide),
   ])
 
   /** Only under the current hash: a client must not cache this script under the hash of another version. */

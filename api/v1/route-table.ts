@@ -18,6 +18,7 @@ import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { sampleRoutes } from './samples.ts'
+import { templateRoutes } from './templates.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workflowRoutes } from './workflows.ts'
@@ -44,6 +45,7 @@ export const routes: Route[] = [
   ...runBatchRoutes,
   ...nodeRoutes,
   ...authoringGuideRoutes,
+  ...templateRoutes,
   ...eventRoutes,
   ...webhookRoutes,
 ]

@@ -52,12 +52,12 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
     const unknown =
       root === 'secrets'
         ? {
-            code: 'unknown_secret',
+            code: 'unknown_secret' as const,
             message: `there is no secret ${shown} yet: the node fails until it is set`,
             hint: hint ?? `set it: PUT /app/secrets/${shown}`,
           }
         : {
-            code: 'unknown_env',
+            code: 'unknown_env' as const,
             message: `there is no setting env.${shown} yet: what reads it fails until it is set`,
             hint: hint ?? `set it: PATCH /app/organization {"env": {"${shown}": …}}`,
           }

@@ -7,7 +7,10 @@ const time = z.iso.datetime()
 
 export const finding = z
   .object({
-    code: z.string().meta({ description: 'A stable code, such as `unknown_node_type`.' }),
+    code: z.string().meta({
+      description:
+        'A stable code, such as `unknown_node_type`. [What each means, and how to mend it](/docs/findings).',
+    }),
     message: z.string(),
     path: z.string().meta({ description: 'A JSON Pointer into the spec or the definition.' }),
     line: z.int().optional().meta({ description: 'The line, from 1. YAML only.' }),

@@ -1,89 +1,13 @@
 import { synonymOf } from './synonyms.ts'
 import type { Finding } from './types.ts'
 
-/** The codes of findings. An error refuses a workflow, a warning does not. */
-export type ErrorCode =
-  | 'yaml_syntax'
-  | 'yaml_limit'
-  | 'yaml_alias'
-  | 'yaml_tag'
-  | 'yaml_value'
-  | 'duplicate_key'
-  | 'code_fence'
-  | 'tab_indent'
-  | 'unquoted_placeholder'
-  | 'unquoted_text'
-  | 'schema'
-  | 'unknown_key'
-  | 'missing_key'
-  | 'unknown_node_type'
-  | 'invalid_config'
-  | 'invalid_value'
-  | 'missing_value'
-  | 'unknown_handle'
-  | 'missing_target'
-  | 'unreachable_node'
-  | 'cycle'
-  | 'loop_body'
-  | 'duplicate_node'
-  | 'placeholder_syntax'
-  | 'unknown_root'
-  | 'root_not_available'
-  | 'unknown_node'
-  | 'not_upstream'
-  | 'unknown_input'
-  | 'unknown_field'
-  | 'unknown_entity'
-  | 'unknown_event'
-  | 'type_mismatch'
-  | 'cron_syntax'
-  | 'unknown_timezone'
-  | 'cron_never_fires'
-  | 'input_without_default'
-
-export type WarningCode =
-  | 'maybe_not_upstream'
-  | 'side_effect_without_retry'
-  | 'unused_output'
-  | 'not_applicable'
-  | 'literal_credential'
-  | 'implicit_end'
-  | 'constant_when'
-  | 'literal_reference'
-  | 'unconnected_case'
-  | 'input_may_be_missing'
-  | 'trigger_without_record'
-  | 'unknown_workflow'
-  | 'unknown_secret'
-  | 'unknown_env'
-
 /** A finding without its position in the text. */
-export interface Problem extends Omit<Finding, 'code' | 'line' | 'column' | 'source' | 'hint'> {
-  code: ErrorCode | WarningCode
+export interface Problem extends Omit<Finding, 'line' | 'column' | 'source' | 'hint'> {
   /** A function where the text takes time to find: it is called for findings that are reported. */
   hint?: string | (() => string | undefined)
   /** Points at the key rather than at its value. */
   atKey?: boolean
 }
-
-const WARNINGS: ReadonlySet<string> = new Set<WarningCode>([
-  'maybe_not_upstream',
-  'side_effect_without_retry',
-  'unused_output',
-  'not_applicable',
-  'literal_credential',
-  'implicit_end',
-  'constant_when',
-  'literal_reference',
-  'unconnected_case',
-  'input_may_be_missing',
-  'trigger_without_record',
-  'unknown_workflow',
-  'unknown_secret',
-  'unknown_env',
-])
-
-export const isWarning = (code: Problem['code']) => WARNINGS.has(code)
 
 /** A JSON Pointer. */
 export const pointer = (...segments: PropertyKey[]): string =>

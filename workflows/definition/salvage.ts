@@ -101,7 +101,8 @@ function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<st
 function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
   return checkShape(schema, value).flatMap((issue): Problem[] => {
     const [first, second] = issue.path
-    const node = first === 'nodes' && typeof second === 'string' ? { node_id: second } : {}
+    const id = first === 'nodes' && second !== undefined ? idOf(value, second) : undefined
+    const node = id === undefined ? {} : { node_id: id }
     const place = pointer(...issue.path)
     if (issue.keys)
       return issue.keys.map((key) => ({
@@ -130,6 +131,13 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
       },
     ]
   })
+}
+
+/** The id of the node at a key of `nodes`: in a raw definition the key is an index. */
+function idOf(value: unknown, key: PropertyKey): string | undefined {
+  if (typeof key === 'string') return key
+  const id = memberOf(memberOf(memberOf(value, 'nodes'), key), 'id')
+  return typeof id === 'string' ? id : undefined
 }
 
 /** Of a node, only its own schema is asked: a spec has hundreds of them. */

@@ -1,3 +1,5 @@
+import type { FindingCode } from '../nodes/codes.ts'
+
 /**
  * The stages of a workflow: a YAML authoring spec is parsed and compiled to a `Definition` (the "raw definition" on the
  * wire), and a definition to a `Program`, the compiled definition, which is all that a run needs.
@@ -131,8 +133,7 @@ export interface Program {
 
 /** One finding of validation. `line` and `column` (from 1) only for YAML. */
 export interface Finding {
-  /** A stable code, such as `unknown_node_type`. */
-  code: string
+  code: FindingCode
   message: string
   /** JSON Pointer into the spec or definition. */
   path: string

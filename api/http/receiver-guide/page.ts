@@ -1,3 +1,4 @@
+import { escaped, guidePage } from '../guide-page.ts'
 import { SNIPPETS, textOf } from './snippets.ts'
 
 const RULES = `
@@ -29,10 +30,6 @@ and resend of an event.</li>
 <code>whsec_</code>. While the secret is rotated there are two signatures, separated by a space. Refuse old timestamps, so
 that nobody can send a recorded request again.</p>`
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
-pre{background:#f4f4f5;padding:1rem;overflow:auto;font-size:14px}
-@media(prefers-color-scheme:dark){body{background:#18181b;color:#e4e4e7}pre{background:#27272a}a{color:#93c5fd}}`
-
 /** The page for those who receive deliveries; static, without scripts. */
 export async function receiverGuide(): Promise<string> {
   const sections = await Promise.all(
@@ -41,28 +38,10 @@ export async function receiverGuide(): Promise<string> {
       return `<h3>${snippet.title}</h3>\n${install}<pre><code>${escaped(await textOf(snippet))}</code></pre>`
     }),
   )
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Receiving webhooks from agx</title>
-<link rel="icon" href="data:,">
-<style>${STYLE}</style>
-</head>
-<body>
-<p><a href="/docs">API reference</a></p>
-<h1>Receiving webhooks</h1>
-${RULES}
+  return guidePage(
+    'Receiving webhooks',
+    `${RULES}
 <h2>Verify a request</h2>
-${sections.join('\n')}
-</body>
-</html>
-`
+${sections.join('\n')}`,
+  )
 }
-
-export const GUIDE_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').trimEnd()

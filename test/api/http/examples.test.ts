@@ -186,6 +186,9 @@ describe('the example responses of the document', function () {
     for (const id of ['listObjectTypes', 'listNodeTypes']) await example(id)
     await example('getNodeType', { params: { node_type: 'delay' } })
     await example('getAuthoringGuide', { query: '?topic=inputs' })
+    await example('listTemplates', { query: '?search=slack&limit=1' })
+    await example('getTemplate', { params: { template_id: 'welcome-series' } })
+    await example('importTemplate')
   }
 
   /** @returns the id of the contact. */

@@ -2,8 +2,11 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
-import { validateSpec } from '../../../workflows/definition/validate.ts'
+import { parseYaml } from '../../../workflows/definition/parse.ts'
+import type { Finding } from '../../../workflows/definition/types.ts'
+import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
 import { applyHints } from '../../support/apply-hints.ts'
+import { rawOf } from '../../support/raw-of.ts'
 
 /**
  * Specs with exactly the findings that are expected of them. The head of a file has one line for each, in order:
@@ -34,6 +37,34 @@ const findingsOf = (text: string) => {
   return { ...result, definition, all: [...result.errors, ...result.warnings] }
 }
 
+/** The finding replaces a value, which the raw definition still has. */
+const LOST_VALUE = /^yaml_(alias|tag|value)$/
+/** What only a text can have wrong, or what only `next` says: raw definitions have edges, and none to `end`. */
+const OF_YAML = /^(yaml_\w+|duplicate_key|code_fence|tab_indent|unquoted_\w+|implicit_end|unconnected_case)$/
+
+function isOfYaml({ code, path }: Finding, text: string): boolean {
+  if (OF_YAML.test(code)) return true
+  // A raw definition may leave out its name.
+  if (code === 'missing_key' && path === '/name') return true
+  if (!/^\/nodes\/[^/]+\/next(\/|$)/.test(path)) return false
+  const value = path
+    .split('/')
+    .slice(1)
+    // biome-ignore lint/suspicious/noExplicitAny: YAML
+    .reduce<any>((inner, key) => inner?.[key], parseYaml(text).value)
+  return code === 'schema' || value === 'end'
+}
+
+/** Without the places: the pointers of a list differ from those of a mapping. */
+const summaryOf = (findings: Finding[]) =>
+  findings
+    .map(({ code, message, node_id = '' }) => `${code} ${node_id}: ${inMapping(message, node_id)}`)
+    .sort()
+
+/** `nodes.0.retry` of a raw definition as `nodes.a.retry`, and `nodes.0.id` as `nodes.a`. */
+const inMapping = (message: string, id: string) =>
+  message.replace(/^nodes\.\d+(\.id(?= ))?/, () => `nodes.${id}`)
+
 describe('the corpus of specs', () => {
   for (const { kind, name, file } of specs)
     it(`${kind}: ${name.replace('.yaml', '').replaceAll('-', ' ')}`, () => {
@@ -59,6 +90,22 @@ describe('the corpus of specs', () => {
         better,
       )
     })
+
+  it('has the same findings as raw definitions', () => {
+    let compared = 0
+    for (const { kind, name, file } of specs) {
+      const { text } = read(file)
+      const raw = rawOf(text)
+      const { all, definition } = findingsOf(text)
+      if (!raw || all.some(({ code }) => LOST_VALUE.test(code))) continue
+      compared++
+      const { result, definition: fromRaw } = validateDefinition(raw, catalogue)
+      const expected = all.filter((found) => !isOfYaml(found, text))
+      deepEqual(summaryOf([...result.errors, ...result.warnings]), summaryOf(expected), `${kind}/${name}`)
+      if (definition) deepEqual(compile(fromRaw!), compile(definition), name)
+    }
+    ok(compared >= 180, `${compared} compared`)
+  })
 
   it('has each code of a mistake in an author’s text', () => {
     const recorded = new Set(

@@ -157,7 +157,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- ``did you mean X?``: X in place of the name at line and column.',
         '- ``write `X` ``: X in place of the value at the path. ``write `X` instead of `Y` ``: within that text.',
         '- ``add `key: value` ``: in the mapping at the path. `remove it`: the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not.',
+        'Errors refuse the workflow, warnings do not. The page `/docs/findings` explains each code with an example.',
       ].join('\n'),
   },
   examples: {

@@ -1,0 +1,45 @@
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { readDefinitions } from '../../db/records/custom-fields/rules.ts'
+import type { EntityName } from '../../db/records/model/kind.ts'
+import type { Finding } from '../../workflows/definition/types.ts'
+import type { Template } from '../../workflows/templates/index.ts'
+import type { ApiConfig } from '../config.ts'
+
+/**
+ * Warnings about what a template needs and neither the organization nor the service has. Secrets and `env` are not
+ * among them: `unknownNames` reports those of any workflow.
+ */
+export async function unmetRequirements(
+  tx: Tenant,
+  { requires }: Template,
+  config: ApiConfig,
+): Promise<Finding[]> {
+  const values: Readonly<Record<string, unknown>> = config
+  const warnings: Finding[] = requires.service_settings
+    .filter((setting) => values[setting] === undefined)
+    .map((setting) => ({
+      code: 'service_not_configured',
+      message: `the service has no ${setting}: the nodes that need it fail until it is set`,
+      path: '',
+      hint: `set the environment variable ${setting} of the service`,
+    }))
+  for (const { entity, name, type } of requires.custom_fields) {
+    const defined = (await readDefinitions(tx, entity as EntityName))[name]
+    if (defined?.type === type) continue
+    const field = `custom_fields.${name} of ${entity}`
+    warnings.push({
+      code: 'unknown_custom_field',
+      path: '',
+      ...(defined
+        ? {
+            message: `${field} is defined as ${defined.type}, but the workflow needs ${type}`,
+            hint: `use another custom field in the workflow, or change the type: PATCH /v1/custom-fields/${entity}/${name} {"type": "${type}"}`,
+          }
+        : {
+            message: `${field} is not defined yet`,
+            hint: `define it: POST /v1/custom-fields/${entity} {"name": "${name}", "type": "${type}"}`,
+          }),
+    })
+  }
+  return warnings
+}

@@ -1,0 +1,388 @@
+/**
+ * Every code that a finding of validation can have: the types, the severity and the page /docs/findings are made of this table. The code
+ * of an error refuses a workflow, that of a warning does not. A test validates the examples.
+ */
+export interface CodeEntry {
+  severity: 'error' | 'warning'
+  meaning: string
+  mend: string
+  /** Whole specs: one with the finding, and the same without it. Absent where the finding depends on the organization or on size. */
+  example?: { wrong: string; right: string }
+}
+
+const spec = (text: string) => `name: Example\n${text}\n`
+const both = (wrong: string, right: string) => ({ wrong: spec(wrong), right: spec(right) })
+/** Two writings of one node. */
+const node = (wrong: string, right: string) => both(`nodes: {a: ${wrong}}`, `nodes: {a: ${right}}`)
+const STOP = 'nodes: {a: {type: stop}}'
+const CONDITION =
+  'a: {type: condition, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}, next: {"true": b, "false": c}}'
+
+const error = (meaning: string, mend: string, example?: CodeEntry['example']) => ({
+  ...{ severity: 'error' as const, meaning, mend },
+  ...(example && { example }),
+})
+const warning = (meaning: string, mend: string, example?: CodeEntry['example']) => ({
+  ...{ severity: 'warning' as const, meaning, mend },
+  ...(example && { example }),
+})
+
+export const CODES = {
+  yaml_syntax: error(
+    'The text is not YAML. Nothing else is checked until it is.',
+    'Correct the line: close brackets and quotes, and indent all keys of a mapping alike.',
+    both('nodes: {a: {type: stop}', STOP),
+  ),
+  yaml_limit: error(
+    'The text is too long, too deeply nested, or has too many values.',
+    'Split the workflow in two, and call one from the other with run_workflow; pass large data as an input.',
+  ),
+  yaml_alias: error(
+    'Anchors (`&a`) and aliases (`*a`) are not allowed.',
+    'Write the value out where the alias stands.',
+    both(
+      'nodes: {a: {type: stop, title: &t Done, config: {message: *t}}}',
+      'nodes: {a: {type: stop, title: Done, config: {message: Done}}}',
+    ),
+  ),
+  yaml_tag: error(
+    'Tags such as `!!binary` are not allowed.',
+    'Write a plain value.',
+    node('{type: stop, config: {message: !!binary aGVsbG8=}}', '{type: stop, config: {message: aGVsbG8=}}'),
+  ),
+  yaml_value: error(
+    'A value that JSON does not have, such as infinity.',
+    'Write a number, a text, true, false or null.',
+    node('{type: stop, config: {outputs: {x: .inf}}}', '{type: stop, config: {outputs: {x: 1e9}}}'),
+  ),
+  duplicate_key: error(
+    'A mapping has the same key twice.',
+    'Rename or remove one of the two.',
+    both('nodes: {a: {type: stop}, a: {type: stop}}', STOP),
+  ),
+  code_fence: error('The spec is within a Markdown code fence.', 'Send only the lines between the fences.', {
+    wrong: `\`\`\`yaml\n${spec(STOP)}\`\`\`\n`,
+    right: spec(STOP),
+  }),
+  tab_indent: error(
+    'YAML is indented with spaces, not with tabs.',
+    'Replace each tab by two spaces.',
+    both('nodes:\n\ta: {type: stop}', 'nodes:\n  a: {type: stop}'),
+  ),
+  unquoted_placeholder: error(
+    'YAML reads `{{ … }}` without quotes as a mapping.',
+    'Put the value into double quotes.',
+    node('{type: stop, config: {message: {{ run.id }}}}', '{type: stop, config: {message: "{{ run.id }}"}}'),
+  ),
+  unquoted_text: error(
+    'A text without quotes holds what means something else in YAML, such as a colon and a space.',
+    'Put the text into double quotes.',
+    both(`description: Note: new\n${STOP}`, `description: "Note: new"\n${STOP}`),
+  ),
+  schema: error(
+    'A value has the wrong form: a list where a mapping belongs, a number where a text belongs.',
+    'Write the form that the message names.',
+    both('nodes: {a: {type: stop, title: 5}}', 'nodes: {a: {type: stop, title: "5"}}'),
+  ),
+  unknown_key: error(
+    'The spec or a node has a key that does not exist.',
+    'Write the key that the hint names, or remove it. Settings of a node type belong within `config`.',
+    node('{type: stop, if: "{{ run.id }}"}', '{type: stop, when: "{{ run.id }}"}'),
+  ),
+  missing_key: error('A required key is missing.', 'Add the key.', both('nodes: {a: {config: {}}}', STOP)),
+  unknown_node_type: error(
+    'There is no node type of this name.',
+    'Write the name that the hint proposes, or one of GET /v1/workflows/nodes.',
+    node('{type: stopp}', '{type: stop}'),
+  ),
+  invalid_config: error(
+    'A setting in the `config` of a node is missing, unknown or of the wrong form.',
+    'Write what the hint shows; the node type has the schema of its config.',
+    node('{type: delay, config: {for: 30}}', '{type: delay, config: {for: 30s}}'),
+  ),
+  invalid_value: error(
+    'A value written plainly does not fit the field of a record or a filter.',
+    'Write one of the allowed values, in the form that the message names.',
+    node(
+      '{type: crm_manager, config: {operation: create, entity: contacts, fields: {email: a@b.ch, lead_status: hot}}}',
+      '{type: crm_manager, config: {operation: create, entity: contacts, fields: {email: a@b.ch, lead_status: new}}}',
+    ),
+  ),
+  missing_value: error(
+    'A field that a record or a node needs is not given.',
+    'Add the field.',
+    node(
+      '{type: crm_manager, config: {operation: create, entity: deals, fields: {amount: "5"}}}',
+      '{type: crm_manager, config: {operation: create, entity: deals, fields: {name: Engine, amount: "5"}}}',
+    ),
+  ),
+  unknown_handle: error(
+    '`next` names a handle that the node does not have.',
+    'Write one of the handles that the message lists.',
+    both(
+      'nodes: {a: {type: delay, config: {for: 1s}, next: {succes: b}}, b: {type: stop}}',
+      'nodes: {a: {type: delay, config: {for: 1s}, next: {success: b}}, b: {type: stop}}',
+    ),
+  ),
+  missing_target: error(
+    '`next` names a node that does not exist.',
+    'Write the id of a node, or `end`.',
+    both(
+      'nodes: {a: {type: delay, config: {for: 1s}, next: sned}, send: {type: stop}}',
+      'nodes: {a: {type: delay, config: {for: 1s}, next: send}, send: {type: stop}}',
+    ),
+  ),
+  unreachable_node: error(
+    'No path leads from the first node to this one.',
+    'Name it in the `next` of another node, or remove it.',
+    both('nodes: {a: {type: stop}, b: {type: stop}}', STOP),
+  ),
+  cycle: error(
+    'Nodes lead back to themselves.',
+    'To repeat nodes for each item of a list, use for_each; its body needs no way back.',
+    both(
+      'nodes: {a: {type: delay, config: {for: 1s}, next: b}, b: {type: delay, config: {for: 1s}, next: a}}',
+      'nodes: {a: {type: delay, config: {for: 1s}, next: b}, b: {type: delay, config: {for: 1s}}}',
+    ),
+  ),
+  loop_body: error(
+    'The body of a loop is empty, or is entered or left elsewhere than at its start and end.',
+    'Lead `item` to the first node of the body, and `done` to what follows the loop. Nodes of the body lead only to each other.',
+    both(
+      'nodes: {a: {type: for_each, config: {items: [1]}, next: {item: end, done: b}}, b: {type: stop}}',
+      'nodes: {a: {type: for_each, config: {items: [1]}, next: {item: c, done: b}}, c: {type: emit_event, config: {event: x.y}}, b: {type: stop}}',
+    ),
+  ),
+  duplicate_node: error(
+    'Two nodes of a raw definition have the same id. (In YAML it is `duplicate_key`.)',
+    'Rename one of the two, and the edges that lead to it.',
+    {
+      wrong: '{"name": "Example", "nodes": [{"id": "a", "type": "stop"}, {"id": "a", "type": "stop"}]}',
+      right: '{"name": "Example", "nodes": [{"id": "a", "type": "stop"}]}',
+    },
+  ),
+  placeholder_syntax: error(
+    'What stands between `{{` and `}}` cannot be read, or names a filter that does not exist.',
+    'Correct the expression; the guide has the filters.',
+    node(
+      '{type: stop, config: {message: "{{ run.id | uppercase }}"}}',
+      '{type: stop, config: {message: "{{ run.id | upcase }}"}}',
+    ),
+  ),
+  unknown_root: error(
+    'A placeholder begins with a name that is no root.',
+    'Begin with inputs, trigger, nodes, run, org or env; in a loop also item and index.',
+    both(
+      'inputs: {mail: {type: string, default: x}}\nnodes: {a: {type: stop, config: {message: "{{ mail }}"}}}',
+      'inputs: {mail: {type: string, default: x}}\nnodes: {a: {type: stop, config: {message: "{{ inputs.mail }}"}}}',
+    ),
+  ),
+  root_not_available: error(
+    'A placeholder reads what does not exist at this place: `item` outside of a loop, `secrets` in a node that sends nothing.',
+    'Read it where it exists, and pass its result on.',
+    node(
+      '{type: stop, config: {message: "{{ item.id }}"}}',
+      '{type: stop, config: {message: "{{ run.id }}"}}',
+    ),
+  ),
+  unknown_node: error(
+    'A placeholder reads the output of a node that does not exist.',
+    'Write the id that the hint names.',
+    both(
+      'nodes: {find: {type: set_fields, config: {fields: {x: 1}}}, z: {type: stop, config: {outputs: {x: "{{ nodes.fnid.output.x }}"}}}}',
+      'nodes: {find: {type: set_fields, config: {fields: {x: 1}}}, z: {type: stop, config: {outputs: {x: "{{ nodes.find.output.x }}"}}}}',
+    ),
+  ),
+  not_upstream: error(
+    'A node reads the output of one that does not come before it.',
+    'Move the other node before this one.',
+    both(
+      'nodes: {z: {type: delay, config: {for: "{{ nodes.b.output.x }}"}}, b: {type: set_fields, config: {fields: {x: 1s}}}}',
+      'nodes: {b: {type: set_fields, config: {fields: {x: 1s}}}, z: {type: delay, config: {for: "{{ nodes.b.output.x }}"}}}',
+    ),
+  ),
+  unknown_input: error(
+    'A placeholder reads an input that `inputs` does not have.',
+    'Write the name that the hint proposes, or add the input.',
+    both(
+      'inputs: {email: {type: string, required: true}}\nnodes: {a: {type: stop, config: {message: "{{ inputs.emial }}"}}}',
+      'inputs: {email: {type: string, required: true}}\nnodes: {a: {type: stop, config: {message: "{{ inputs.email }}"}}}',
+    ),
+  ),
+  unknown_field: error(
+    'A record, an output or a filter has no field of this name.',
+    'Write the name that the hint proposes; fields of your own are within `custom_fields`.',
+    node(
+      '{type: crm_manager, config: {operation: create, entity: contacts, fields: {emial: a@b.ch}}}',
+      '{type: crm_manager, config: {operation: create, entity: contacts, fields: {email: a@b.ch}}}',
+    ),
+  ),
+  unknown_entity: error(
+    'There is no kind of record of this name.',
+    'Write the plural: contacts, companies, deals, tasks, notes or activities.',
+    node(
+      '{type: crm_manager, config: {operation: create, entity: contact, fields: {email: a@b.ch}}}',
+      '{type: crm_manager, config: {operation: create, entity: contacts, fields: {email: a@b.ch}}}',
+    ),
+  ),
+  unknown_event: error(
+    'There is no event of this name.',
+    'Write an event of GET /v1/events, or `<entity>.<action>` for one that a workflow raises.',
+    both(
+      `trigger: {type: event, events: [contact.craeted]}\n${STOP}`,
+      `trigger: {type: event, events: [contact.created]}\n${STOP}`,
+    ),
+  ),
+  type_mismatch: error(
+    'A value has another type than the place where it is used.',
+    'Write a value of the type that the message names, or convert it with a filter.',
+    both(
+      `inputs: {n: {type: number, default: "3"}}\n${STOP}`,
+      `inputs: {n: {type: number, default: 3}}\n${STOP}`,
+    ),
+  ),
+  cron_syntax: error(
+    'The schedule is not a cron expression of five fields.',
+    'Write minute, hour, day of month, month and day of week: `0 8 * * mon-fri`.',
+    both(
+      `trigger: {type: schedule, cron: "0 8 * *"}\n${STOP}`,
+      `trigger: {type: schedule, cron: "0 8 * * *"}\n${STOP}`,
+    ),
+  ),
+  unknown_timezone: error(
+    'There is no time zone of this name.',
+    'Write an IANA name, such as Europe/Zurich.',
+    both(
+      `trigger: {type: schedule, cron: "0 8 * * *", timezone: Bern}\n${STOP}`,
+      `trigger: {type: schedule, cron: "0 8 * * *", timezone: Europe/Zurich}\n${STOP}`,
+    ),
+  ),
+  cron_never_fires: error(
+    'No day fits the schedule, such as 30 February.',
+    'Correct the day or the month.',
+    both(
+      `trigger: {type: schedule, cron: "0 8 30 2 *"}\n${STOP}`,
+      `trigger: {type: schedule, cron: "0 8 28 2 *"}\n${STOP}`,
+    ),
+  ),
+  input_without_default: error(
+    'An event or a schedule starts the workflow and gives no inputs, but an input is required.',
+    'Give the input a default instead of `required`.',
+    both(
+      `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, required: true}}\n${STOP}`,
+      `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, default: 1}}\n${STOP}`,
+    ),
+  ),
+  maybe_not_upstream: warning(
+    'A node reads the output of one that does not run on every path: then the value is missing, and the node fails.',
+    'Add a default: `{{ nodes.b.output.x | default: "" }}`.',
+    both(
+      `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}}`,
+      `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x | default: '' }}"}}}`,
+    ),
+  ),
+  side_effect_without_retry: warning(
+    'A node that calls another service can fail, and nothing says what happens then: the run would fail.',
+    'Add `retry`, `on_error` or a target for its handle `error`.',
+    node(
+      '{type: api_request, config: {url: "https://x.test"}}',
+      '{type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 3}}',
+    ),
+  ),
+  unused_output: warning(
+    'A node only computes a value, and nothing reads it.',
+    'Read it, or remove the node.',
+    both(
+      'nodes: {a: {type: set_fields, config: {fields: {x: 1}}}}',
+      'nodes: {a: {type: set_fields, config: {fields: {x: 1}}}}\noutputs: {x: "{{ nodes.a.output.x }}"}',
+    ),
+  ),
+  not_applicable: warning(
+    'A setting has no effect at this place, such as `retry` on a node that runs in the transaction of the run.',
+    'Remove it.',
+    node(
+      '{type: emit_event, config: {event: x.y}, retry: {max_attempts: 2}}',
+      '{type: emit_event, config: {event: x.y}}',
+    ),
+  ),
+  literal_credential: warning(
+    'A text looks like a password, a key or a token. Everybody who may read the workflow can read it.',
+    'Keep it as a secret of the organization, write `{{ secrets.<name> }}`, and replace the credential.',
+    node(
+      '{type: api_request, config: {url: "https://x.test", headers: {Authorization: Bearer hunter2hunter2}}, on_error: end}',
+      '{type: api_request, config: {url: "https://x.test", headers: {Authorization: "Bearer {{ secrets.x }}"}}, on_error: end}',
+    ),
+  ),
+  implicit_end: warning(
+    'A branch ends at a node without `next`, because the node written after it is named by another `next`; another branch goes on.',
+    'Write `next: <id>` to go on, or `next: end` to end the branch in so many words.',
+    both(
+      `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}}, c: {type: emit_event, config: {event: x.y}}, d: {type: stop}}`,
+      `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}, next: d}, c: {type: emit_event, config: {event: x.y}, next: d}, d: {type: stop}}`,
+    ),
+  ),
+  constant_when: warning(
+    '`when` has no placeholder, so that it is always true.',
+    'Put the condition into `{{ }}`.',
+    both(
+      'inputs: {x: number}\nnodes: {a: {type: stop, when: "inputs.x == 1"}}',
+      'inputs: {x: number}\nnodes: {a: {type: stop, when: "{{ inputs.x == 1 }}"}}',
+    ),
+  ),
+  literal_reference: warning(
+    'A text looks like a reference, but without `{{ }}` it is plain text.',
+    'Put it into `{{ }}`.',
+    node(
+      '{type: condition, config: {conditions: [{left: run.id, operator: eq, right: x}]}}',
+      '{type: condition, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}}',
+    ),
+  ),
+  unconnected_case: warning(
+    'A case leads nowhere: its branch ends there.',
+    'Lead it to a node, or to `end`.',
+    both(
+      'nodes: {a: {type: switch, config: {value: "{{ run.id }}", cases: {won: 1, lost: 2}}, next: {won: b}}, b: {type: stop}}',
+      'nodes: {a: {type: switch, config: {value: "{{ run.id }}", cases: {won: 1, lost: 2}}, next: {won: b, lost: end}}, b: {type: stop}}',
+    ),
+  ),
+  input_may_be_missing: warning(
+    'An input that is read is null where a run is not given it.',
+    'Make it required, or give it a default.',
+    both(
+      'inputs: {x: string}\nnodes: {a: {type: stop, config: {message: "{{ inputs.x }}"}}}',
+      'inputs: {x: {type: string, required: true}}\nnodes: {a: {type: stop, config: {message: "{{ inputs.x }}"}}}',
+    ),
+  ),
+  trigger_without_record: warning(
+    'A workflow that is started by hand reads what only an event or a webhook gives.',
+    'Say what starts it, or read an input.',
+    both(
+      'nodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
+      'trigger: webhook\nnodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
+    ),
+  ),
+  unknown_workflow: warning(
+    'The organization has no workflow of this name, or several.',
+    'Create it, or write the exact name or the id of another workflow.',
+  ),
+  unknown_secret: warning(
+    'The organization does not have the secret yet: the node fails until it is set.',
+    'Set it: PUT /app/secrets/<name>.',
+  ),
+  unknown_env: warning(
+    'The organization does not have the setting yet: what reads it fails until it is set.',
+    'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
+  ),
+  unknown_custom_field: warning(
+    'An imported template needs a custom field that is not defined, or has another type.',
+    'Define it: POST /v1/custom-fields/<entity>.',
+  ),
+  service_not_configured: warning(
+    'An imported template needs a setting of the service, such as its mail server.',
+    'Ask the operator to set the environment variable.',
+  ),
+} satisfies Record<string, CodeEntry>
+
+export type FindingCode = keyof typeof CODES
+
+export const isWarning = (code: FindingCode) => CODES[code].severity === 'warning'
