@@ -62,12 +62,17 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],
   [/./, 'delivery_id', 'deliveries'],
-  [/./, 'replay_id', 'outgoing_replays'],
+  [/\/incoming\//, 'replay_id', 'incoming_replays'],
+  [/\/outgoing\//, 'replay_id', 'outgoing_replays'],
   [/./, 'key_id', 'api_keys'],
+  [/./, 'session_id', 'sessions'],
+  [/./, 'user_id', 'memberships'],
+  [/./, 'invitation_id', 'invitations'],
 ]
 /** Parameters that are names within the resource of another one, each with a value. */
 const NAMES: Record<string, string> = {
   ...{ entity: 'contacts', target: 'companies', name: 'tier', node_type: 'delay', node_id: 'pause' },
+  ...{ template_id: 'deal-won-onboarding', token: 'none' },
 }
 
 /** Of operations that require a query. */
@@ -90,12 +95,14 @@ describe('every route', function () {
       await client.query(
         "update organizations set plan = 'enterprise', limits = '{}', settings = '{}', env = '{}'",
       )
+      await client.query("update incoming_webhooks set target_entity = 'Contact', workflow_id = null")
     })
   })
 
   const idOf = async (table: string, organizationId: string): Promise<string> => {
-    const row = await suite.db.system(table).where({ organization_id: organizationId }).first('id')
-    return row?.id ?? assert.fail(`${table} has no row`)
+    const column = table === 'memberships' ? 'user_id' : 'id'
+    const row = await suite.db.system(table).where({ organization_id: organizationId }).first(column)
+    return row?.[column] ?? assert.fail(`${table} has no row`)
   }
   const isAnswer = ({ status }: Answer, path: string) => assert.ok(status < 500, `${path}: ${status}`)
 
