@@ -20,6 +20,12 @@ export const TIMED_OUT: Failure = {
   retryable: true,
 }
 
+/** The attempt of a node was aborted at its time limit. */
+export const exceeded = (ms: number): Failure => ({
+  error: { code: 'timeout', message: `The node exceeded its timeout of ${ms} ms.` },
+  retryable: true,
+})
+
 /**
  * The failure of a node that did not throw a NodeError. Rethrows other errors of PostgreSQL (deadlock, lost connection),
  * because the transaction must be repeated. Logs unexpected errors, unless `signal` is aborted: a cancelled

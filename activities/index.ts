@@ -18,6 +18,8 @@ export interface ActivityDeps {
   secretsKey: SecretsKey
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
+  /** The time limit of the test of a node, in milliseconds; default: a minute. */
+  nodeTestMs?: number | undefined
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
 }

@@ -18,7 +18,7 @@ import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import { withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { causeOf, UNEXPECTED } from './explain.ts'
+import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
@@ -199,8 +199,7 @@ async function attemptNode(
     })
     if (cancelled.aborted) throw new CancelledFailure('the run has ended')
     if (performed && !(isOver() && performed.outcome.status === 'failed')) return performed
-    const message = `The node exceeded its timeout of ${node.timeout_ms} ms.`
-    return failed({ error: { code: 'timeout', message }, retryable: true }, performed?.outcome.input)
+    return failed(exceeded(node.timeout_ms), performed?.outcome.input)
   })
 }
 

@@ -17,7 +17,7 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
 import { withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
-import { REFUSED } from './explain.ts'
+import { exceeded, REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
@@ -31,6 +31,8 @@ export interface TestNodeDeps {
   effects: EffectFactories
   /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
   secretsKey: SecretsKey
+  /** The time limit of a test; default: a minute. */
+  nodeTestMs?: number | undefined
 }
 
 /**
@@ -49,7 +51,10 @@ export function createTestNode(deps: TestNodeDeps) {
       if (!isOpenRun(run.status)) return run.status
       const tested = { ...state, run: { ...run, node: run.node } }
       const host = { transact, temporalRunId: info.workflowExecution?.runId ?? '' }
-      return withDeadline(TIMEOUT_MS, cancelled, (signal) => performTest(deps, tested, signal, host))
+      const ms = deps.nodeTestMs ?? TIMEOUT_MS
+      return withDeadline(ms, cancelled, (signal, isOver) =>
+        performTest(deps, tested, { signal, isOver, ms }, host),
+      )
     })
   }
 }
@@ -59,7 +64,7 @@ type Tested = RunFacts & { run: { node: NonNullable<RunFacts['run']['node']> } }
 async function performTest(
   deps: TestNodeDeps,
   state: Tested,
-  signal: AbortSignal,
+  { signal, isOver, ms }: { signal: AbortSignal; isOver: () => boolean; ms: number },
   host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
 ): Promise<EndStatus> {
   const { run, organization, env } = state
@@ -88,7 +93,11 @@ async function performTest(
   }
   const performExternal = async (): Promise<Performed> => {
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
-    return performNode(deps, { ...attempt, secrets, tx: undefined, attempt: 1, timeoutMs: TIMEOUT_MS })
+    const external = { secrets, tx: undefined, attempt: 1, timeoutMs: ms }
+    const performed = await performNode(deps, { ...attempt, ...external })
+    // The library of an aborted call may throw any error.
+    if (!isOver() || performed.outcome.status !== 'failed') return performed
+    return failed(exceeded(ms), performed.outcome.input)
   }
   const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
     log.ended(outcome)

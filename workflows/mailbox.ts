@@ -11,10 +11,14 @@ const address = z.email().max(254)
 /** Control characters would end a header and begin another one. */
 const NAMED = /^"?([^"<>\p{Cc}]{0,200}?)"?\s*<([^<>\s]{1,254})>$/u
 
+/** Of a list of addresses in one text, the first ones would be the name of the last one. */
+const LISTED = /@[^\s,;]+\s*[,;]/
+
 /** Parses `ada@example.com` or `Ada Lovelace <ada@example.com>`; undefined for any other text. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const trimmed = text.trim()
   const [, name = '', inner = trimmed] = NAMED.exec(trimmed) ?? []
+  if (LISTED.test(name)) return undefined
   return address.safeParse(inner).success ? { name: name.trim(), address: inner } : undefined
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { getSystemErrorName } from 'node:util'
 import { createTransport, type NodemailerError } from 'nodemailer'
 import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
 import { type Mailbox, parseMailbox } from '../../workflows/mailbox.ts'
@@ -69,6 +70,10 @@ const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').t
 /** Without the other words of the error: those of a login hold credentials. */
 const replyOf = ({ response, code }: NodemailerError) => oneLine(response ?? code ?? 'no reply').slice(0, 300)
 
+/** `ECONNREFUSED` and the like: nodemailer replaces the code of the socket with its own, `ESOCKET`. */
+const systemErrorOf = ({ errno }: NodeJS.ErrnoException) =>
+  errno !== undefined && errno < 0 ? getSystemErrorName(errno) : undefined
+
 function explain(error: NodemailerError, reply: (error: NodemailerError) => string): NodeError {
   const { code, responseCode, rejectedErrors = [] } = error
   if (code === 'EAUTH' || code === 'ENOAUTH')
@@ -80,7 +85,7 @@ function explain(error: NodemailerError, reply: (error: NodemailerError) => stri
   if (responseCode === undefined)
     return new NodeError(
       'mail_connection_failed',
-      `The connection to the mail server failed: ${code ?? 'unknown'}.`,
+      `The connection to the mail server failed: ${systemErrorOf(error) ?? code ?? 'unknown'}.`,
       { retryable: true },
     )
   // Nobody has got the mail: another attempt reaches those that the server only deferred.

@@ -54,6 +54,7 @@ export async function startWorker(
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
     stackTraces?: boolean
+    nodeTestMs?: number
     log?: Logger
   } = {},
   taskQueue = `test-${randomUUID()}`,
@@ -74,6 +75,7 @@ export async function startWorker(
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
+    nodeTestMs: effects.nodeTestMs,
     effects: createEffects({
       ...{ http: effects.http ?? unused, mailer: effects.mailer, code },
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),

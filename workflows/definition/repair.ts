@@ -58,7 +58,9 @@ function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, d
     const better = meant ?? betterValue(schema, rest, inner, depth + 1)
     if (better !== undefined) rest = replaced(rest, inner.path, better)
   }
-  return valueAt(rest, path)
+  // In a list of one, a text that does not fit is still wrong.
+  const isWrapped = Array.isArray(form) && typeof valueAt(value, path) === 'string'
+  return isWrapped && !accepts(schema, rest, path) ? undefined : valueAt(rest, path)
 }
 
 /** Whether one path leads to the other, or into it. */
@@ -131,7 +133,7 @@ function ofText(text: string): unknown[] {
     lower,
     lower.replaceAll(/[^a-z0-9]+/g, '_'),
     [text],
-    ...(text.includes(',') ? [text.split(',').map((part) => part.trim())] : []),
+    ...(/[,;]/.test(text) ? [text.split(/[,;]/).map((part) => part.trim())] : []),
   ]
 }
 

@@ -8,6 +8,9 @@ import { addTime, isWritable, localParts, parseDay, parseTime } from './time.ts'
 const READINGS = ['iso', 'ymd', 'dmy', 'mdy', 'unix', 'unix_ms'] as const
 type Reading = (typeof READINGS)[number]
 
+/** `%Y`, also with flags and a width: `%-d`, `%3N`. */
+const DIRECTIVE = /%[-_0^#:]*\d*[a-z]/i
+
 const amount = (most: number) => z.int().min(-most).max(most).optional()
 
 export const formatDate = defineNode({
@@ -48,6 +51,8 @@ export const formatDate = defineNode({
       .string()
       .min(1)
       .max(EXPRESSION.dateFormat)
+      // DD.MM.YYYY of other tools would become the text of every date.
+      .refine((format) => DIRECTIVE.test(format), 'must have directives, such as %d.%m.%Y for DD.MM.YYYY')
       .default('%Y-%m-%d')
       .describe(
         'The form of `text`, as in the filter `date`: `%d.%m.%Y %H:%M`, `%A, %-d %B %Y`. Names are English.',

@@ -117,6 +117,7 @@ describe('the mailer', () => {
     await gone.close()
     await rejects(send(mailTo('ada@example.com'), gone.url), (error: NodeError) => {
       deepEqual([error.code, error.retryable], ['mail_connection_failed', true])
+      match(error.message, /failed: ECONNREFUSED\.$/)
       return true
     })
   })

@@ -581,6 +581,16 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     equal(hint('sned_mial'), 'did you mean send_mail?')
   })
 
+  it('does not propose a list of one text that fits no better there', () => {
+    const hint = (to: string) =>
+      validateSpec(
+        spec(`  a: {type: send_email, config: {to: "${to}", subject: x, text: y}}`),
+        catalogue,
+      ).result.errors.map((found) => found.hint)
+    deepEqual(hint('nobody'), [undefined])
+    deepEqual(hint('a@example.com; b@example.com'), ['write `[a@example.com, b@example.com]`'])
+  })
+
   it('reports that nothing can follow a stop', () => {
     const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), catalogue)
     const found = result.errors.find(({ code }) => code === 'unknown_handle')

@@ -126,6 +126,16 @@ describe('format_date', () => {
     )
     match((await errorOf('format_date', { format: '%5000d' })).join(), /may pad to 100/)
   })
+
+  it('refuses a format without directives, which would be the text of every date', async () => {
+    const [code, message] = await errorOf('format_date', { format: 'DD.MM.YYYY' })
+    deepEqual(
+      [code, message],
+      ['invalid_config', 'format must have directives, such as %d.%m.%Y for DD.MM.YYYY'],
+    )
+    match((await errorOf('format_date', { format: '100%' })).join(), /must have directives/)
+    equal(await text({ value: '2026-03-01', format: '%-d. %^b' }), '1. MAR')
+  })
 })
 
 describe('parse_json', () => {
