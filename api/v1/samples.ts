@@ -121,7 +121,7 @@ export const sampleRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
     description:
-      'As `POST /v1/workflows/nodes/test`, with the config that the node has in the newest version. Outputs that `inputs.nodes` does not hold are the samples of the workflow.',
+      'As `POST /v1/workflows/nodes/test`, with the config that the node has in the newest version. Outputs that `inputs.nodes` does not hold are the samples of the workflow; a node in a loop needs `inputs.item`, and `inputs.index` if it reads it.',
     params: ofNode,
     body: z
       .strictObject({
