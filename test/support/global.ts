@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { freePort } from '../../db/postgres/embedded/server.ts'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { temporaryFolder } from './folder.ts'
+import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
 import { startTestPostgres } from './test-postgres.ts'
@@ -40,7 +40,7 @@ async function startTestTemporal(): Promise<void> {
   const progress = (line: string) => process.stdout.write(`${line}\n`)
   const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
   const folder = temporaryFolder()
-  const port = await freePort()
+  const port = await quietPort()
   const log = openSync(join(folder, 'temporal.log'), 'a')
   const settings = Object.entries(TEST_DYNAMIC_CONFIG).flatMap(([key, value]) => [
     '--dynamic-config-value',

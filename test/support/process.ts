@@ -1,8 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../db/postgres/embedded/server.ts'
 import { SHARED_DATA } from './bundle.ts'
+import { quietPort } from './quiet-port.ts'
 
 /** One process of the service, as `npm run api` or `npm run worker` starts it. */
 export interface TestProcess {
@@ -36,7 +36,7 @@ export async function startProcess(
   name: 'api' | 'worker',
   { databaseUrl, env = {}, stdio, until = '/readyz', root = ROOT }: ProcessOptions,
 ): Promise<TestProcess> {
-  const port = await freePort()
+  const port = await quietPort()
   const child = spawn(process.execPath, ['--import', 'tsx', `${name}/main.ts`], {
     cwd: root,
     stdio: stdio ?? ['ignore', 'pipe', 'pipe'],

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../db/postgres/embedded/server.ts'
 import { shareBundle } from './bundle.ts'
 import { temporaryFolder } from './folder.ts'
+import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 
 /** The processes of a running stack. */
@@ -140,7 +140,7 @@ function databaseUrl(dataDir: string): string {
 }
 
 async function freePorts() {
-  const [api, worker, temporal, ui] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const [api, worker, temporal, ui] = await Promise.all([quietPort(), quietPort(), quietPort(), quietPort()])
   return {
     PORT: String(api),
     WORKER_PORT: String(worker),

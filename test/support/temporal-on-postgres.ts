@@ -15,10 +15,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
 import { msToTs } from '@temporalio/common/lib/time.js'
-import { freePort } from '../../db/postgres/embedded/server.ts'
 import { DYNAMIC_CONFIG, prepareServer } from '../../worker/dev/temporal-server.ts'
 import { searchAttributes } from '../../worker/search-attributes.ts'
 import { temporaryFolder } from './folder.ts'
+import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
 import { startTestPostgres } from './test-postgres.ts'
@@ -101,7 +101,7 @@ function createSchemas(): void {
 
 /** Writes the configuration. @returns the port of the frontend. */
 async function configure(): Promise<number> {
-  const ports = await Promise.all(SERVICES.flatMap(() => [freePort(), membershipPort()]))
+  const ports = await Promise.all(SERVICES.flatMap(() => [quietPort(), quietPort()]))
   const store = (databaseName: string) => ({
     sql: {
       ...{ pluginName: PLUGIN, databaseName, connectAddr: host, connectProtocol: 'tcp' },
@@ -109,6 +109,7 @@ async function configure(): Promise<number> {
     },
   })
   const services = SERVICES.map((name, n) => {
+    // Temporal stores the second as a smallint.
     const [grpcPort, membershipPort] = ports.slice(n * 2)
     return [name, { rpc: { grpcPort, membershipPort, bindOnLocalHost: true } }]
   })
@@ -143,14 +144,6 @@ async function configure(): Promise<number> {
     JSON.stringify(Object.fromEntries(dynamic.map(([key, value]) => [key, [{ value }]]))),
   )
   return ports[0]!
-}
-
-/** Temporal stores it as a smallint, below the ports that Linux gives out. */
-async function membershipPort(): Promise<number> {
-  for (;;) {
-    const port = await freePort(20_000 + Math.floor(Math.random() * 10_000))
-    if (port < 2 ** 15) return port
-  }
 }
 
 function startServer() {
