@@ -149,6 +149,31 @@ describe('an operator in Temporal', function () {
     })
   }
 
+  it('reads that the test of a node has no result, as when its worker was killed', async () => {
+    const aborted = new AbortController()
+    const { length } = signals
+    answer = () =>
+      new Promise((_, reject) => aborted.signal.addEventListener('abort', () => reject(new Error('aborted'))))
+    const body = { confirm: true, node_type: 'api_request', config: { url: 'https://example.com/' } }
+    const tested = on.api.request('POST', '/v1/workflows/nodes/test', { body })
+    await until(async () => signals.length > length)
+    const { id } = await on.db.system('runs').where({ kind: 'node_test' }).orderBy('id', 'desc').first('id')
+    const workflowId = `node-test:${id}`
+    const { raw } = await worker.client.workflow.getHandle(workflowId).describe()
+    await service().respondActivityTaskFailedById({
+      ...{ namespace: 'default', workflowId, activityId: raw.pendingActivities![0]!.activityId! },
+      failure: { message: 'heartbeat timeout' },
+    })
+    await until(async () => {
+      await sweep.once('0 seconds')
+      return (await on.db.system('runs').where({ id }).first('ended_at')).ended_at
+    })
+    aborted.abort()
+    const { status, error } = (await tested).body
+    assert.equal(status, 'failed')
+    assert.match(error.message, /has no result: .* A call may have been made/)
+  })
+
   it('resets an activity of a run that waits for its next attempt: it is made at once, and attempts count', async () => {
     answer = async () => {
       throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })

@@ -52,7 +52,7 @@ function findingOf(run: IdleRun, found: Found): Finding {
   if (found === 'not_found') return { end: 'lost', reason: "Temporal no longer has the run's workflow." }
   const { workflow } = found
   const end = ENDS[workflow.status.name]
-  if (end) return { end, reason: `The workflow was ${workflow.status.name.toLowerCase()} in Temporal.` }
+  if (end) return { end, reason: reasonOf(run, end, workflow) }
   const reason = stuckReason(workflow)
   if (reason) return { reason }
   const { raw } = workflow
@@ -60,6 +60,13 @@ function findingOf(run: IdleRun, found: Found): Finding {
   if (raw.pendingWorkflowTask) return {}
   const calls = raw.pendingActivities?.length ?? 0
   return { stale: run.kind === 'run' && (run.overdue || run.calls > calls) }
+}
+
+function reasonOf(run: IdleRun, end: UnrecordedEnd, { status }: WorkflowExecutionDescription): string {
+  // Its one attempt reported nothing.
+  if (run.kind === 'node_test' && end === 'failed')
+    return 'The test has no result: its worker ended or could not record it. A call may have been made; test the node again.'
+  return `The workflow was ${status.name.toLowerCase()} in Temporal.`
 }
 
 /** Tells the workflow to continue from the rows. */
