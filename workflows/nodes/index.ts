@@ -73,6 +73,15 @@ export const LOOP_TYPES = Object.values(nodeTypes)
   .map(({ type }) => type)
   .join(' or ')
 
+/** The external types that are given no secrets, for messages. */
+export const WITHOUT_SECRETS = Object.values(nodeTypes)
+  .filter(
+    ({ example, ...type }) =>
+      type.effectClass(example.config) === 'external' && type.outputOnly(example.config),
+  )
+  .map(({ type }) => `\`${type}\``)
+  .join(' and ')
+
 /** The node type of that name; undefined for names such as `constructor`, too. */
 export function findNodeType(type: string): NodeType | undefined {
   return Object.hasOwn(nodeTypes, type) ? nodeTypes[type] : undefined

@@ -7,7 +7,7 @@ import { FILTERS } from '../../expressions/template.ts'
 import { EXPRESSION, SPEC } from '../../limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../operators.ts'
 import type { Catalogue } from '../catalogue.ts'
-import { LOOP_TYPES } from '../index.ts'
+import { LOOP_TYPES, WITHOUT_SECRETS } from '../index.ts'
 import { allKinds, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
 import { EXAMPLES, EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
@@ -67,7 +67,7 @@ export const TOPICS: Record<string, Topic> = {
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop only.',
-        '- `secrets.<name>`: only in the config of nodes that call other services (effect external).',
+        `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
         'A path that does not exist fails the node, unless a `default` filter follows directly. Operators: == != > >= < <= contains and or.',
         '',
