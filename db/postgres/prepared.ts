@@ -12,6 +12,13 @@ const MAX_STATEMENTS = 500
  */
 export const PLANNED_ANEW = { plan: 'anew' } as const
 
+/**
+ * Age in milliseconds of the plans of a connection at which it discards them. PostgreSQL itself makes a generic plan anew
+ * only after ANALYZE, which autovacuum starts once a minute at most. Claims of deliveries were planned while the tables
+ * were small, and took a second each until then instead of 2 ms.
+ */
+const PLANS_MS = 10_000
+
 /** A statement as Knex gives it to pg: the options of the builder are mixed in. */
 interface Statement extends Omit<pg.QueryConfig, 'name'> {
   name?: string | undefined
@@ -23,7 +30,7 @@ interface Statement extends Omit<pg.QueryConfig, 'name'> {
  * for a SELECT by primary key.
  * @returns a function to call with each new connection.
  */
-export function preparedStatements(): (connection: pg.Client) => void {
+export function preparedStatements(plansMs = PLANS_MS): (connection: pg.Client) => void {
   const names = new Map<string, string>()
   const nameOf = ({ text, values, plan }: Statement): string | undefined => {
     if (!values?.length || plan === 'anew' || text.length > MAX_LENGTH) return undefined
@@ -34,9 +41,16 @@ export function preparedStatements(): (connection: pg.Client) => void {
     return given
   }
   return (connection) => {
+    let plannedAt = performance.now()
+    const send = (...statement: unknown[]) => Reflect.apply(pg.Client.prototype.query, connection, statement)
     const query = (statement: string | Statement, ...rest: unknown[]) => {
       if (typeof statement === 'object') statement.name ??= nameOf(statement)
-      return Reflect.apply(pg.Client.prototype.query, connection, [statement, ...rest])
+      if (performance.now() - plannedAt > plansMs) {
+        plannedAt = performance.now()
+        // In a transaction that has failed it is refused.
+        send('DISCARD PLANS').catch(() => {})
+      }
+      return send(statement, ...rest)
     }
     connection.query = query as typeof connection.query
   }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { PLANNED_ANEW } from '../../../db/postgres/prepared.ts'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import { PLANNED_ANEW, preparedStatements } from '../../../db/postgres/prepared.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import {
   createOrganization,
@@ -44,5 +46,27 @@ describe('prepared statements', () => {
       texts.filter((text) => /without|anew|long/.test(text)),
       [],
     )
+  })
+
+  it('are planned anew after a while, because the tables may have grown', async () => {
+    const connection = new pg.Client({ connectionString: db.url })
+    await connection.connect()
+    preparedStatements(1_000)(connection)
+    const plan = async () => {
+      const { rows } = await connection.query(`explain execute "grown" (1)`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+    await connection.query('create temporary table grows (id integer primary key)')
+    await connection.query('insert into grows values (1)')
+    await connection.query('vacuum analyze grows')
+    const read = () => connection.query({ name: 'grown', text: 'select from grows where id = $1', values: [1] })
+    // PostgreSQL makes a generic plan after five executions.
+    for (let n = 0; n < 7; n++) await read()
+    await connection.query('insert into grows select generate_series(2, 20000)')
+    assert.match(await plan(), /Seq Scan/)
+    await setTimeout(1_050)
+    await read()
+    assert.match(await plan(), /Index/)
+    await connection.end()
   })
 })
