@@ -58,6 +58,17 @@ export async function recordChange(tx: Audited, action: AuditAction, change: Cha
   )
 }
 
+/** Records the change of a row that has an id and a name. @returns the row. */
+export async function recorded<T extends { id: string; name: string }>(
+  tx: Audited,
+  action: AuditAction,
+  row: T,
+  details: Record<string, unknown> = {},
+): Promise<T> {
+  await recordChange(tx, action, { id: row.id, name: row.name, details })
+  return row
+}
+
 /** The names of the fields that a patch has, for `details`. */
 export const fieldsOf = (patch: object): { fields: string[] } => ({
   fields: Object.entries(patch)

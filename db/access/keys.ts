@@ -5,7 +5,7 @@ import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
-import { type AuditAction, recordChange } from './audit-log.ts'
+import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
 
 /**
@@ -79,7 +79,7 @@ export async function createKey(
       created_by: tx.actor.type === 'user' ? tx.actor.id : null,
     })
     .returning(COLUMNS)
-  return { ...(await changed(tx, 'key.created', row, { scopes: values.scopes })), key }
+  return { ...toKey(await recorded(tx, 'key.created', row, { scopes: values.scopes })), key }
 }
 
 /** Newest first, revoked ones included. */
@@ -114,8 +114,7 @@ export async function updateKey(
     .update(patch)
     .returning(COLUMNS)
   if (!row) throw notFound('key')
-  const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  return changed(tx, 'key.updated', row, { fields })
+  return toKey(await recorded(tx, 'key.updated', row, fieldsOf(patch)))
 }
 
 /**
@@ -135,7 +134,7 @@ export async function rotateKey(tx: Tenant, id: string, overlapHours: number): P
       prefix: visiblePrefix(key),
     })
     .returning(COLUMNS)
-  if (row) return { ...(await changed(tx, 'key.rotated', row, { overlap_hours: overlapHours })), key }
+  if (row) return { ...toKey(await recorded(tx, 'key.rotated', row, { overlap_hours: overlapHours })), key }
   await getKey(tx, id)
   throw new AppError('conflict', 'a revoked key cannot be rotated: create a new one')
 }
@@ -152,19 +151,7 @@ export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
     })
     .returning(COLUMNS)
   if (!row) throw notFound('key')
-  return changed(tx, 'key.revoked', row)
-}
-
-/** Records the change of a key in the audit log. */
-async function changed(
-  tx: Tenant,
-  action: AuditAction,
-  row: Parameters<typeof toKey>[0],
-  details: Record<string, unknown> = {},
-): Promise<Key> {
-  const key = toKey(row)
-  await recordChange(tx, action, { id: key.id, name: key.name, details })
-  return key
+  return toKey(await recorded(tx, 'key.revoked', row))
 }
 
 /** The key of a request and its organization, from one lookup. */

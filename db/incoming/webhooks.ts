@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { type AuditAction, fieldsOf, recordChange } from '../access/audit-log.ts'
+import { fieldsOf, recorded } from '../access/audit-log.ts'
 import { limitOf, lockSubscription, requireFreeWebhook, type Subscription } from '../access/plans.ts'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
@@ -158,15 +158,4 @@ function toRow(values: Patch) {
         JSON_COLUMNS.includes(name) && value !== null ? JSON.stringify(value) : value,
       ]),
   )
-}
-
-/** Records a change of a webhook in the audit log. */
-async function recorded<T extends { id: string; name: string }>(
-  tx: Tenant,
-  action: AuditAction,
-  webhook: T,
-  details: object = {},
-): Promise<T> {
-  await recordChange(tx, action, { id: webhook.id, name: webhook.name, details: { ...details } })
-  return webhook
 }

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { type AuditAction, fieldsOf, recordChange } from '../access/audit-log.ts'
+import { type AuditAction, fieldsOf, recorded } from '../access/audit-log.ts'
 import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
 import { notFound } from '../errors.ts'
 import type { WebhookStatus } from '../incoming/types.ts'
@@ -161,15 +161,4 @@ export async function deleteOutgoingWebhook(tx: Tenant, id: string): Promise<voi
     .returning<Pick<OutgoingWebhook, 'id' | 'name'>[]>(['id', 'name'])
   if (!row) throw notFound('webhook')
   await recorded(tx, 'outgoing_webhook.deleted', row)
-}
-
-/** Records a change of a webhook in the audit log. */
-async function recorded<T extends { id: string; name: string }>(
-  tx: Tenant,
-  action: AuditAction,
-  webhook: T,
-  details: object = {},
-): Promise<T> {
-  await recordChange(tx, action, { id: webhook.id, name: webhook.name, details: { ...details } })
-  return webhook
 }
