@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { type AuditAction, fieldsOf, recorded } from '../access/audit-log.ts'
+import { fieldsOf, recorded } from '../access/audit-log.ts'
 import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
 import { notFound } from '../errors.ts'
 import type { WebhookStatus } from '../incoming/types.ts'
