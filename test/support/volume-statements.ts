@@ -1,3 +1,4 @@
+import { listAuditLog } from '../../db/access/audit-log.ts'
 import { matchEvents } from '../../db/events/match.ts'
 import { claimFiles, listIdleFiles } from '../../db/files/queue.ts'
 import { listLogs } from '../../db/incoming/logs.ts'
@@ -15,7 +16,11 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { purgeBatch } from '../../db/retention/run.ts'
+import { claimMails } from '../../db/runs/approval-mails.ts'
+import { claimBatches } from '../../db/runs/batches.ts'
 import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
+import { claimRunCommands } from '../../db/runs/commands.ts'
+import { listSurplus } from '../../db/runs/on-limit.ts'
 import { claimCancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import { listRuns } from '../../db/runs/views.ts'
 import { claimAnswered, claimDue } from '../../db/runs/waits.ts'
@@ -45,6 +50,10 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: changes': ({ system }) => claimDeliveryChanges(system, 100),
     'claim: answered waits': ({ system }) => claimAnswered(system, 100),
     'claim: due waits': ({ system }) => claimDue(system, 100),
+    'claim: approval mails': ({ system }) => claimMails(system, 100),
+    'claim: batches': ({ system }) => claimBatches(system, 4),
+    'claim: commands': ({ system }) => claimRunCommands(system, 100),
+    'claim: surplus runs': ({ system }) => listSurplus(system),
     'claim: replays': ({ system }) => claimReplays(system, 4),
     'claim: incoming replays': ({ system }) => claimIncomingReplays(system, 4),
     'claim: events': ({ system }) => matchEvents(system),
@@ -59,6 +68,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'sweep: files': ({ system }) => listIdleFiles(system, 'imports', '30 seconds', 200),
     'sweep: quota': ({ system }) => releaseForQuota(system),
     'sweep: endpoints': ({ system }) => listStrandedEndpoints(system),
+    'list: audit log': tenant((tx) => listAuditLog(tx, {}, page)),
     'list: logs': tenant(async (tx) => listLogs(tx, await endpoint(tx), {}, page)),
     'list: all deliveries': tenant(async (tx) => listDeliveries(tx, undefined, {}, page)),
     'list: deliveries': tenant(async (tx) => listDeliveries(tx, await endpoint(tx), {}, page)),

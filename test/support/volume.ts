@@ -22,6 +22,8 @@ export const VOLUME_TABLES = [
     'limit_months',
     'sessions',
   ],
+  ...['run_waits', 'run_signals', 'run_effects', 'run_loops', 'run_iterations', 'approval_mails'],
+  ...['run_batch_items', 'audit_log', 'key_values'],
   ...['contacts', 'record_history', 'associations', 'merged_records', 'custom_field_values', 'import_pieces'],
 ]
 
@@ -77,7 +79,31 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
     insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, segment, position, started_at)
       select organization_id, id, 'a', 'set_fields', 'A', 'completed', 0, 0, created_at from runs;
     insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
-      select organization_id, id, 'a', 0, '{}' from runs`)
+      select organization_id, id, 'a', 0, '{}' from runs;
+    insert into run_waits (organization_id, run_id, node_id, id, type, due_at, answered_at, notified_at)
+      select organization_id, id, 'a', id, 'timer', created_at, ended_at, ended_at from runs;
+    insert into run_signals (organization_id, run_id, id, name, actor) select organization_id, id, id, 'a', '{}' from runs;
+    insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id)
+      select organization_id, id, '', 'a', 0, 'contact', id from runs;
+    insert into run_loops (organization_id, run_id, loop, items, count, next, succeeded, failed, bytes, concurrency,
+      on_item_error, open, segment) select organization_id, id, 'a', '[]', 1, 1, 1, 0, 2, 1, 'stop', false, 0 from runs;
+    insert into run_iterations (organization_id, run_id, loop, index, status, segment, settled_segment, started_at)
+      select organization_id, id, 'a', 0, 'completed', 0, 0, created_at from runs;
+    insert into approval_mails (organization_id, id, run_id, approval_id, event, address, due_at, ended_at)
+      select organization_id, id, id, id, 'approval.requested', 'a@a.example', created_at, ended_at from runs`)
+  await fill(
+    'run_batches',
+    'id, action, filter, options, total, created_by, created_at, ended_at',
+    `${ID}, 'retry', '{}', '{}', 1, '{}', ${AGE}, ${ended}`,
+  )
+  await run(`insert into run_batch_items (organization_id, batch_id, run_id)
+    select organization_id, id, id from run_batches`)
+  await fill(
+    'audit_log',
+    'id, action, actor_type, target_id, target_name, created_at',
+    `${ID}, 'key.created', 'system', i::text, 'K', ${AGE}`,
+  )
+  await fill('key_values', 'key, value, expires_at', `i::text, '1', ${AGE}`)
   await run(`insert into incoming_logs (organization_id, webhook_id, id, created_at, source_ip, status, http_status,
       payload_size, response_time_ms, headers)
     select (organizations)[1], ${parent}, ${ID}, ${AGE}, '1.2.3.4', 'Success', 200, 1, 1, '{}'
