@@ -45,7 +45,7 @@ function converted(type: InputSpec['type'], value: unknown): unknown {
 
 /** The members that a plain `<root>.<member>` must have to be taken for a reference. */
 const MEMBERS: Record<string, readonly string[]> = {
-  trigger: ['record', 'data', 'payload', 'event', 'type', 'previous', 'run', 'node', 'error'],
+  trigger: ['record', 'data', 'payload', 'event', 'type', 'previous', 'changed', 'run', 'node', 'error'],
   run: ['id', 'workflow_id', 'workflow_name', 'started_at'],
   org: ['id', 'name', 'currency', 'timezone'],
 }
@@ -102,9 +102,9 @@ function readsOf({ definition, nodePath }: Lowered): Problem[] {
       path: [root, name],
       optional,
     } of referencesIn(text)) {
-      if (optional) continue
       // A comparison holds or not for null too.
-      if (root === 'inputs' && typeof name === 'string' && !compared) read.add(name)
+      if (root === 'inputs' && typeof name === 'string' && !compared && !optional) read.add(name)
+      // With a default as well: it would always be the default.
       const member = String(name)
       if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_BY_EVENTS.includes(member)) continue
       if (absent.has(member)) continue
@@ -112,7 +112,7 @@ function readsOf({ definition, nodePath }: Lowered): Problem[] {
       problems.push({
         code: 'trigger_without_record',
         message: `there is no trigger.${member} in a workflow that is started by hand`,
-        hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input',
+        hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input; an error workflow reads `trigger.error`, `trigger.node` and `trigger.run`',
         path,
         ...(node ? { node_id: node.id } : {}),
       })
@@ -159,7 +159,7 @@ const EMPTY: Record<InputSpec['type'], unknown> = {
 }
 
 /** What the trigger has where an event or a webhook starts the run, and not where a person does. */
-const GIVEN_BY_EVENTS = ['record', 'payload', 'data', 'previous', 'event']
+const GIVEN_BY_EVENTS = ['record', 'payload', 'data', 'previous', 'changed', 'event']
 
 function referencesIn(text: string) {
   try {
