@@ -39,6 +39,9 @@ export const selectEvents = (rows: string): string =>
 /** SQL: when the event `e` was raised, in ISO 8601. */
 export const EVENT_TIME = `to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
+/** SQL: the names of the fields that the event `e` changed, as a JSON list; empty if it is no update of a record. */
+export const CHANGED_FIELDS = `to_jsonb(array(select jsonb_object_keys(coalesce(e.previous, '{}')) order by 1))`
+
 /**
  * Writes events into the outbox, in the transaction of the change that they report; the relay creates the deliveries.
  * @returns the events' ids, in order.

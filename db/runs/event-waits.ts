@@ -7,7 +7,7 @@ import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
-import { EVENT_TIME } from '../events/outbox.ts'
+import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { WAIT_KEY, type WaitKey } from './waits.ts'
@@ -33,7 +33,7 @@ const MATCHES = `${namesOf('e')} and w.since < e.created_at`
 const EVENT = `jsonb_build_object('id', e.id, 'name', e.name,
   'created_at', ${EVENT_TIME},
   'record', case when e.name = any(cast(:recordEvents as text[])) then e.data end,
-  'data', case when e.name = any(cast(:recordEvents as text[])) then null else e.data end, 'previous', e.previous)`
+  'data', case when e.name = any(cast(:recordEvents as text[])) then null else e.data end, 'previous', e.previous, 'changed', ${CHANGED_FIELDS})`
 const recordEvents = [...RECORD_EVENTS]
 
 interface Pair extends WaitKey {

@@ -7,7 +7,7 @@ import { evaluateWhen } from '../../workflows/interpret/when.ts'
 import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
-import { EVENT_TIME } from '../events/outbox.ts'
+import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { chainError } from './chain.ts'
 import { insertRuns } from './runs.ts'
@@ -110,7 +110,7 @@ type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Recor
 /** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
 const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
     'created_at', ${EVENT_TIME}),
-  case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data)
+  case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data, 'changed', ${CHANGED_FIELDS})
   || case when e.previous is null then '{}' else jsonb_build_object('previous', e.previous) end`
 
 /** By the id of the event. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRecord } from '../../db/records/create.ts'
-import { createSchema } from '../../db/records/model/schemas.ts'
+import { createSchema, updateSchema } from '../../db/records/model/schemas.ts'
+import { updateRecord } from '../../db/records/update.ts'
 import { activate, createWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Definition, Trigger } from '../../workflows/definition/types.ts'
@@ -66,6 +67,39 @@ describe('runs that events start', function () {
     )
     const p50 = Number(rows[Math.floor(COUNT / 2)].ms)
     assert.ok(p50 < 400, `p50 ${p50} ms`)
+  })
+
+  it('start where a field has changed, and read what changed', async () => {
+    const id = await listening(
+      'Became a customer',
+      {
+        type: 'event',
+        events: ['contact.created', 'contact.updated'],
+        when: "{{ trigger.changed contains 'lifecycle_stage' and trigger.record.lifecycle_stage == 'customer' }}",
+      },
+      {
+        nodes: [
+          { id: 'end', type: 'stop', config: { outputs: { was: '{{ trigger.previous.lifecycle_stage }}' } } },
+        ],
+      },
+    )
+    const ada = await contact({ first_name: 'Ada', lifecycle_stage: 'lead' })
+    const update = (patch: object) =>
+      suite.db.tenant(suite.organizationId, testActor, (tx) =>
+        updateRecord(tx, 'contacts', ada.id as string, updateSchema('contacts').parse(patch)),
+      )
+    await contact({ first_name: 'Grace', lifecycle_stage: 'customer' })
+    await update({ last_name: 'Lovelace' })
+    await update({ lifecycle_stage: 'customer' })
+    await update({ first_name: 'Augusta' })
+    await update({ lifecycle_stage: 'other' })
+    await update({ lifecycle_stage: 'customer' })
+    assert.deepEqual(
+      (await ended(id, 2)).map((run) => run.outputs),
+      [{ was: 'lead' }, { was: 'other' }],
+    )
+    const trigger = await suite.db.system('workflow_triggers').where({ workflow_id: id }).first()
+    assert.equal(trigger.problem, null)
   })
 
   it('stop with a failed run where workflows start each other in a loop', async () => {

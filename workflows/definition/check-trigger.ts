@@ -26,7 +26,7 @@ const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
 /** What a `when` can read: there is no run yet. */
 const WHEN_ROOTS = ['trigger', 'org', 'env']
 /** The members of `trigger` in a run that an event starts: `record` or `data`, by the event. */
-const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous']
+const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous', 'changed']
 
 function whenProblems(when: string): Problem[] {
   const path = '/trigger/when'

@@ -7,7 +7,7 @@ import { duration } from './fields.ts'
 import type { EventAnswer } from './wait-for.ts'
 
 /** The members of the root `event` of `when`, which are those of the output. */
-const MEMBERS = ['id', 'name', 'created_at', 'record', 'data', 'previous'] as const
+const MEMBERS = ['id', 'name', 'created_at', 'record', 'data', 'previous', 'changed'] as const
 const MAX_EVENTS = 20
 const name = z.string().min(1).max(129)
 
@@ -18,6 +18,7 @@ const EXAMPLE: EventAnswer = {
   record: { id: '019a0000-0000-7000-8000-000000000001', name: 'Acme renewal', amount: '1250.00' },
   data: null,
   previous: { stage: 'negotiation' },
+  changed: ['stage'],
 }
 
 export const waitForEvent = defineNode({
@@ -65,6 +66,10 @@ export const waitForEvent = defineNode({
       .describe('The record, of an event that is about one.'),
     data: z.record(z.string(), z.unknown()).nullable().describe('The data of any other event.'),
     previous: z.record(z.string(), z.unknown()).nullable().describe('The old values of changed fields.'),
+    changed: z
+      .array(z.string())
+      .nullable()
+      .describe('The names of changed fields; empty if it is no update.'),
   }),
   handles: ({ timeout }) => [
     { name: 'received', description: 'The event has occurred.' },
@@ -109,4 +114,6 @@ export const waitForEvent = defineNode({
   },
 })
 
-const NO_EVENT = { id: null, name: null, created_at: null, record: null, data: null, previous: null }
+const NO_EVENT = {
+  ...{ id: null, name: null, created_at: null, record: null, data: null, previous: null, changed: null },
+}

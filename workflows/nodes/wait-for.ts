@@ -51,6 +51,8 @@ export interface EventAnswer {
   /** The data of any other event. */
   data: Record<string, unknown> | null
   previous: Record<string, unknown> | null
+  /** The names of the fields that it changed. */
+  changed: string[]
 }
 export interface SignalAnswer {
   payload: unknown
