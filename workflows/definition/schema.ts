@@ -53,7 +53,7 @@ export const trigger = z.union([
   ]),
 ])
 
-const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
+export const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
 export const input = z.union([
   z.enum(INPUT_TYPES).transform((type) => ({ type })),
   z.strictObject({

@@ -1,6 +1,6 @@
 import { NODE_MEMBERS } from '../../definition/reference-hints.ts'
 import { flowText } from '../../definition/repair.ts'
-import { rawNode, specNode, specSchema } from '../../definition/schema.ts'
+import { INPUT_TYPES, rawNode, specNode, specSchema } from '../../definition/schema.ts'
 import { shapeOf } from '../../definition/shapes.ts'
 import { EVENTS } from '../../events.ts'
 import { FILTERS } from '../../expressions/template.ts'
@@ -28,6 +28,9 @@ export const TOPICS: Record<string, Topic> = {
         'A workflow is one YAML document, without ``` around it. Its keys:',
         ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
+        '`settings` has:',
+        ...settingLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
+        '',
         'Each node has:',
         ...settingLines(shapeOf(specNode), { full: true }),
         '',
@@ -50,6 +53,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. `"true"` and `"false"` are best quoted. A handle that is not in the map ends the branch.',
         '- The cases of a node that routes by value are handles: lead each somewhere, `end` included.',
         '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
+        '- To start several nodes at once, begin with one that leads to them: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
         '- `when: "{{ … }}"` on a node skips it where it is false; the run continues by its first handle.',
         '- A node reads only the results of nodes before it. Where one lies on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
         `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
@@ -63,9 +67,9 @@ export const TOPICS: Record<string, Topic> = {
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
-        '- `trigger.record`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
+        '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
-        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
+        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization (`PATCH /app/organization`).',
         '- `item`, `index`: in the body of a loop only.',
         `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
@@ -78,7 +82,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are those of Liquid.`,
+        `Filters: ${FILTERS.join(', ')}. They are those of Liquid; an argument can be a path. \`date\` writes UTC; the node format_date has time zones.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -91,8 +95,8 @@ export const TOPICS: Record<string, Topic> = {
     text: (_, level) =>
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
-        '- `trigger: webhook`: an incoming webhook that selects the workflow. `trigger` has `record`, `payload`, `webhook`, `action`.',
-        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, where it is no record); `previous` has the old values after an update.',
+        '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, where it is no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields; the time zone is UTC by default.',
         '',
         'Runs of an event or a schedule are given no inputs: give each input a default. A trigger fires only after the workflow was activated.',
@@ -117,7 +121,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        'An input is required, has a default, or is null where a run is not given it. The default has the type of the input. Unknown inputs are refused when a run starts.',
+        `Types: ${INPUT_TYPES.join(', ')}. An input is required, has a default, or is null where a run is not given it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
       ].join('\n'),
   },
   errors: {
@@ -127,7 +131,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error.',
         '- `on_error: continue` goes on by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
         '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply to nodes of the effect external only. The others run in a transaction: all of it, or nothing.',
-        '- `settings.error_workflow` names a workflow that each failed run starts.',
+        '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },
   nodes: {
@@ -143,10 +147,10 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update leaves out what stays; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; also \`custom_fields.<name>\` and \`"tags[has]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search gives at most 200; go on from the last one by a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   validation: {
