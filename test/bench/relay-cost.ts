@@ -1,13 +1,7 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import pg from 'pg'
 import { claimDeliveries } from '../../db/outgoing/queue.ts'
-import { connect, type Database } from '../../db/postgres/connect.ts'
-import { startPostgres } from '../../db/postgres/embedded/server.ts'
-import { migrate } from '../../db/postgres/migrate.ts'
-import { reaper } from '../support/reaper.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import { median } from './load.ts'
+import { withOwnPostgres } from './own-postgres.ts'
 import { print } from './report.ts'
 
 const ENDPOINTS = 50
@@ -18,20 +12,8 @@ const FEW = 1_000
  * What a claim of the relay takes while `many` deliveries wait, compared with 1,000, in turns: one in five for a retry,
  * the others for a slot of their endpoint. On a PostgreSQL of its own, without workers.
  */
-export async function benchRelayCost(many: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))
-  // As root, PostgreSQL runs as another user, who needs access.
-  chmodSync(folder, 0o755)
-  const postgres = await startPostgres({ dataDir: folder, logFile: join(folder, 'postgres.log') })
-  const cleanUp = reaper(`
-    kill -INT $(head -n 1 '${folder}/postgres/postmaster.pid')
-    sleep 3
-    rm -rf '${folder}'`)
-  const db = connect({ url: postgres.ownerUrl })
-  const owner = new pg.Client({ connectionString: postgres.ownerUrl })
-  try {
-    await migrate(postgres.ownerUrl)
-    await owner.connect()
+export const benchRelayCost = (many: number): Promise<void> =>
+  withOwnPostgres(async (db, owner) => {
     const times: Record<number, number[]> = { [FEW]: [], [many]: [] }
     // Twice each, so that a change of the machine's speed affects both.
     for (const rows of [FEW, many, FEW, many]) {
@@ -44,13 +26,7 @@ export async function benchRelayCost(many: number): Promise<void> {
     print(
       `a claim with ${many} waiting: ${much.toFixed(1)} ms, with ${FEW}: ${few.toFixed(1)} ms, ×${(much / few).toFixed(2)}`,
     )
-  } finally {
-    await db.close()
-    await owner.end()
-    await postgres.stop()
-    await cleanUp()
-  }
-}
+  })
 
 /** Milliseconds of one claim, which is then taken back. */
 async function claim(db: Database): Promise<number> {
