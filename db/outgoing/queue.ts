@@ -63,7 +63,7 @@ const ORDERED_START = `(
 
 const CLAIM = `
   with recursive ${queuedLanes('deliveries', 'webhook_id')}, held as materialized (
-    select organization_id, webhook_id, count(*) as count from ${leasedSlots()} slot group by 1, 2
+    select organization_id, webhook_id, count(*)::integer as count from ${leasedSlots()} slot group by 1, 2
   ), endpoints as materialized (
     select w.organization_id, w.id, w.name, w.status, w.ordered, w.failing_since is not null as failing,
       h.own, h.organization, h.total, random() as lot,
@@ -72,9 +72,9 @@ const CLAIM = `
         ${LEFT_OF_RATE})::integer as free
     from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
     cross join lateral (
-      select coalesce(sum(count), 0) as total,
-        coalesce(sum(count) filter (where held.organization_id = w.organization_id), 0) as organization,
-        coalesce(sum(count) filter (where held.webhook_id = w.id), 0) as own
+      select coalesce(sum(count), 0)::integer as total,
+        coalesce(sum(count) filter (where held.organization_id = w.organization_id), 0)::integer as organization,
+        coalesce(sum(count) filter (where held.webhook_id = w.id), 0)::integer as own
       from held) h
   ), candidates as (
     select q.ctid, q.organization_id, q.id, w.name, w.failing, w.organization, w.total, w.lot,

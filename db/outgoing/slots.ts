@@ -14,7 +14,7 @@ export const HAS_SLOT = `coalesce(case d.status
   when 'delivering' then d.next_attempt_at is null and d.slot_until > now() end, false)`
 
 /** SQL: whether the delivery `d` is in an attempt that holds a slot; or is being started, and holds one. */
-const IN_ATTEMPT = `d.status = 'delivering' and d.next_attempt_at is null and d.slot_until > now()`
+const IN_ATTEMPT = `d.in_attempt and d.slot_until > now()`
 const IN_START = `d.status = 'queued' and d.lease_until > now()`
 
 /** SQL: the leased slots, as rows with organization_id and webhook_id, of the deliveries `d` for which `condition` holds. */
