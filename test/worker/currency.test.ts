@@ -1,10 +1,9 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { parseRates } from '../../activities/rates/parse.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 /** As the European Central Bank publishes them; the second day is of its longer file. */
@@ -21,7 +20,7 @@ describe('the conversion of a currency', () => {
   let organizationId: string
   let worker: TestWorker
   let http: HttpClient
-  let server: Server
+  let server: HttpServer
   let url: string
   let calls = 0
   let reply: { status: number; type: string; body: string }
@@ -31,12 +30,11 @@ describe('the conversion of a currency', () => {
     this.timeout(60_000)
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
-    server = createServer((_, response) => {
+    server = await startHttpServer((_, response) => {
       calls++
       response.writeHead(reply.status, { 'content-type': reply.type }).end(reply.body)
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/rates`
+    url = `${server.url}/rates`
     http = createHttp({ allow: ['127.0.0.1/32'] })
     worker = await startWorker(db, { http: http.call, ratesUrl: url })
   })
@@ -48,8 +46,7 @@ describe('the conversion of a currency', () => {
     this.timeout(30_000)
     await worker?.stop()
     await http?.close()
-    server?.closeAllConnections()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 

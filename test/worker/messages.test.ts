@@ -1,13 +1,12 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { createHttp } from '../../activities/http/client.ts'
 import { putSecret } from '../../db/access/secrets.ts'
 import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
 import { testActor } from '../support/database.ts'
 import { everyRow } from '../support/every-byte.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -17,21 +16,18 @@ const http = createHttp({ allow: ['127.0.0.0/8'] })
 
 describe('nodes that send messages', () => {
   const suite = withWorker({ http: http.call, secretsKey })
-  let server: Server
+  let server: HttpServer
   let url: string
   let received: { path: string; headers: Record<string, string>; body: string }[] = []
   let answers: [status: number, body?: string][] = []
 
   before(async () => {
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
+    server = await startHttpServer(async (request, response, body) => {
       received.push({ path: request.url!, headers: request.headers as Record<string, string>, body })
       const [status, text = ''] = answers.shift() ?? [200, 'ok']
       response.writeHead(status, { 'content-type': 'text/plain', location: '/elsewhere' }).end(text)
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    url = server.url
     await suite.db.tenant(suite.organizationId, testActor, async (tx) => {
       await putSecret(tx, secretsKey, 'signing', SECRET)
       await putSecret(tx, secretsKey, 'not_standard', 'correct horse battery staple')
@@ -43,8 +39,7 @@ describe('nodes that send messages', () => {
     answers = []
   })
   after(async () => {
-    server?.closeAllConnections()
-    server?.close()
+    await server?.close()
     await http.close()
   })
 

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { updateOrganization } from '../../db/access/organization.ts'
 import { deleteSecret, putSecret } from '../../db/access/secrets.ts'
@@ -9,6 +7,7 @@ import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { everyRow, historyText } from '../support/every-byte.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { type App, signIn } from '../support/session.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
@@ -48,7 +47,7 @@ describe('a secret of the organization', () => {
   let api: TestApi
   let worker: TestWorker
   let http: HttpClient
-  let server: Server
+  let server: HttpServer
   let admin: App
   let url: string
   let log = ''
@@ -72,9 +71,7 @@ describe('a secret of the organization', () => {
       secretsKey: api.secretsKey,
       log: createLogger('worker', 'trace', stream),
     })
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
+    server = await startHttpServer(async (request, response, body) => {
       received.push({ url: request.url!, headers: request.headers, body })
       await during()
       const path = request.url!.split(/[/?]/)[1]
@@ -93,8 +90,7 @@ describe('a secret of the organization', () => {
       })
       response.end(JSON.stringify({ text: echoes(SECRET), digits: echoes(DIGITS), number: Number(DIGITS) }))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    url = server.url
   })
   beforeEach(async () => {
     received = []
@@ -107,8 +103,7 @@ describe('a secret of the organization', () => {
     await worker?.stop()
     await http?.close()
     await api?.close()
-    server?.closeAllConnections()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { until } from '../support/journey.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
@@ -12,7 +12,7 @@ describe('a worker process that gets SIGTERM', function () {
   this.timeout(90_000)
   let db: TestDatabase
   let organizationId: string
-  let server: Server
+  let server: HttpServer
   let url: string
   /** Unanswered calls, by path. */
   const calls: Record<string, ServerResponse[]> = { '/finishes': [], '/hangs': [] }
@@ -22,14 +22,12 @@ describe('a worker process that gets SIGTERM', function () {
   before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
-    server = createServer((request, response) => calls[request.url!]!.push(response))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    server = await startHttpServer((request, response) => calls[request.url!]!.push(response))
+    url = server.url
   })
   after(async () => {
     for (const { child } of workers) child.kill('SIGKILL')
-    server?.closeAllConnections()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 

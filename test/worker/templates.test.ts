@@ -1,7 +1,5 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createMailer } from '../../activities/mail/mailer.ts'
 import { catalogue } from '../../api/v1/catalogue.ts'
@@ -11,6 +9,7 @@ import { validateSpec } from '../../workflows/definition/validate.ts'
 import { readTemplates } from '../../workflows/templates/index.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createMember, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { type Smtp, startSmtp } from '../support/smtp.ts'
 import { type Call, createOffice, type Office } from '../support/template-office.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
@@ -28,7 +27,7 @@ describe('the templates', function () {
   let api: TestApi
   let smtp: Smtp
   let worker: TestWorker
-  let server: Server
+  let server: HttpServer
   let url: string
   let http: HttpClient
   const calls: Call[] = []
@@ -36,17 +35,14 @@ describe('the templates', function () {
 
   before(async function () {
     this.timeout(60_000)
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
+    server = await startHttpServer(async (request, response, body) => {
       const path = request.url!
       calls.push({ path, headers: request.headers, body: body === '' ? null : JSON.parse(body) })
       const answer = answerTo(path, body)
       response.writeHead(answer === null ? 503 : 200, { 'content-type': 'application/json' })
       response.end(JSON.stringify(answer))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    url = server.url
     smtp = await startSmtp()
     const mail = { SMTP_URL: smtp.url, MAIL_FROM: 'crm@example.com' }
     db = await createTestDatabase()
@@ -67,7 +63,7 @@ describe('the templates', function () {
     await api?.close()
     await smtp?.close()
     await http?.close()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import type { NodeSpec } from '../../workflows/definition/types.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const get = (url: string): NodeSpec => ({ id: 'get', type: 'api_request', config: { url } })
@@ -15,22 +14,19 @@ describe('values and calls of runs', () => {
   let organizationId: string
   let worker: TestWorker
   let http: HttpClient
-  let server: Server
+  let server: HttpServer
   let url: string
   const requests: { body: string; key: string | undefined }[] = []
 
   before(async function () {
     this.timeout(60_000)
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
+    server = await startHttpServer(async (request, response, body) => {
       requests.push({ body, key: request.headers['idempotency-key'] as string | undefined })
       const bytes = Number(new URL(request.url!, 'http://x').searchParams.get('bytes') ?? 0)
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ data: 'x'.repeat(bytes) }))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    url = `${server.url}/`
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     http = createHttp({ allow: ['127.0.0.1/32'] })
@@ -40,7 +36,7 @@ describe('values and calls of runs', () => {
     this.timeout(30_000)
     await worker?.stop()
     await http?.close()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { createHttp, type HttpClient } from '../../../activities/http/client.ts'
 import { createNodeTest } from '../../../db/runs/node-tests.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 import { historyOf, startWorker, type TestWorker, untilRun } from '../../support/worker.ts'
 
 describe('the secrets of a node test', () => {
@@ -13,7 +13,7 @@ describe('the secrets of a node test', () => {
   let api: TestApi
   let worker: TestWorker
   let http: HttpClient
-  let server: Server
+  let server: HttpServer
   let config: Record<string, unknown>
   let received: { url: string; headers: IncomingHttpHeaders; body: string }[] = []
   /** Called while the node waits for its response. */
@@ -25,17 +25,14 @@ describe('the secrets of a node test', () => {
     api = await startApi(db)
     http = createHttp({ allow: ['127.0.0.1/32'] })
     worker = await startWorker(db, { http: http.call, secretsKey: api.secretsKey })
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
+    server = await startHttpServer(async (request, response, body) => {
       received.push({ url: request.url!, headers: request.headers, body })
       await during()
       response.end('ok')
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     config = {
       method: 'POST',
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/?token=hunter2-url`,
+      url: `${server.url}/?token=hunter2-url`,
       headers: { Authorization: 'Bearer hunter2-header', 'X-Other': 'Token {{ inputs.seed }}' },
       query: { api_key: 'hunter2-query' },
       body: { password: '{{ inputs.password }}' },
@@ -50,7 +47,7 @@ describe('the secrets of a node test', () => {
     await worker?.stop()
     await http?.close()
     await api?.close()
-    server?.close()
+    await server?.close()
     await db?.drop()
   })
 
