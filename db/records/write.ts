@@ -54,7 +54,16 @@ const rowOf = (kind: Kind, write: Write): string =>
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
   })
 
-const statement = (kind: Kind, isNew: boolean): string =>
+const statements = new Map<string, string>()
+
+function statement(kind: Kind, isNew: boolean): string {
+  const key = `${kind.entity} ${isNew}`
+  const known = statements.get(key) ?? build(kind, isNew)
+  statements.set(key, known)
+  return known
+}
+
+const build = (kind: Kind, isNew: boolean): string =>
   `with input as materialized (
      select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
             (i.record ->> 'updated_at')::timestamptz as at

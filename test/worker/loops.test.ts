@@ -93,6 +93,13 @@ describe('loops', function () {
       numbers(1_000).map((item) => `many ${item}`),
     ) // in order
     assert.equal(await count('run_iterations', { run_id: id, status: 'completed' }), 1_000)
+    // Records of one statement have the same.
+    const { rows } = await db.system.raw<{ rows: { statements: number }[] }>(
+      `select count(distinct (xmin::text, cmin::text)) as statements from companies
+       where created_by ->> 'id' = ?`,
+      [id],
+    )
+    assert.ok(rows[0]!.statements < 200, `${rows[0]!.statements} statements`)
     const events = await historyOf(worker.client, `run:${id}`)
     // Some 50, but more segments on a busy machine, where each does less within its time.
     assert.ok(events.length < 1_000, `${events.length} events`)
