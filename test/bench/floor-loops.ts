@@ -8,10 +8,10 @@ import { startFloor } from './floor-temporal.ts'
  * The floors of the bench of loops, in a process of its own: a hand-written workflow with a local activity for each page
  * of items, which creates their records in one transaction. It keeps no rows of what it did. Arguments: database,
  * Temporal, organization, number of items, and how a page creates its records: `each`, one after the other, in pages of
- * 50; `together`, in one statement, in pages of 200, as a run does.
+ * 50; `together`, in one statement, in pages of 100, as a run does.
  */
 const [url, address, organizationId, count, how] = process.argv.slice(2) as string[]
-const PAGE = how === 'together' ? 200 : 50
+const PAGE = how === 'together' ? 100 : 50
 const db = connect({ url: url! })
 const schema = createSchema('companies')
 const parsed = (item: number) => schema.parse({ name: `Loop ${item}` })

@@ -2,7 +2,10 @@ import { LOOP } from '../limits.ts'
 
 /** The limits of a run and of a segment. */
 export interface Limits {
-  /** Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. */
+  /**
+   * Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. A segment of more
+   * nodes would count as slow (`RunCapacity`).
+   */
   segmentNodes: number
   /** Milliseconds after which a segment leaves its ready nodes to the next one. */
   segmentMs: number
@@ -21,7 +24,7 @@ export interface Limits {
 }
 
 export const LIMITS: Limits = {
-  segmentNodes: 200,
+  segmentNodes: 100,
   segmentMs: 500,
   segmentCharacters: 4 * 1024 * 1024,
   itemsPage: 50,
