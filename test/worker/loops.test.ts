@@ -139,6 +139,39 @@ describe('loops', function () {
     assert.equal(events.length, 118)
   })
 
+  it('find the item whose record only PostgreSQL refuses, and create each of the others once', async () => {
+    await db.asOwner((client) =>
+      client.query(`
+        create function refuse() returns trigger language plpgsql as $$
+          begin raise exception 'not this one' using errcode = 'check_violation'; end $$;
+        create trigger refuse before insert on companies for each row when (new.name like 'refused 7 %')
+          execute function refuse()`),
+    )
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [each({ on_item_error: 'continue' }), save('refused {{ item }} {{ run.id }}')],
+        edges: [edge('each', 'save', 'item')],
+        inputs,
+        outputs: { items: '{{ nodes.each.output.items | where: "status", "failed" | map: "index" }}' },
+      },
+      { items: numbers(20) },
+    )
+    const run = await untilRun(db, id)
+    await db.asOwner((client) => client.query('drop function refuse() cascade'))
+    assert.deepEqual([run.status, run.outputs], ['completed', { items: [7] }])
+    const names = await db.system('companies').where('name', 'like', `%${id}`).pluck('name')
+    assert.deepEqual(
+      names.sort(),
+      numbers(20)
+        .filter((item) => item !== 7)
+        .map((item) => `refused ${item} ${id}`)
+        .sort(),
+    )
+    assert.equal(await count('events', { cause: id, name: 'company.created' }), 19)
+  })
+
   it('make no more calls at a time than `concurrency`, and have the results in order', async () => {
     // The first one ends late, the second one when a third one has begun.
     answer = async (url) => {
