@@ -4,7 +4,7 @@ import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
-import type { Tenant } from '../db/postgres/tenancy.ts'
+import { gathering, type Tenant } from '../db/postgres/tenancy.ts'
 import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { runEvent } from '../db/runs/events.ts'
@@ -147,6 +147,8 @@ async function oneSegment(
   const turn = createTurns()
   // Where items have failed, others will: the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
+  // One for all nodes: what it has read and locked is known to the next one.
+  const inLoops = careful ? tx : gathering(tx)
   const { answers, children, hasWaits } = await readAnswers(tx, state, happened)
   const {
     answer,
@@ -178,7 +180,8 @@ async function oneSegment(
         await turn()
         const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
         const attempt = { node, path, state, scope, now, signal: NEVER, created }
-        const done = await runLightNode({ effects, log }, tx, attempt, careful || path === '')
+        const alone = careful || path === ''
+        const done = await runLightNode({ effects, log }, alone ? tx : inLoops, attempt, alone)
         events.push(...done.raised)
         objects.push(...done.created)
         return done.outcome

@@ -37,7 +37,15 @@ export async function bootstrap(
       const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
       const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
       await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })
-      const tx: Tenant = { trx, organizationId, actor: SYSTEM, last() {}, wake() {} }
+      const tx: Tenant = {
+        trx,
+        organizationId,
+        actor: SYSTEM,
+        last() {},
+        wake() {},
+        later() {},
+        gathers: false,
+      }
       const secret = options.BOOTSTRAP_API_KEY ? { secret: options.BOOTSTRAP_API_KEY } : {}
       const { key } = await createKey(tx, { name: 'Demo key', scopes: SCOPES, ...secret })
       return { email, password, apiKey: key }

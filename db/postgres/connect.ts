@@ -77,7 +77,7 @@ export function connect(options: ConnectOptions): Database {
         const result = await transaction(
           app,
           organizationId,
-          ({ trx, last }) => work({ trx, organizationId, actor, last, wake }),
+          ({ trx, last, later }) => work({ trx, organizationId, actor, last, later, wake, gathers: false }),
           traceId,
         )
         return { result, wakes }

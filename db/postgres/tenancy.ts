@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { RowsStatement } from './gather.ts'
 
 /** The author of a change: stored in `created_by`, `updated_by` and the history. */
 export interface Actor {
@@ -41,6 +42,13 @@ export interface Tenant {
    * transaction; in a savepoint it does nothing. GET of one record, by 32 clients, takes 1.3 times the CPU without it.
    */
   last(): void
+  /** Whether writes are sent by `later` where their results are not needed; see `gathering`. */
+  readonly gathers: boolean
+  /**
+   * Sends a statement before the next one, together with others that are equal but for their rows. If PostgreSQL refuses
+   * it, the next statement fails with 25P02, or the commit.
+   */
+  later(statement: RowsStatement): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
 }
@@ -64,12 +72,18 @@ export class Wakes implements Iterable<[Channel, string]> {
  */
 export type System = Knex
 
+/**
+ * The same transaction for a caller who repeats it without this if it fails: a write may fail in a later statement. Many
+ * writes take a few statements then: a loop of 1,000 creates takes two thirds of the CPU time.
+ */
+export const gathering = (tx: Tenant): Tenant => ({ ...tx, gathers: true })
+
 /** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
   const { trx } = tx
   await trx.raw('savepoint agx')
   try {
-    const result = await work({ ...tx, last() {} })
+    const result = await work({ ...tx, last() {}, gathers: false })
     await trx.raw('release savepoint agx')
     return result
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { Gather, type RowsStatement } from './gather.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -9,6 +10,8 @@ export interface Transaction {
   trx: Knex
   /** Declares that the next statement is the last one: COMMIT is sent with it. Later statements throw. */
   last(): void
+  /** Sends a statement later: before the next one, together with others that are equal but for their rows. */
+  later(statement: RowsStatement): void
 }
 
 /**
@@ -22,6 +25,7 @@ export async function transaction<T>(
   traceId?: string,
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
+  const gather = new Gather(connection.query.bind(connection))
   let lastIsNext = false
   let ended: Promise<pg.QueryResult> | undefined
   const end = (command: 'COMMIT' | 'ROLLBACK') => {
@@ -32,6 +36,7 @@ export async function transaction<T>(
   const lent = {
     query(...statement: Parameters<pg.Client['query']>) {
       if (ended) throw new Error('the transaction has ended')
+      gather.flush()
       connection.query(...statement)
       if (lastIsNext) end('COMMIT')
     },
@@ -41,7 +46,12 @@ export async function transaction<T>(
     const last = () => {
       lastIsNext = true
     }
-    const result = await work({ trx: statementsOn(pool, lent), last })
+    const later = (statement: RowsStatement) => {
+      if (ended) throw new Error('the transaction has ended')
+      gather.add(statement)
+    }
+    const result = await work({ trx: statementsOn(pool, lent), last, later })
+    gather.flush()
     await begun
     const { command } = await end('COMMIT')
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.

@@ -1,12 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
+import { MAX_JSON } from '../postgres/gather.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
 import { eventsOf, type Write } from './model/prepare.ts'
-
-/** Characters of JSON in one statement: more would block the event loop. */
-const MAX_JSON = 4 * 1024 * 1024
 
 /**
  * Writes records of one kind, all new or all changed, with their histories and events in one statement, or in a few if
@@ -15,16 +13,19 @@ const MAX_JSON = 4 * 1024 * 1024
  */
 export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
   if (writes.length === 0) return
-  const sql = statement(kind, writes[0]!.action === 'created')
+  const isNew = writes[0]!.action === 'created'
+  const sql = statement(kind, isNew)
   const { organizationId, actor } = tx
   const cause = causeOf(tx)
+  const bindings = [
+    ...[organizationId],
+    ...[organizationId, kind.object, JSON.stringify(actor)],
+    ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
+  ]
+  // Changes read their record before, so that they are alone anyway.
   for (const rows of portions(writes.map((write) => rowOf(kind, write))))
-    await tx.trx.raw(sql, [
-      `[${rows.join(',')}]`,
-      ...[organizationId],
-      ...[organizationId, kind.object, JSON.stringify(actor)],
-      ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
-    ])
+    if (tx.gathers && isNew) tx.later({ sql, rows, bindings })
+    else await tx.trx.raw(sql, [`[${rows.join(',')}]`, ...bindings])
   tx.wake('agx_events')
 }
 
@@ -53,7 +54,16 @@ const rowOf = (kind: Kind, write: Write): string =>
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
   })
 
-const statement = (kind: Kind, isNew: boolean): string =>
+const statements = new Map<string, string>()
+
+function statement(kind: Kind, isNew: boolean): string {
+  const key = `${kind.entity} ${isNew}`
+  const known = statements.get(key) ?? build(kind, isNew)
+  statements.set(key, known)
+  return known
+}
+
+const build = (kind: Kind, isNew: boolean): string =>
   `with input as materialized (
      select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
             (i.record ->> 'updated_at')::timestamptz as at

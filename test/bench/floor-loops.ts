@@ -1,25 +1,28 @@
 import { v7 as uuidv7 } from 'uuid'
 import { connect } from '../../db/postgres/connect.ts'
-import { createRecord } from '../../db/records/create.ts'
+import { createMany, createRecord } from '../../db/records/create.ts'
 import { createSchema } from '../../db/records/model/schemas.ts'
 import { startFloor } from './floor-temporal.ts'
 
 /**
- * The floor of the bench of loops, in a process of its own: a hand-written workflow with a local activity for each page
- * of 50 items, which creates their records, one after the other, in one transaction. It keeps no rows of what it did.
- * Arguments: database, Temporal, organization, number of items.
+ * The floors of the bench of loops, in a process of its own: a hand-written workflow with a local activity for each page
+ * of items, which creates their records in one transaction. It keeps no rows of what it did. Arguments: database,
+ * Temporal, organization, number of items, and how a page creates its records: `each`, one after the other, in pages of
+ * 50; `together`, in one statement, in pages of 100, as a run does.
  */
-const [url, address, organizationId, count] = process.argv.slice(2) as string[]
-const PAGE = 50
+const [url, address, organizationId, count, how] = process.argv.slice(2) as string[]
+const PAGE = how === 'together' ? 100 : 50
 const db = connect({ url: url! })
 const schema = createSchema('companies')
+const parsed = (item: number) => schema.parse({ name: `Loop ${item}` })
+const items = Array.from({ length: PAGE }, (_, item) => item)
 
 const floor = await startFloor(
   address!,
   () =>
     db.tenant(organizationId!, { type: 'workflow_run', id: uuidv7() }, async (tx) => {
-      for (let item = 0; item < PAGE; item++)
-        await createRecord(tx, 'companies', schema.parse({ name: `Loop ${item}` }))
+      if (how === 'together') await createMany(tx, 'companies', items.map(parsed))
+      else for (const item of items) await createRecord(tx, 'companies', parsed(item))
     }),
   Number(count) / PAGE,
 )

@@ -8,12 +8,13 @@ import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchStart } from './start.ts'
+import { benchTriggers } from './triggers.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs loops outgoing imports incoming memory start]`: each figure as a ratio to a floor
+ * `npm run bench [-- records volume runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
  * measured in the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of
- * background work instead, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=`
+ * background work instead, `triggers` delays, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=`
  * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  * Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
  * `--seconds=` for each of its three rounds.
@@ -21,6 +22,7 @@ import { benchVolume } from './volume.ts'
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
   loops: benchLoops,
+  triggers: benchTriggers,
   outgoing: (stack) =>
     benchDeliveries(stack, { drained: Number(options.deliveries), waiting: Number(options.waiting) }),
   imports: benchImports,

@@ -7,13 +7,14 @@ export async function startHeldService() {
   const held = new Map<ServerResponse, string>()
   let holds = true
   const failing = new Set<string>()
+  const passing = new Set<string>()
   const server = createServer(async (request, response) => {
     for await (const _ of request);
     const path = request.url!.slice(1)
     calls.push({ path, key: String(request.headers['idempotency-key']) })
     const [shape] = path.split('/')
-    if (failing.has(shape!)) response.writeHead(400).end()
-    else if (holds) {
+    if (failing.has(shape!) || failing.has(path)) response.writeHead(400).end()
+    else if (holds && !passing.has(shape!)) {
       held.set(response, path)
       response.on('close', () => held.delete(response))
     } else answer(response, path)
@@ -24,8 +25,10 @@ export async function startHeldService() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
-    /** The shapes, the first parts of paths, whose calls are refused with 400. */
+    /** The shapes, the first parts of paths, and the paths whose calls are refused with 400. */
     failing,
+    /** The shapes whose calls are never held. */
+    passing,
     /** The paths of the calls that are open now. */
     held: () => [...held.values()].sort(),
     /** Answers all open calls and those that come. */
@@ -144,6 +147,15 @@ nodes:
   second: ${call('retry/second')}
   after: ${save('after')}
 outputs: {contact: "{{ nodes.before.output.id }}"}`,
+    'retry in loop': `
+nodes:
+  each: {type: for_each, config: {items: [0, 1, 2, 3, 4], output: "{{ nodes.call.output.body.path }}"}, next: {item: before, done: last}}
+  before: ${save('before {{ item }}', ', next: call')}
+  call: ${call('again/{{ item }}', ', next: hold')}
+  hold: {type: wait_for_signal, when: "{{ item == 2 }}", config: {name: go}, next: {received: after}}
+  after: ${save('after {{ item }}', ', next: end')}
+  last: ${save('last')}
+outputs: {paths: "{{ nodes.each.output.items | map: 'output' }}"}`,
     pause: `
 nodes:
   before: ${save('before')}

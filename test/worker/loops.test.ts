@@ -93,6 +93,13 @@ describe('loops', function () {
       numbers(1_000).map((item) => `many ${item}`),
     ) // in order
     assert.equal(await count('run_iterations', { run_id: id, status: 'completed' }), 1_000)
+    // Records of one statement have the same.
+    const { rows } = await db.system.raw<{ rows: { statements: number }[] }>(
+      `select count(distinct (xmin::text, cmin::text)) as statements from companies
+       where created_by ->> 'id' = ?`,
+      [id],
+    )
+    assert.ok(rows[0]!.statements < 200, `${rows[0]!.statements} statements`)
     const events = await historyOf(worker.client, `run:${id}`)
     // Some 50, but more segments on a busy machine, where each does less within its time.
     assert.ok(events.length < 1_000, `${events.length} events`)
@@ -130,6 +137,39 @@ describe('loops', function () {
     assert.equal(new Set(names).size, 118)
     const events = await db.system('events').where({ cause: id, name: 'company.created' })
     assert.equal(events.length, 118)
+  })
+
+  it('find the item whose record only PostgreSQL refuses, and create each of the others once', async () => {
+    await db.asOwner((client) =>
+      client.query(`
+        create function refuse() returns trigger language plpgsql as $$
+          begin raise exception 'not this one' using errcode = 'check_violation'; end $$;
+        create trigger refuse before insert on companies for each row when (new.name like 'refused 7 %')
+          execute function refuse()`),
+    )
+    const id = await queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [each({ on_item_error: 'continue' }), save('refused {{ item }} {{ run.id }}')],
+        edges: [edge('each', 'save', 'item')],
+        inputs,
+        outputs: { items: '{{ nodes.each.output.items | where: "status", "failed" | map: "index" }}' },
+      },
+      { items: numbers(20) },
+    )
+    const run = await untilRun(db, id)
+    await db.asOwner((client) => client.query('drop function refuse() cascade'))
+    assert.deepEqual([run.status, run.outputs], ['completed', { items: [7] }])
+    const names = await db.system('companies').where('name', 'like', `%${id}`).pluck('name')
+    assert.deepEqual(
+      names.sort(),
+      numbers(20)
+        .filter((item) => item !== 7)
+        .map((item) => `refused ${item} ${id}`)
+        .sort(),
+    )
+    assert.equal(await count('events', { cause: id, name: 'company.created' }), 19)
   })
 
   it('make no more calls at a time than `concurrency`, and have the results in order', async () => {

@@ -84,14 +84,18 @@ describe('a workflow whose worker and api are killed in the middle', function ()
 
     // To the middle. At most ten runs of an organization that are not asleep are sure to be admitted.
     for (const shape of ['failing', 'retry', 'bulk']) service.failing.add(shape)
+    service.failing.add('again/2')
+    service.passing.add('again')
     runs.retried = await start('retry')
+    runs['failed in loop'] = await start('retry in loop')
     runs['failed before'] = await start('failing')
     runs.failing = await start('failing')
     const bulk = await Promise.all([1, 2, 3, 4].map((n) => start('bulk', { n })))
     await untilHeld(runs['failed before']!)
     await signal(runs['failed before']!)
-    for (const id of [runs.retried, ...bulk, runs['failed before']!]) await untilStatus(id, 'failed')
-    for (const shape of ['retry', 'bulk']) service.failing.delete(shape)
+    for (const id of [runs.retried, runs['failed in loop']!, ...bulk, runs['failed before']!])
+      await untilStatus(id, 'failed')
+    for (const shape of ['retry', 'bulk', 'again/2']) service.failing.delete(shape)
     const [handler] = await until('the error workflow', async () => {
       const started = await runsOf('on error')
       return started.length > 0 ? started : undefined
@@ -105,6 +109,11 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await until('the delay', async () => (await show(runs.timeout!)).nodes[1])
     runs.retry = (
       await api('POST', `/runs/${runs.retried}/retry`, { from_node: 'second', confirm: true })
+    ).run_id
+    runs['retry in loop'] = (
+      await api('POST', `/runs/${runs['failed in loop']}/retry`, {
+        ...{ from_node: 'call', items: ['each:2'], confirm: true },
+      })
     ).run_id
     await contact({ first_name: 'chain-start', last_name: 'one' })
     const schedule = temporal.schedule.getHandle(scheduleIdOf(workflows.schedule!))
@@ -120,6 +129,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     )
     const first = await asked(runs.approval!, 'first')
     await untilHeld(runs.failing!)
+    await untilHeld(runs['retry in loop']!)
     await until('the wait', async () => (await show(runs['event wait']!)).waits[0])
 
     // Accepted, and most likely not acted upon before the kill.
@@ -133,6 +143,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       }),
       contact({ first_name: 'awaited', email: 'awaited@example.com' }),
       contact({ first_name: 'chain-start', last_name: 'two' }),
+      signal(runs['retry in loop']!),
     ])
     stack.kill('worker')
     stack.kill('api')
@@ -295,6 +306,22 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     assertCalled({ 'retry/second': `${runs.retried}:second` })
   })
 
+  it('goes on with a retry of an item of a loop, and repeats none that has completed', async () => {
+    const [failed, id] = [runs['failed in loop']!, runs['retry in loop']!]
+    const { status, error } = await show(failed)
+    assert.deepEqual([status, error.code, error.details.index], ['failed', 'item_failed', 2])
+    const { outputs, retry } = await completed(id)
+    assert.deepEqual([retry.run_id, retry.from_node], [failed, 'call'])
+    assert.deepEqual(
+      outputs.paths,
+      [0, 1, 2, 3, 4].map((n) => `again/${n}`),
+    )
+    assert.deepEqual(await contactsOf(failed), ['after 0', 'after 1', 'before 0', 'before 1', 'before 2'])
+    assert.deepEqual(await contactsOf(id), ['after 2', 'after 3', 'after 4', 'before 3', 'before 4', 'last'])
+    assertCalled(Object.fromEntries([0, 1, 2, 3, 4].map((n) => [`again/${n}`, `${failed}:each:${n}/call`])))
+    for (const n of [0, 1]) assert.equal(service.calls.filter(({ path }) => path === `again/${n}`).length, 1)
+  })
+
   it('is paused after the attempt in progress, and resumed', async () => {
     await completed(runs.pause!)
     assert.deepEqual(await contactsOf(runs.pause!), ['after', 'before'])
@@ -341,7 +368,9 @@ describe('a workflow whose worker and api are killed in the middle', function ()
 
   /** Stores a history of each shape for `test/workflows/replay.test.ts`. Stored ones are never overwritten. */
   async function record(): Promise<void> {
-    const ids = new Map(Object.entries(runs).filter(([name]) => !['batch', 'retried'].includes(name)))
+    const ids = new Map(
+      Object.entries(runs).filter(([name]) => !['batch', 'retried', 'failed in loop'].includes(name)),
+    )
     for (const name of ['schedule', 'chain first', 'chain second', 'on error', 'bulk'])
       ids.set(name, (await runsOf(name))[0].run_id)
     for (const [name, id] of ids) {

@@ -97,12 +97,28 @@ function createEngine(): Liquid {
   return engine
 }
 
-/** Shared by all organizations, because it is stateless: no cache, no variables; limits apply to each rendering. */
+/** Shared by all organizations, because it is stateless: no variables; limits apply to each rendering. */
 export const engine = createEngine()
+
+/** The templates that were parsed last, by text: the body of a loop is rendered for each item. */
+const parsed = new Map<string, Template>()
+const MAX_PARSED = 1_000
+/** Characters. Together these take some 10 MB at most. */
+const MAX_PARSED_TEXT = 500
 
 /** Parses a template. Throws TemplateError. */
 export function parseTemplate(text: string): Template {
   if (!hasPlaceholder(text)) return { parts: [text] }
+  const template = parsed.get(text) ?? parse(text)
+  if (text.length > MAX_PARSED_TEXT) return template
+  parsed.delete(text)
+  parsed.set(text, template)
+  const [oldest] = parsed.keys()
+  if (parsed.size > MAX_PARSED && oldest !== undefined) parsed.delete(oldest)
+  return template
+}
+
+function parse(text: string): Template {
   if (text.length > EXPRESSION.template)
     throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
   if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')

@@ -28,6 +28,21 @@ export interface ContextOptions {
   effects: Partial<Effects>
 }
 
+/** What a context inherits: access to any effect throws. */
+const NO_EFFECTS = Object.create(
+  null,
+  Object.fromEntries(
+    effectNames.map((name) => [
+      name,
+      {
+        get() {
+          throw new NodeError('effect_not_allowed', `A node of this type and effect class has no ${name}.`)
+        },
+      },
+    ]),
+  ),
+)
+
 /** The context of a node. Access to an effect that is not in `effects` throws NodeError `effect_not_allowed`. */
 export function contextOf({
   run,
@@ -46,12 +61,5 @@ export function contextOf({
     renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,
   }
-  for (const name of effectNames)
-    if (!effects[name])
-      Object.defineProperty(context, name, {
-        get() {
-          throw new NodeError('effect_not_allowed', `A node of this type and effect class has no ${name}.`)
-        },
-      })
-  return context
+  return Object.setPrototypeOf(context, NO_EFFECTS)
 }

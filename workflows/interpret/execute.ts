@@ -10,10 +10,16 @@ import type { Limits } from './limits.ts'
 import { masked } from './mask.ts'
 import { type NodeSecrets, refuseSecrets } from './node-secrets.ts'
 import type { RunError } from './run-state.ts'
-import { capped, requireRoom, storable } from './storable.ts'
+import { capped, measured, requireRoom, storable } from './storable.ts'
 
-/** How one attempt of a node ended. `input` is its config, rendered and masked; null if rendering failed. */
-export type Outcome =
+/** How one attempt of a node ended. */
+export type Outcome = Ended & {
+  /** Of its input and output as JSON. */
+  characters?: number
+}
+
+/** `input` is the node's config, rendered and masked; null if rendering failed. */
+type Ended =
   | { status: 'completed'; input: unknown; output: unknown; handle: string }
   | { status: 'waiting'; input: unknown; output: unknown; handle: string; waits: Waits }
   | {
@@ -53,7 +59,9 @@ export async function execute(
   context: NodeContext,
   options: ExecuteOptions,
 ): Promise<Outcome> {
-  const outcome = await attempt(node, scope, context, options)
+  const written = { characters: 0 }
+  const ended = await attempt(node, scope, context, options, written)
+  const outcome = Object.assign(ended, written)
   return options.secrets ? redacted(outcome, options.secrets.redactor) : outcome
 }
 
@@ -62,19 +70,22 @@ async function attempt(
   scope: Scope,
   context: NodeContext,
   { limits, explain, secrets }: ExecuteOptions,
-): Promise<Outcome> {
+  written: { characters: number },
+): Promise<Ended> {
   let input: unknown = null
   try {
     const type = typeOf(node.type)
     requireRoom(scope.nodes, limits)
     const { now, late } = splitLate(type, node.config)
     const config = renderMasked(now, scope, limits, secrets)
+    written.characters += config.characters
     const rendered = { ...(config.rendered as object), ...late }
     input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)
     const result = await type.run(parsed.data, context)
-    const output = capped(result.output, limits.valueBytes)
+    const { value: output, characters } = measured(result.output, limits.valueBytes)
+    written.characters += characters
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
     if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
@@ -99,16 +110,17 @@ function renderMasked(
   scope: Scope,
   { valueBytes }: Limits,
   secrets: NodeSecrets | undefined,
-): { rendered: unknown; shown: unknown } {
+): { rendered: unknown; shown: unknown; characters: number } {
   if (!secrets) {
     refuseSecrets(config)
-    const rendered = capped(render(config, scope), valueBytes)
-    return { rendered, shown: rendered }
+    const { value: rendered, characters } = measured(render(config, scope), valueBytes)
+    return { rendered, shown: rendered, characters }
   }
   const values = secrets.readBy(config)
   const { rendered, tainted } = renderTainted(config, { ...scope, [SECRETS_ROOT]: values })
   for (const text of tainted.texts()) secrets.redactor.add(text)
-  return { rendered: capped(rendered, valueBytes), shown: capped(tainted.shown(rendered), valueBytes) }
+  const { value: shown, characters } = measured(tainted.shown(rendered), valueBytes)
+  return { rendered: capped(rendered, valueBytes), shown, characters }
 }
 
 function redacted(outcome: Outcome, redactor: Redactor): Outcome {

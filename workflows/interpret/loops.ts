@@ -134,7 +134,7 @@ export class Loops {
   private async nextItem(loop: OpenLoop): Promise<LoopItem | undefined> {
     const { host, limits } = this.deps
     const known = this.items.get(loop)
-    const items = known?.length ? known : await host.items(loop.state, loop.state.next, limits.segmentNodes)
+    const items = known?.length ? known : await host.items(loop.state, loop.state.next, limits.itemsPage)
     this.items.set(loop, items)
     return items.shift()
   }
@@ -190,7 +190,9 @@ export class Loops {
     const results = this.results.get(loop) ?? []
     this.results.set(loop, results)
     results.push(result)
-    loop.state.bytes += JSON.stringify(result).length + 1
+    const characters = JSON.stringify(result).length + 1
+    loop.state.bytes += characters
+    this.deps.rows.characters += characters
     this.due.add(loop)
     const { valueBytes } = this.deps.limits
     if (loop.state.bytes <= valueBytes || !this.nodeOf(loop).node.collects) return

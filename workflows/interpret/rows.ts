@@ -18,8 +18,11 @@ export class Rows {
   readonly changedLoops = new Map<string, LoopChange>()
   /** What became of nodes, as `node: status`, in order. */
   readonly ran: string[] = []
+  /** Of the inputs, outputs and results that are written. */
+  characters = 0
   private readonly segment: number
   private readonly clock: () => number
+  private lastTime = { ms: NaN, text: '' }
 
   constructor(
     state: Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>,
@@ -176,6 +179,8 @@ export class Rows {
   }
 
   private time(): string {
-    return new Date(this.clock()).toISOString()
+    const ms = this.clock()
+    if (ms !== this.lastTime.ms) this.lastTime = { ms, text: new Date(ms).toISOString() }
+    return this.lastTime.text
   }
 }

@@ -140,7 +140,11 @@ class Segment {
       const next = this.next(frame)
       if (!next) this.pause(frame)
       else if (this.input.drain) return
-      else if (count >= limits.segmentNodes || clock() > until) {
+      else if (
+        count >= limits.segmentNodes ||
+        this.rows.characters > limits.segmentCharacters ||
+        clock() > until
+      ) {
         this.commands.push({ type: 'continue' })
         return
       } else {
@@ -292,6 +296,7 @@ class Segment {
   }
 
   private async applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): Promise<void> {
+    this.rows.characters += outcome.characters ?? 0
     row.input = outcome.input
     if ('output' in outcome) row.output = outcome.output
     if (outcome.status === 'failed') this.fail(row, node, outcome.error)

@@ -9,13 +9,16 @@ const MAX_DEPTH = 200
  * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`
  * above MAX_DEPTH levels.
  */
-export function capped(value: unknown, maxBytes: number): unknown {
+export const capped = (value: unknown, maxBytes: number): unknown => measured(value, maxBytes).value
+
+/** The same, and its characters as JSON. */
+export function measured(value: unknown, maxBytes: number): { value: unknown; characters: number } {
   // A large value that is referenced many times is small in memory: check before it is written as JSON.
   if (charactersWithin(value, maxBytes, MAX_DEPTH) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
   if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
-  return isBad(json) ? replaceBad(JSON.parse(json)) : (value ?? null)
+  return { value: isBad(json) ? replaceBad(JSON.parse(json)) : (value ?? null), characters: json.length }
 }
 
 const tooLarge = (maxBytes: number) =>
@@ -31,9 +34,11 @@ function charactersWithin(value: unknown, budget: number, levels: number): numbe
   if (levels === 0)
     throw new NodeError('output_too_deep', `The node's data is nested deeper than ${MAX_DEPTH} levels.`)
   let left = budget
-  for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+  const keys = Array.isArray(value) ? undefined : Object.keys(value)
+  const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  for (const [index, member] of members.entries()) {
     if (member === undefined) continue
-    left = charactersWithin(member, typeof key === 'string' ? left - key.length : left, levels - 1)
+    left = charactersWithin(member, left - (keys?.[index]?.length ?? 0), levels - 1)
     if (left < 0) break
   }
   return left
@@ -60,7 +65,7 @@ export function storable<T>(value: T): T {
   return isBad(json) ? (replaceBad(JSON.parse(json)) as T) : value
 }
 
-const isBad = (json: string) => /\\u0000|\\ud[89a-f]/i.test(json)
+const isBad = (json: string) => json.includes('\\u') && /\\u0000|\\ud[89a-f]/i.test(json)
 
 function replaceBad(part: unknown): unknown {
   if (typeof part === 'string') return toStorable(part)

@@ -139,6 +139,66 @@ describe('transactions of one organization', () => {
     proxy.close()
   })
 
+  describe('gather statements', () => {
+    const rows = (...names: string[]) => ({
+      sql: `with given as (select * from jsonb_to_recordset(?) as e(id uuid, name text))
+            insert into events (organization_id, id, name, data, actor)
+            select cast(? as uuid), id, name, '{}', '{}' from given`,
+      rows: names.map((name) => JSON.stringify({ id: uuidv7(), name })),
+      bindings: [organization],
+    })
+    /** Rows of one statement have the same. */
+    const statementsOf = async (like: string) => {
+      const { rows } = await db.system.raw<{ rows: { count: number }[] }>(
+        'select count(distinct cmin::text) as count from events where name like ?',
+        [like],
+      )
+      return rows[0]!.count
+    }
+
+    it('of many rows in one, which the next statement sees', async () => {
+      const seen = await db.tenant(organization, testActor, async (tx) => {
+        for (let n = 0; n < 30; n++) tx.later(rows(`gathered.${n}`))
+        return tx.trx('events').where('name', 'like', 'gathered.%').pluck('name')
+      })
+      assert.equal(seen.length, 30)
+      assert.equal(await statementsOf('gathered.%'), 1)
+    })
+
+    it('and send them in the order of other statements, at the latest with the commit', async () => {
+      await db.tenant(organization, testActor, async (tx) => {
+        tx.later(rows('ordered.1', 'ordered.2'))
+        await insert(tx.trx, 'ordered.3')
+        tx.later(rows('ordered.4'))
+        tx.later({ ...rows('ordered.5'), bindings: [organization.toUpperCase()] })
+      })
+      const { rows: found } = await db.system.raw<{ rows: { name: string }[] }>(
+        "select name from events where name like 'ordered.%' order by cmin::text::integer, name",
+      )
+      assert.deepEqual(
+        found.map(({ name }) => name),
+        [1, 2, 3, 4, 5].map((n) => `ordered.${n}`),
+      )
+      assert.equal(await statementsOf('ordered.%'), 4)
+    })
+
+    it('and fail if one is refused', async () => {
+      const refused = { ...rows('refused.1'), bindings: ['no id'] }
+      await assert.rejects(
+        db.tenant(organization, testActor, async (tx) => {
+          tx.later(refused)
+          await insert(tx.trx, 'refused.2')
+        }),
+        { code: '25P02' },
+      )
+      await assert.rejects(
+        db.tenant(organization, testActor, async (tx) => tx.later(refused)),
+        /rolled back/,
+      )
+      assert.equal(await statementsOf('refused.%'), 0)
+    })
+  })
+
   it('refuse statements after their end', async () => {
     const trx = await db.tenant(organization, testActor, async (tx) => ({ late: tx.trx }))
     await assert.rejects(Promise.resolve(insert(trx.late, 'test.late')), /has ended/)

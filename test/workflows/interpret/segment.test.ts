@@ -33,6 +33,14 @@ describe('a segment', () => {
     assert.equal((await run.next()).end?.status, 'completed')
   })
 
+  it('leaves ready nodes to the next segment when what it writes is large', async () => {
+    const run = runOf(chain(['a', 'b', 'c', 'd']), { limits: { segmentCharacters: 50 } })
+    // Input and output of a node are some 20 characters each.
+    assert.deepEqual((await run.next()).answer.commands, [{ type: 'continue' }])
+    assert.deepEqual(Object.keys(run.statuses()), ['a', 'b'])
+    assert.equal((await run.next()).end?.status, 'completed')
+  })
+
   it('does not change the rows that it was given', async () => {
     const run = runOf({ nodes: [delay('wait')] })
     await run.next()
