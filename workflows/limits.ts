@@ -190,6 +190,8 @@ export const CODE = {
   ms: 3_000,
   /** After these the thread is ended: some functions of QuickJS cannot be interrupted. */
   killMs: 6_000,
+  /** That it waits for its turn, with its own limit: one thread runs the code of an organization, in order. */
+  waitMs: 120_000,
   memoryBytes: 64 * 1024 * 1024,
   /** Of the result as JSON; an output may have 1 MiB. */
   resultCharacters: 1_000_000,
