@@ -108,6 +108,9 @@ export const LIST = {
   comparisons: 1_000_000,
 } as const
 
+/** Levels of nested lists and objects of a node's value. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
+export const VALUE_DEPTH = 200
+
 /** Of nodes that read a text: more than any document that a value of 1 MiB can hold as a list. */
 export const TEXT = {
   /** Characters of a CSV or JSON text, and of a text to split or to hash. */

@@ -25,6 +25,8 @@ interface Given {
   external?: boolean
   late?: string | undefined
   perItem?: boolean
+  /** It would be rendered for each item, if the node had `items`. */
+  withoutItems?: boolean
   corrections?: number
 }
 
@@ -65,14 +67,15 @@ export function checkReferences(
    * `perItem`: it is rendered for each item of a list.
    */
   const check = (text: string, path: () => string, reader?: NodeSpec, given: Given = {}) => {
-    const { external = false, late, perItem = false } = given
+    const { external = false, late, perItem = false, withoutItems = false } = given
     const where = () => ({ path: path(), ...(reader ? { node_id: reader.id } : {}) })
     try {
       for (const reference of texts.references(text)) {
         const [root, name] = reference.path
         if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader, perItem) ?? secretProblem(reference, external)
+        const problem =
+          problemOf(reference, reader, { perItem, withoutItems }) ?? secretProblem(reference, external)
         if (problem) problems.push({ ...problem, ...where() })
       }
     } catch (error) {
@@ -88,7 +91,7 @@ export function checkReferences(
   const problemOf = (
     reference: Reference,
     reader: NodeSpec | undefined,
-    perItem: boolean,
+    { perItem, withoutItems }: { perItem: boolean; withoutItems: boolean },
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
@@ -99,7 +102,9 @@ export function checkReferences(
         : {
             code: 'root_not_available',
             message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
-            hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+            hint: withoutItems
+              ? `add \`items\`, the list for whose items ${reader?.id} renders this: \`items: "{{ nodes.<id>.output.data }}"\``
+              : 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
           }
     if (!ROOTS.includes(root))
       return {
@@ -219,8 +224,9 @@ export function checkReferences(
     for (const { text, path: keys } of placed) {
       const name = String(keys[0])
       const perItem = perItemOf?.includes(name) ?? false
+      const withoutItems = !perItem && (type?.perItem({ ...node.config, items: [] }).includes(name) ?? false)
       const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
-      check(text, () => `${path}/config${pointer(...keys)}`, node, { external, late, perItem })
+      check(text, () => `${path}/config${pointer(...keys)}`, node, { external, late, perItem, withoutItems })
     }
     if (node.when !== undefined) check(node.when, () => `${path}/when`, node)
   }

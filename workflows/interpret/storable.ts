@@ -1,18 +1,16 @@
 import { isObject } from '../is-object.ts'
+import { VALUE_DEPTH } from '../limits.ts'
 import { NodeError } from '../nodes/define.ts'
 import { toStorable } from '../storable-text.ts'
 import type { Limits } from './limits.ts'
 
-/** Levels of nested lists and objects. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
-const MAX_DEPTH = 200
-
 /**
  * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`
- * above MAX_DEPTH levels.
+ * above VALUE_DEPTH levels.
  */
 export function capped(value: unknown, maxBytes: number): unknown {
   // A large value that is referenced many times is small in memory: check before it is written as JSON.
-  if (charactersWithin(value, maxBytes, MAX_DEPTH) < 0) throw tooLarge(maxBytes)
+  if (charactersWithin(value, maxBytes, VALUE_DEPTH) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
   if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
@@ -30,7 +28,7 @@ function charactersWithin(value: unknown, budget: number, levels: number): numbe
   if (typeof value === 'string') return budget - value.length
   if (typeof value !== 'object' || value === null) return budget - 1
   if (levels === 0)
-    throw new NodeError('output_too_deep', `The node's data is nested deeper than ${MAX_DEPTH} levels.`)
+    throw new NodeError('output_too_deep', `The node's data is nested deeper than ${VALUE_DEPTH} levels.`)
   let left = budget
   for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     if (member === undefined) continue

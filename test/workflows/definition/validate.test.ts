@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
@@ -589,6 +589,21 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       ).result.errors.map((found) => found.hint)
     deepEqual(hint('nobody'), [undefined])
     deepEqual(hint('a@example.com; b@example.com'), ['write `[a@example.com, b@example.com]`'])
+  })
+
+  it('says which setting is missing where a text reads an item of no list', () => {
+    const found = (config: string) =>
+      validateSpec(
+        spec(
+          `  a: {type: render_text, config: ${config}}\n  b: {type: stop, config: {outputs: {a: "{{ nodes.a.output.text }}"}}}`,
+        ),
+        catalogue,
+      ).result.errors.map(({ code, hint }) => `${code}: ${hint}`)
+    match(
+      found('{text: "- {{ item.name }}"}').join(),
+      /^root_not_available: add `items`, the list .* a renders/,
+    )
+    deepEqual(found('{text: "- {{ item.name }}", items: [{name: x}]}'), [])
   })
 
   it('reports that nothing can follow a stop', () => {
