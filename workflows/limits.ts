@@ -186,6 +186,18 @@ export const CSV = {
   turn: 4_096,
 } as const
 
+/** Of the tools that a node gives a language model. */
+export const AI_TOOLS = {
+  /** Answers of the model with calls; it must answer without them then. */
+  rounds: 5,
+  /** Calls in one of its answers; the others are refused. */
+  callsPerRound: 8,
+  /** Records of one call. */
+  records: 20,
+  argumentCharacters: 5_000,
+  resultCharacters: 20_000,
+} as const
+
 /** Of the JavaScript of a node, which runs in a thread. */
 export const CODE = {
   characters: 32_768,

@@ -8,6 +8,7 @@ export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
   organizationId: string
+  runId: string
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number

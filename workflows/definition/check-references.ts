@@ -68,7 +68,7 @@ export function checkReferences(
    */
   const check = (text: string, path: () => string, reader?: NodeSpec, given: Given = {}) => {
     const { external = false, late, perItem = false, withoutItems = false } = given
-    const where = () => ({ path: path(), ...(reader ? { node_id: reader.id } : {}) })
+    const place = () => ({ path: path(), ...(reader ? { node_id: reader.id } : {}) })
     try {
       for (const reference of texts.references(text)) {
         const [root, name] = reference.path
@@ -76,11 +76,11 @@ export function checkReferences(
         if (root === 'nodes' && typeof name === 'string') read.add(name)
         const problem =
           problemOf(reference, reader, { perItem, withoutItems }) ?? secretProblem(reference, external)
-        if (problem) problems.push({ ...problem, ...where() })
+        if (problem) problems.push({ ...problem, ...place() })
       }
     } catch (error) {
       const { message } = error as Error
-      problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...where() })
+      problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...place() })
       // Its references are checked in the same round.
       const { corrections = 0 } = given
       const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined

@@ -606,6 +606,27 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     deepEqual(found('{text: "- {{ item.name }}", items: [{name: x}]}'), [])
   })
 
+  it('knows the tools of a language model, and the records that they may read', () => {
+    const found = (tools: string) =>
+      validateSpec(
+        spec(`  a: {type: ai_prompt, config: {model: m, prompt: p, tools: ${tools}}, on_error: continue}`),
+        catalogue,
+      ).result.errors.map(({ code, path, hint }) => [code, path.replace('/nodes/a/config/', ''), hint])
+    deepEqual(found('[{tool: search_records, entities: [contacts, deals]}]'), [])
+    deepEqual(
+      found('[{tool: serch_records, entities: [contacts]}, {tool: get_record, entities: [contact]}]'),
+      [
+        ['invalid_config', 'tools/0/tool', 'did you mean search_records?'],
+        ['unknown_entity', 'tools/1/entities/0', 'did you mean contacts?'],
+      ],
+    )
+    for (const [tools, path] of [
+      ['"{{ run.id }}"', 'tools'],
+      ['[{tool: get_record, entities: ["{{ run.id }}"]}]', 'tools/0/entities/0'],
+    ] as const)
+      deepEqual(found(tools), [['invalid_config', path, 'name the tools and the kinds of records']])
+  })
+
   it('reports that nothing can follow a stop', () => {
     const { result } = validateSpec(spec(`  a: {type: stop, next: b}\n${set('b')}`), catalogue)
     const found = result.errors.find(({ code }) => code === 'unknown_handle')
