@@ -606,6 +606,26 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     deepEqual(found('{text: "- {{ item.name }}", items: [{name: x}]}'), [])
   })
 
+  it('says in plain words what a value must be', () => {
+    const found = (config: string, type = 'sort_items') =>
+      validateSpec(
+        spec(
+          `  a: {type: ${type}, config: ${config}}\n  b: {type: stop, config: {outputs: {a: "{{ nodes.a.output }}"}}}`,
+        ),
+        catalogue,
+      ).result.errors.map(({ message }) => message)
+    deepEqual(found('{items: [], by: ""}'), ['a.by must be a list, but is ""'])
+    deepEqual(found('{items: [], by: []}'), ['a.by must not be empty'])
+    deepEqual(found('{items: [], by: [{field: ""}]}'), ['a.by.0.field must not be empty'])
+    deepEqual(found(`{text: x, separator: ["${'x'.repeat(2_000)}"], max_parts: 0}`, 'split_text'), [
+      'a.separator.0 must have at most 1000 characters',
+      'a.max_parts must be at least 1',
+    ])
+    deepEqual(found('{operation: get, entity: contacts, id: "7"}', 'crm_manager'), [
+      'a.id must be an id (UUID), such as 019a0000-0000-7000-8000-000000000001',
+    ])
+  })
+
   it('knows the tools of a language model, and the records that they may read', () => {
     const found = (tools: string) =>
       validateSpec(
