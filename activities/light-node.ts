@@ -14,12 +14,12 @@ import { type Attempt, failed, type Performed, performNode } from './perform-nod
 export async function runLightNode(
   deps: { effects: EffectFactories; log: Logger },
   tx: Tenant,
-  attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs'>,
+  attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs' | 'hold'>,
   withSavepoint = true,
 ): Promise<Performed> {
   // A node in a transaction has no retries and no timeout of its own.
   const perform = (tx: Tenant | undefined) =>
-    performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity })
+    performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity, hold: () => () => {} })
   if (attempt.node.effect === 'pure') return perform(undefined)
   if (!withSavepoint) {
     const performed = await perform(tx)

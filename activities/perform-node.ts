@@ -14,7 +14,7 @@ import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
 
-export interface Attempt extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'traceId'> {
+export interface Attempt extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceId'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The iteration that it is in, '' outside of any loop. */
   path: string
@@ -53,6 +53,7 @@ export async function performNode(
     const effect = effects[name]({
       ...host,
       organizationId: state.organization.id,
+      runId: state.run.id,
       traceId: state.run.trace_id,
       raise: (event) => raised.push(event),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),

@@ -185,8 +185,9 @@ async function attemptNode(
   { state, frame, node, attempt, startedAt, secrets }: Begun,
   cancelled: AbortSignal,
 ): Promise<Performed> {
-  return withDeadline(node.timeout_ms, cancelled, async (signal, isOver) => {
+  return withDeadline(node.timeout_ms, cancelled, async (signal, isOver, hold) => {
     const work = performNode(deps, {
+      hold,
       ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: startedAt },
       scope: scopeOf(state, frame),
       path: frame.path,

@@ -15,7 +15,7 @@ import { testScope } from '../workflows/interpret/scope.ts'
 import { type EndStatus, isOpenRun } from '../workflows/interpret/statuses.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { NodeTestInput } from '../workflows/protocol.ts'
-import { withDeadline } from './deadline.ts'
+import { type Hold, withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { exceeded, REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
@@ -52,8 +52,8 @@ export function createTestNode(deps: TestNodeDeps) {
       const tested = { ...state, run: { ...run, node: run.node } }
       const host = { transact, temporalRunId: info.workflowExecution?.runId ?? '' }
       const ms = deps.nodeTestMs ?? TIMEOUT_MS
-      return withDeadline(ms, cancelled, (signal, isOver) =>
-        performTest(deps, tested, { signal, isOver, ms }, host),
+      return withDeadline(ms, cancelled, (signal, isOver, hold) =>
+        performTest(deps, tested, { signal, isOver, hold, ms }, host),
       )
     })
   }
@@ -64,7 +64,7 @@ type Tested = RunFacts & { run: { node: NonNullable<RunFacts['run']['node']> } }
 async function performTest(
   deps: TestNodeDeps,
   state: Tested,
-  { signal, isOver, ms }: { signal: AbortSignal; isOver: () => boolean; ms: number },
+  { signal, isOver, hold, ms }: { signal: AbortSignal; isOver: () => boolean; hold: Hold; ms: number },
   host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
 ): Promise<EndStatus> {
   const { run, organization, env } = state
@@ -93,7 +93,7 @@ async function performTest(
   }
   const performExternal = async (): Promise<Performed> => {
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
-    const external = { secrets, tx: undefined, attempt: 1, timeoutMs: ms }
+    const external = { secrets, tx: undefined, attempt: 1, timeoutMs: ms, hold }
     const performed = await performNode(deps, { ...attempt, ...external })
     // The library of an aborted call may throw any error.
     if (!isOver() || performed.outcome.status !== 'failed') return performed

@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   const code = new CodeRunner()
   const mailer = createMailer(config)
   const effects = createEffects({
-    ...{ http: http.call, code, mailer },
+    ...{ db, http: http.call, code, mailer },
     rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
   })
   const capacity = new RunCapacity(MOST_RUNS)

@@ -77,12 +77,14 @@ const maskParameter = (whole: string, start: string, name: string) =>
  * @param name of the header, parameter or member that holds the value, if its name counts.
  */
 export function credentialIn(text: string, name?: string): string | undefined {
+  if (text.length < LEAST) return undefined
   for (const match of text.matchAll(KNOWN_KEY)) {
     const at = match.slice(1).findIndex((group) => group !== undefined)
     return KNOWN_KEYS[at / 2]![0]
   }
-  for (const [, , password] of text.matchAll(URL_PASSWORD))
-    if (isLiteralSecret(password!)) return 'a password in a URL'
+  if (text.includes('://'))
+    for (const [, , password] of text.matchAll(URL_PASSWORD))
+      if (isLiteralSecret(password!)) return 'a password in a URL'
   const [, scheme, value] = SCHEME.exec(text) ?? []
   if (scheme && value) {
     const kind = scheme.trim().toLowerCase()
@@ -92,12 +94,14 @@ export function credentialIn(text: string, name?: string): string | undefined {
   }
   if (name !== undefined && isSecretName(name) && isSecretValue(name, text.replace(SCHEME_NAME, '')))
     return `a value of ${name}`
-  for (const [query] of text.matchAll(URL_QUERY))
+  const hasAssignment = text.includes('=')
+  for (const [query] of hasAssignment ? text.matchAll(URL_QUERY) : [])
     for (const [, , given, value] of query.matchAll(PARAMETER)) {
       const named = decoded(given!)
       if (isSecretParameter(named) && isSecretValue(named, decoded(value!))) return `a value of ${named}`
     }
-  for (const pattern of [ASSIGNMENT, MEMBER])
+  const patterns = [...(hasAssignment ? [ASSIGNMENT] : []), ...(text.includes('"') ? [MEMBER] : [])]
+  for (const pattern of patterns)
     for (const [, , given, value] of text.matchAll(pattern)) {
       const named = decoded(given!)
       if (isSecretName(named) && isSecretValue(named, decoded(value!))) return `a value of ${named}`
@@ -120,7 +124,10 @@ const WORDS = /^\/?[\p{L}]{1,20}(?:[ _.,:'@/-]{1,2}[\p{L}]{1,20})*[.!?…]?$/u
 /** Values that stand for others: `<token>`, `[masked]`, `${TOKEN}`, `$TOKEN`, `%TOKEN%`, `***`, `xxx`, `...`. */
 const STAND_IN = /^(<[^>]*>|\[[^\]]*\]|\$?\{[^}]*\}|\$\w+|%\w+%|[*x•._-]+)$/i
 
-function isLiteralSecret(value: string, minLength = 6): boolean {
+/** Shorter values are no secrets. */
+const LEAST = 6
+
+function isLiteralSecret(value: string, minLength = LEAST): boolean {
   const text = value.trim()
   if (text.length < minLength || hasPlaceholder(text)) return false
   return !WORDS.test(text) && !STAND_IN.test(text) && !/^[\d.,:\s-]+$/.test(text)

@@ -6,13 +6,16 @@
 
 /** Of a workflow's spec or raw definition. */
 export const SPEC = {
-  /** UTF-8, of a YAML spec or of a raw definition as JSON. Parsing takes about 1 ms for each KiB. */
+  /** UTF-8, of a YAML spec. Parsing takes about 0.6 ms for each KiB. */
   bytes: 262_144,
+  /** Of a raw definition as JSON: it writes out each edge. */
+  definitionBytes: 524_288,
   /** Scalars, lists and mappings together. Each costs a check by the schema. */
-  values: 10_000,
+  values: 30_000,
   /** Of nested lists and mappings. `yaml` aborts the whole process at about 2,000, and that cannot be caught. */
   depth: 100,
-  nodes: 500,
+  /** A run of so many light nodes takes 40 segments, and 80 events of its history. */
+  nodes: 2_000,
   /** The analysis of a graph takes time in proportion to nodes × edges. */
   edges: 5_000,
   /** Findings of one kind that are reported: more help nobody. */
@@ -105,6 +108,9 @@ export const LIST = {
   comparisons: 1_000_000,
 } as const
 
+/** Levels of nested lists and objects of a node's value. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
+export const VALUE_DEPTH = 200
+
 /** Of nodes that read a text: more than any document that a value of 1 MiB can hold as a list. */
 export const TEXT = {
   /** Characters of a CSV or JSON text, and of a text to split or to hash. */
@@ -160,7 +166,7 @@ export const PATTERN = {
 export const DOCUMENT = {
   depth: 32,
   /** Scalars, lists and objects together. */
-  values: 10_000,
+  values: 30_000,
   /** `<` and `=` in XML, before parsing: 160,000 take over a second. No document of so many values has as many. */
   xmlMarks: 40_000,
   /** Fields of a form. */
@@ -180,6 +186,18 @@ export const CSV = {
   turn: 4_096,
 } as const
 
+/** Of the tools that a node gives a language model. */
+export const AI_TOOLS = {
+  /** Answers of the model with calls; it must answer without them then. */
+  rounds: 5,
+  /** Calls in one of its answers; the others are refused. */
+  callsPerRound: 8,
+  /** Records of one call. */
+  records: 20,
+  argumentCharacters: 5_000,
+  resultCharacters: 20_000,
+} as const
+
 /** Of the JavaScript of a node, which runs in a thread. */
 export const CODE = {
   characters: 32_768,
@@ -187,6 +205,8 @@ export const CODE = {
   ms: 3_000,
   /** After these the thread is ended: some functions of QuickJS cannot be interrupted. */
   killMs: 6_000,
+  /** That it waits for its turn, with its own limit: one thread runs the code of an organization, in order. */
+  waitMs: 120_000,
   memoryBytes: 64 * 1024 * 1024,
   /** Of the result as JSON; an output may have 1 MiB. */
   resultCharacters: 1_000_000,

@@ -1,15 +1,19 @@
 import type { NewEvent } from '../../db/events/outbox.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
+import type { Hold } from '../deadline.ts'
 
 /** What an activity provides to the effects for one attempt of a node. */
 export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
   organizationId: string
+  runId: string
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number
+  /** Stops the clock of the time limit while the attempt waits for its turn. */
+  hold: Hold
   /** The trace of the run, a UUID. */
   traceId: string | undefined
   /** Buffers an event of the node until the transaction that records the node as completed. */

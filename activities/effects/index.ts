@@ -1,3 +1,4 @@
+import type { Database } from '../../db/postgres/connect.ts'
 import type { HttpClient } from '../http/client.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { RateSource } from '../rates/source.ts'
@@ -6,6 +7,7 @@ import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
 import { keyValuesOf } from './key-values.ts'
+import { lookupsOf } from './lookups.ts'
 import { mailOf } from './mail.ts'
 import { ratesOf } from './rates.ts'
 import { recordsIn } from './records.ts'
@@ -16,6 +18,8 @@ import { sandboxOf } from './sandbox.ts'
 export interface EffectDeps {
   /** Calls URLs through the egress guard. */
   http: HttpClient['call']
+  /** Reads records for nodes that call other services. */
+  db?: Database | undefined
   /** Sends mails; undefined if the service has no SMTP server. */
   mailer?: Mailer | undefined
   /** Runs code of tenants. */
@@ -25,9 +29,10 @@ export interface EffectDeps {
 }
 
 /** Every effect of `workflows/effects/`, implemented. */
-export const createEffects = ({ http, mailer, code, rates }: EffectDeps): EffectFactories => ({
+export const createEffects = ({ db, http, mailer, code, rates }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   http: (host) => httpOf(http, host),
+  lookups: (host) => lookupsOf(db, host),
   events: eventsOf,
   mail: (host) => mailOf(mailer, host),
   rates: (host) => ratesOf(rates, host),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import {
   deleteValue,
@@ -12,17 +13,21 @@ import { type EffectHost, transactionOf } from './define.ts'
 
 /**
  * The organization's values. A write cannot be found again by what it wrote, since other runs change the same key: its
- * result is kept with the run.
+ * result is kept with the run, for the same write only. One that was rendered otherwise since is another.
  */
 export function keyValuesOf(host: EffectHost): KeyValues {
   const tx = transactionOf(host)
-  const once = async <T>(write: () => Promise<T>): Promise<T> => {
+  const once = async <T>(request: unknown[], write: () => Promise<T>): Promise<T> => {
+    const written = createHash('sha256').update(JSON.stringify(request)).digest('base64url')
     const { result } = await host.once(
       'stored_value',
-      async (id, result) => ({ id, result: result as T }),
-      async () => ({ id: uuidv7(), result: await write() }),
+      async (id, kept) => {
+        const before = kept as { written: string; result: T } | null
+        return before?.written === written ? { id, ...before } : undefined
+      },
+      async () => ({ id: uuidv7(), written, result: await write() }),
       ({ id }) => id,
-      ({ result }) => result,
+      ({ written, result }) => ({ written, result }),
     )
     return result
   }
@@ -32,12 +37,15 @@ export function keyValuesOf(host: EffectHost): KeyValues {
       return found && shown(found)
     },
     set: (key, value, { ttlMs, onlyIfAbsent }) =>
-      once(async () => {
+      once(['set', key, value, ttlMs, onlyIfAbsent], async () => {
         const { stored, ...found } = await setValue(tx, key, value, { seconds: seconds(ttlMs), onlyIfAbsent })
         return { ...shown(found), stored }
       }),
-    increment: (key, by, ttlMs) => once(async () => shown(await incrementValue(tx, key, by, seconds(ttlMs)))),
-    delete: (key) => once(async () => ({ key, deleted: await deleteValue(tx, key) })),
+    increment: (key, by, ttlMs) =>
+      once(['increment', key, by, ttlMs], async () =>
+        shown(await incrementValue(tx, key, by, seconds(ttlMs))),
+      ),
+    delete: (key) => once(['delete', key], async () => ({ key, deleted: await deleteValue(tx, key) })),
     async list(prefix, limit) {
       const { data, has_more } = await listValues(tx, prefix, limit)
       return { data: data.map(shown), has_more }

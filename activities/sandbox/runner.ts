@@ -2,6 +2,7 @@ import { ComputeError, Pool } from '../../workflows/compute/pool.ts'
 import type { SandboxProgram, SandboxResult } from '../../workflows/effects/sandbox.ts'
 import { CODE } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import type { Hold } from '../deadline.ts'
 import type { CodeFailure } from './evaluate.ts'
 import type { tasks } from './tasks.ts'
 
@@ -9,9 +10,11 @@ import type { tasks } from './tasks.ts'
 export class CodeRunner {
   private readonly pool: Pool<typeof tasks>
   private readonly milliseconds: number
+  private readonly waitMs: number
 
-  constructor({ ms, killMs }: { ms: number; killMs: number } = CODE) {
+  constructor({ ms, killMs, waitMs }: { ms: number; killMs: number; waitMs: number } = CODE) {
     this.milliseconds = ms
+    this.waitMs = waitMs
     this.pool = new Pool<typeof tasks>({
       module: new URL('./tasks.ts', import.meta.url),
       deadlineMs: killMs,
@@ -20,8 +23,15 @@ export class CodeRunner {
     })
   }
 
-  /** Organizations take turns. Throws NodeError. */
-  async run(organizationId: string, program: SandboxProgram): Promise<SandboxResult> {
+  /**
+   * Organizations take turns. Throws NodeError. The clock of the attempt stands still until the code is begun: what other
+   * code of the organization takes has a limit of its own.
+   */
+  async run(
+    organizationId: string,
+    program: SandboxProgram,
+    { signal, hold }: { signal?: AbortSignal; hold?: Hold } = {},
+  ): Promise<SandboxResult> {
     const { code, inputs, seed, now } = program
     const given = {
       code,
@@ -30,39 +40,54 @@ export class CodeRunner {
       now: now.getTime(),
       milliseconds: this.milliseconds,
     }
+    const goOn = hold?.() ?? (() => {})
+    const turn = { owner: organizationId, waitMs: this.waitMs, onBegin: goOn, ...(signal && { signal }) }
     const { failure, result, log } = await this.pool
-      .run(organizationId, 'evaluate', given)
+      .run(turn, 'evaluate', given)
       .catch((error: unknown) => {
-        if (error instanceof ComputeError) throw limitError(error.limit)
+        if (error instanceof ComputeError) throw this.limitError(error.limit)
         throw error
       })
-    if (failure) throw failureError(failure, log)
+      .finally(goOn)
+    if (failure) throw this.failureError(failure, log)
     return { result: result === undefined ? null : JSON.parse(result), log }
   }
 
   close(): Promise<void> {
     return this.pool.close()
   }
-}
 
-function failureError({ kind, message, line, column }: CodeFailure, log: string[]): NodeError {
-  if (kind === 'time' || kind === 'memory') return limitError(kind, log)
-  const text = line === undefined ? message : `line ${line}: ${message}`
-  return new NodeError(kind === 'result' ? 'invalid_result' : 'code_failed', text, {
-    details: { ...(line === undefined ? {} : { line, column }), ...(log.length > 0 ? { log } : {}) },
-  })
-}
+  private failureError({ kind, message, line, column }: CodeFailure, log: string[]): NodeError {
+    if (kind === 'time' || kind === 'memory') return this.limitError(kind, log)
+    const text = line === undefined ? message : `line ${line}: ${message}`
+    return new NodeError(kind === 'result' ? 'invalid_result' : 'code_failed', text, {
+      details: { ...(line === undefined ? {} : { line, column }), ...(log.length > 0 ? { log } : {}) },
+    })
+  }
 
-function limitError(limit: ComputeError['limit'], log: string[] = []): NodeError {
-  const details = log.length > 0 ? { log } : {}
-  if (limit === 'time') return new NodeError('code_timeout', 'The code took too long.', { details })
-  if (limit === 'memory')
-    return new NodeError(
-      'code_out_of_memory',
-      `The code took more than ${CODE.memoryBytes / 1024 / 1024} MiB.`,
-      {
-        details,
-      },
-    )
-  return new NodeError('too_busy', 'Too much code of the organization waits to run.', { retryable: true })
+  private limitError(limit: ComputeError['limit'], log: string[] = []): NodeError {
+    const details = log.length > 0 ? { log } : {}
+    switch (limit) {
+      case 'time':
+        return new NodeError('code_timeout', `The code took longer than ${this.milliseconds / 1_000} s.`, {
+          details,
+        })
+      case 'memory':
+        return new NodeError(
+          'code_out_of_memory',
+          `The code took more than ${CODE.memoryBytes / 1024 / 1024} MiB.`,
+          { details },
+        )
+      case 'turn':
+        return new NodeError(
+          'code_not_started',
+          `The code was not started within ${this.waitMs / 1_000} s: other code of the organization takes too long.`,
+          { retryable: true },
+        )
+      case 'waiting':
+        return new NodeError('too_busy', 'Too much code of the organization waits to run.', {
+          retryable: true,
+        })
+    }
+  }
 }

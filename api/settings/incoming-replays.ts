@@ -51,7 +51,8 @@ const replayBody = z
   })
   .refine((body) => (body.log_id === undefined) !== (body.since === undefined), {
     path: ['since'],
-    message: 'needs either log_id or since',
+    message:
+      'give either log_id, for one log entry, or since, for all from a time on: not both, and not none',
   })
   .meta({ id: 'IncomingReplayCreate' })
 

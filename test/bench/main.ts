@@ -9,14 +9,16 @@ import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchStart } from './start.ts'
 import { benchTriggers } from './triggers.ts'
+import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- records volume runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
+ * `npm run bench [-- validate records volume runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
  * measured in the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of
  * background work instead, `triggers` delays, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=`
  * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
- * Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
+ * `validate` prints the CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one
+ * parse by the schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
  * `--seconds=` for each of its three rounds.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
@@ -33,7 +35,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     await benchStart(stack)
   },
 }
-const ALL = ['records', 'volume', ...Object.keys(ON_A_STACK)]
+const ALL = ['validate', 'records', 'volume', ...Object.keys(ON_A_STACK)]
 
 const { positionals: wanted, values: options } = parseArgs({
   allowPositionals: true,
@@ -54,6 +56,10 @@ if (unknown.length > 0) {
 }
 const chosen = ALL.filter((name) => wanted.length === 0 || wanted.includes(name))
 
+if (chosen.includes('validate')) {
+  say('validate')
+  benchValidate()
+}
 if (chosen.includes('records')) {
   say('records')
   await benchRecords({ rows: Number(options.rows), databaseUrl: options.database, only: options.only })

@@ -77,7 +77,7 @@ export async function startWorker(
     publicUrl: PUBLIC_URL,
     nodeTestMs: effects.nodeTestMs,
     effects: createEffects({
-      ...{ http: effects.http ?? unused, mailer: effects.mailer, code },
+      ...{ db, http: effects.http ?? unused, mailer: effects.mailer, code },
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),

@@ -3,6 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { putSecret } from '../../db/access/secrets.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { createSchema } from '../../db/records/model/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
@@ -95,7 +97,7 @@ describe('a prompt to a language model', () => {
     const more = { system: 'Be short.', messages, temperature: 0, max_tokens: 50 }
     const { row } = await ask(more, chat('Hello.'))
     deepEqual(row.output, {
-      ...{ text: 'Hello.', data: null, model: 'local-1', finish_reason: 'stop' },
+      ...{ text: 'Hello.', data: null, model: 'local-1', finish_reason: 'stop', tool_calls: [] },
       usage: { input_tokens: 12, output_tokens: 3 },
     })
     const [{ headers, body }] = asked as [Asked]
@@ -164,6 +166,147 @@ describe('a prompt to a language model', () => {
     const { row } = await ask({}, { status: 429, headers: { 'retry-after': '1' }, body: {} }, chat('Hello.'))
     equal(row.output.text, 'Hello.')
     ok(asked[1]!.at - asked[0]!.at >= 990, `${asked[1]!.at - asked[0]!.at} ms`)
+  })
+
+  describe('with tools', () => {
+    const calls = (...made: [name: string, args: unknown][]): Reply =>
+      chat('', {
+        finish_reason: 'tool_calls',
+        message: {
+          role: 'assistant',
+          content: null,
+          tool_calls: made.map(([name, args], n) => ({
+            id: `call_${n}`,
+            type: 'function',
+            function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
+          })),
+        },
+      })
+    const tools = [
+      { tool: 'search_records', entities: ['contacts'] },
+      { tool: 'get_record', entities: ['contacts'] },
+    ]
+    /** What the model was told of its calls in the last request. */
+    // biome-ignore lint/suspicious/noExplicitAny: JSON
+    const told = (): any[] =>
+      asked
+        .at(-1)!
+        .body.messages.filter(({ role }: { role: string }) => role === 'tool')
+        .map(({ content }: { content: string }) => JSON.parse(content))
+    const create = (organization: string, first_name: string) =>
+      db.tenant(organization, testActor, (tx) =>
+        createRecord(
+          tx,
+          'contacts',
+          createSchema('contacts').parse({ first_name, email: `${first_name}@x.test` }),
+        ),
+      )
+    let ada: Record<string, unknown>
+
+    before(async () => {
+      ada = await create(organizationId, 'ada')
+      await create(await createOrganization(db), 'eve')
+    })
+
+    it('reads records of the organization for the model, until it answers', async () => {
+      const search = { entity: 'contacts', filters: { 'first_name[contains]': 'a' } }
+      const { row } = await ask(
+        { tools, output_schema: schema },
+        calls(['search_records', search]),
+        calls(['get_record', { entity: 'contacts', id: ada.id }]),
+        chat('{"urgency":"high","score":3}'),
+      )
+      deepEqual(row.output, {
+        ...{ text: '{"urgency":"high","score":3}', data: { urgency: 'high', score: 3 }, model: 'local-1' },
+        ...{ finish_reason: 'stop', usage: { input_tokens: 36, output_tokens: 9 } },
+        tool_calls: [
+          { tool: 'search_records', arguments: search, error: null },
+          { tool: 'get_record', arguments: { entity: 'contacts', id: ada.id }, error: null },
+        ],
+      })
+      const [first, , third] = asked.map(({ body }) => body)
+      deepEqual(
+        first.tools.map((one: { type: string; function: { name: string; parameters: object } }) => [
+          one.type,
+          one.function.name,
+          (one.function.parameters as { properties: { entity: object } }).properties.entity,
+        ]),
+        ['search_records', 'get_record'].map((name) => [
+          'function',
+          name,
+          { type: 'string', enum: ['contacts'] },
+        ]),
+      )
+      deepEqual(
+        third.messages.map(({ role, tool_call_id }: Record<string, unknown>) => [role, tool_call_id]),
+        [
+          ['user', undefined],
+          ['assistant', undefined],
+          ['tool', 'call_0'],
+          ['assistant', undefined],
+          ['tool', 'call_0'],
+        ],
+      )
+      // The contact of the other organization is not there.
+      const [found, read] = told()
+      deepEqual([found.data.length, found.data[0].id, read.email], [1, ada.id, 'ada@x.test'])
+      const keys = asked.map(({ headers }) => headers['idempotency-key'])
+      equal(new Set(keys).size, 3)
+    })
+
+    it('refuses what the node does not name, and tells the model', async () => {
+      const { row } = await ask(
+        { tools },
+        calls(
+          ['search_records', { entity: 'deals' }],
+          ['delete_record', { entity: 'contacts', id: ada.id }],
+          ['get_record', { entity: 'contacts', id: '1' }],
+          ['get_record', '{"entity": '],
+          ['search_records', { entity: 'contacts', sort: 'nope' }],
+          ['get_record', { entity: 'contacts', id: '01a00000-0000-7000-8000-000000000001' }],
+        ),
+        chat('Sorry.'),
+      )
+      equal(row.output.text, 'Sorry.')
+      const reasons = [
+        /^not_allowed: entity must be one of contacts/,
+        /^not_allowed: There is no tool delete_record/,
+        /^invalid_arguments: id /,
+        /^invalid_arguments: The arguments are no JSON/,
+        /^validation_error: contacts cannot be sorted by nope/,
+        /^not_found: /,
+      ]
+      reasons.forEach((reason, n) => {
+        match(row.output.tool_calls[n].error, reason)
+        match(told()[n].error, reason)
+      })
+      ok(await db.system('contacts').where({ id: ada.id }).first('id'), 'the contact is deleted')
+    })
+
+    it('ends after some rounds, the last of which asks for an answer', async () => {
+      const again = calls(['search_records', { entity: 'contacts' }])
+      const { error } = await ask({ tools }, ...Array.from({ length: 6 }, () => again))
+      equal(error?.code, 'ai_too_many_calls')
+      deepEqual(
+        asked.map(({ body }) => body.tool_choice),
+        ['auto', 'auto', 'auto', 'auto', 'auto', 'none'],
+      )
+      const many = Array.from({ length: 9 }, (): [string, unknown] => [
+        'search_records',
+        { entity: 'contacts' },
+      ])
+      const { row } = await ask({ tools }, calls(...many), chat('Done.'))
+      deepEqual(
+        row.output.tool_calls.map((call: { error: string | null }) => call.error),
+        [...Array.from({ length: 8 }, () => null), 'at most 8 calls are made at once'],
+      )
+    })
+
+    it('makes no call where the node names no tools', async () => {
+      const { row } = await ask({}, calls(['get_record', { entity: 'contacts', id: ada.id }]), chat('No.'))
+      equal(asked[0]!.body.tools, undefined)
+      match(row.output.tool_calls[0].error, /^not_allowed: There is no tool/)
+    })
   })
 
   it('cannot reach a private address that the operator has not allowed', async () => {

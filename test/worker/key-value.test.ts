@@ -141,4 +141,26 @@ describe('the key-value store of workflows', () => {
     equal(row!.output.value, 1)
     deepEqual(await run(get('once')), [{ key: 'once', value: 2, found: true, expires_at: null }])
   })
+
+  it('writes again in a retry where its key or value is rendered otherwise', async () => {
+    const nodes: NodeSpec[] = [
+      { id: 'own', type: 'key_value', config: set('of:{{ run.id }}', 1) },
+      { id: 'last', type: 'key_value', config: set('last', '{{ run.id }}') },
+      { id: 'fail', type: 'parse_json', config: { text: '{' } },
+    ]
+    const edges = [
+      { from: 'own', handle: 'success', to: 'last' },
+      { from: 'last', handle: 'success', to: 'fail' },
+    ]
+    const id = await queueRun(suite.db, suite.organizationId, { nodes, edges })
+    await untilRun(suite.db, id)
+    const retry = await suite.db.tenant(suite.organizationId, testActor, async (tx) =>
+      createRetry(tx, await planRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
+    )
+    await untilRun(suite.db, retry)
+    const [first, second, last] = (await run(get(`of:${id}`), get(`of:${retry}`), get('last'))) as {
+      value: unknown
+    }[]
+    deepEqual([first!.value, second!.value, last!.value], [1, 1, retry])
+  })
 })

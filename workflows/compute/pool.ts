@@ -22,19 +22,35 @@ export interface PoolOptions {
   queue?: { owner: number; all: number }
 }
 
-/** A task broke a limit: `time`, `memory`, or too many `waiting` tasks. */
+/** A task broke a limit: `time`, `memory`, too many `waiting` tasks, or its `turn` did not come in time. */
 export class ComputeError extends Error {
   override readonly name = 'ComputeError'
-  readonly limit: 'time' | 'memory' | 'waiting'
+  readonly limit: Limit
 
-  constructor(limit: 'time' | 'memory' | 'waiting') {
-    super(
-      { time: 'it takes too long', memory: 'it takes too much memory', waiting: 'too much is waiting' }[
-        limit
-      ],
-    )
+  constructor(limit: Limit) {
+    super(BROKEN[limit])
     this.limit = limit
   }
+}
+
+const BROKEN = {
+  time: 'it takes too long',
+  memory: 'it takes too much memory',
+  waiting: 'too much is waiting',
+  turn: 'it has waited too long for its turn',
+}
+type Limit = keyof typeof BROKEN
+
+/** How a task waits for a thread. */
+export interface Turn {
+  /** Organizations take turns. */
+  owner: string
+  /** Milliseconds that it may wait; default: without limit. */
+  waitMs?: number
+  /** Aborted, it is not begun. */
+  signal?: AbortSignal
+  /** Called when a thread begins it. */
+  onBegin?(): void
 }
 
 const DEFAULTS = {
@@ -48,6 +64,9 @@ const DEFAULTS = {
 
 interface Job {
   owner: string
+  onBegin: () => void
+  /** Ends the waiting: it has its turn now, or never. */
+  settle(): void
   name: string
   values: unknown[]
   resolve(value: unknown): void
@@ -76,17 +95,33 @@ export class Pool<T extends Tasks> {
    * Throws ComputeError where the task breaks a limit, and what the task throws, as a plain Error.
    */
   run<Name extends keyof T & string>(
-    owner: string,
+    turn: string | Turn,
     name: Name,
     ...values: Parameters<T[Name]>
   ): Promise<Awaited<ReturnType<T[Name]>>> {
+    const { owner, waitMs, signal, onBegin = () => {} } = typeof turn === 'string' ? { owner: turn } : turn
     return new Promise((resolve, reject) => {
       const jobs = this.waiting.get(owner) ?? []
       const all = [...this.waiting.values()].reduce((sum, { length }) => sum + length, 0)
       const { queue } = this.options
       if (this.closed || jobs.length >= queue.owner || all >= queue.all)
         return reject(new ComputeError('waiting'))
-      jobs.push({ owner, name, values, resolve: resolve as Job['resolve'], reject })
+      if (signal?.aborted) return reject(signal.reason)
+      const leave = (reason: unknown) => {
+        job.settle()
+        this.forget(job)
+        reject(reason)
+      }
+      const onAbort = () => leave(signal?.reason)
+      const timer =
+        waitMs === undefined ? undefined : setTimeout(() => leave(new ComputeError('turn')), waitMs)
+      const settle = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const job: Job = { owner, name, values, onBegin, settle, resolve: resolve as Job['resolve'], reject }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      jobs.push(job)
       this.waiting.set(owner, jobs)
       this.dispatch()
     })
@@ -100,7 +135,11 @@ export class Pool<T extends Tasks> {
   /** Ends all threads; tasks that have not ended are refused. */
   async close(): Promise<void> {
     this.closed = true
-    for (const jobs of this.waiting.values()) for (const job of jobs) job.reject(new ComputeError('waiting'))
+    for (const jobs of this.waiting.values())
+      for (const job of jobs) {
+        job.settle()
+        job.reject(new ComputeError('waiting'))
+      }
     this.waiting.clear()
     await Promise.all([...this.threads].map((thread) => this.end(thread, new ComputeError('waiting'))))
   }
@@ -127,6 +166,12 @@ export class Pool<T extends Tasks> {
     return undefined
   }
 
+  private forget(job: Job): void {
+    const jobs = this.waiting.get(job.owner)?.filter((one) => one !== job) ?? []
+    if (jobs.length > 0) this.waiting.set(job.owner, jobs)
+    else this.waiting.delete(job.owner)
+  }
+
   private start(): Thread {
     const worker = new Worker(new URL('./thread.mjs', import.meta.url), {
       execArgv: [],
@@ -147,6 +192,7 @@ export class Pool<T extends Tasks> {
 
   private give(thread: Thread, job: Job): void {
     clearTimeout(thread.timer)
+    job.settle()
     thread.job = job
     thread.worker.ref()
     thread.worker.postMessage({ name: job.name, values: job.values })
@@ -156,6 +202,7 @@ export class Pool<T extends Tasks> {
     const { job } = thread
     if (!job) return
     if ('begun' in message) {
+      job.onBegin()
       thread.timer = setTimeout(() => this.end(thread, new ComputeError('time')), this.options.deadlineMs)
       return
     }

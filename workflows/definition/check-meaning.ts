@@ -1,12 +1,9 @@
-import { references } from '../expressions/references.ts'
-import { hasPlaceholder } from '../expressions/template.ts'
 import { fits } from '../interpret/inputs.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { type Problem, pointer, write, writeInstead } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { NODE_MEMBERS } from './reference-hints.ts'
 import { flowText } from './repair.ts'
-import { textsIn } from './texts.ts'
 import type { Definition, InputSpec, NodeSpec } from './types.ts'
 
 /** Checks what is valid by its form, but means something else than its author thinks. */
@@ -56,7 +53,7 @@ const BRACED =
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
 
 /** Warns about references without `{{ }}`: they are plain text. */
-function literalReferences({ definition, nodePath }: Lowered): Problem[] {
+function literalReferences({ definition, texts, nodePath }: Lowered): Problem[] {
   const { nodes, inputs } = definition
   const ids = new Set(nodes.map(({ id }) => id))
   const resolves = (text: string) => {
@@ -65,43 +62,40 @@ function literalReferences({ definition, nodePath }: Lowered): Problem[] {
     if (root === 'nodes') return ids.has(name) && NODE_MEMBERS.includes(member?.slice(1) ?? '')
     return MEMBERS[root]?.includes(name) ?? false
   }
-  const check = (text: string, path: string, node_id?: string): Problem[] => {
-    const where = { path, ...(node_id === undefined ? {} : { node_id }) }
+  const problems: Problem[] = []
+  const check = (text: string, path: () => string, node_id?: string) => {
     const braced = BRACED.exec(text)
     const found = braced ? braced[0] : resolves(text) ? text : undefined
-    if (found === undefined) return []
-    return [
-      {
-        code: 'literal_reference',
-        message: `${found.slice(0, 100)} is plain text: only {{ … }} is a placeholder`,
-        hint: braced ? writeInstead(`{{ ${braced[1]} }}`, braced[0]) : write(flowText(`{{ ${text} }}`)),
-        ...where,
-      },
-    ]
+    if (found === undefined) return
+    problems.push({
+      code: 'literal_reference',
+      message: `${found.slice(0, 100)} is plain text: only {{ … }} is a placeholder`,
+      hint: braced ? writeInstead(`{{ ${braced[1]} }}`, braced[0]) : write(flowText(`{{ ${text} }}`)),
+      path: path(),
+      ...(node_id === undefined ? {} : { node_id }),
+    })
   }
-  return [
-    ...nodes.flatMap(({ id, config, when }) => [
-      ...textsIn(config).flatMap(({ text, path }) =>
-        check(text, `${nodePath(id)}/config${pointer(...path)}`, id),
-      ),
-      ...(when !== undefined && BRACED.test(when) ? check(when, `${nodePath(id)}/when`, id) : []),
-    ]),
-    ...textsIn(definition.outputs).flatMap(({ text, path }) => check(text, `/outputs${pointer(...path)}`)),
-  ]
+  for (const { id, config, when } of nodes) {
+    for (const { text, path } of texts.of(config))
+      check(text, () => `${nodePath(id)}/config${pointer(...path)}`, id)
+    if (when !== undefined && BRACED.test(when)) check(when, () => `${nodePath(id)}/when`, id)
+  }
+  for (const { text, path } of texts.of(definition.outputs)) check(text, () => `/outputs${pointer(...path)}`)
+  return problems
 }
 
 /** Warns about what may be missing where it is read: inputs that are not required, records that no trigger gives. */
-function readsOf({ definition, nodePath }: Lowered): Problem[] {
+function readsOf({ definition, texts, nodePath }: Lowered): Problem[] {
   const { inputs, nodes, outputs, trigger } = definition
   const read = new Set<string>()
   const problems: Problem[] = []
   /** Reported once each. */
   const absent = new Set<string>()
-  const check = (text: string, path: string, node?: NodeSpec, compared = false) => {
+  const check = (text: string, path: () => string, node?: NodeSpec, compared = false) => {
     for (const {
       path: [root, name],
       optional,
-    } of referencesIn(text)) {
+    } of texts.readable(text)) {
       // A comparison holds or not for null too.
       if (root === 'inputs' && typeof name === 'string' && !compared && !optional) read.add(name)
       // With a default as well: it would always be the default.
@@ -113,22 +107,21 @@ function readsOf({ definition, nodePath }: Lowered): Problem[] {
         code: 'trigger_without_record',
         message: `there is no trigger.${member} in a workflow that is started by hand`,
         hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input; an error workflow reads `trigger.error`, `trigger.node` and `trigger.run`',
-        path,
+        path: path(),
         ...(node ? { node_id: node.id } : {}),
       })
     }
   }
   for (const node of nodes) {
     const type = findNodeType(node.type)
-    for (const [name, value] of Object.entries(node.config)) {
+    for (const { text, path } of texts.of(node.config)) {
       // A filter of what it waits for compares too.
-      const compared = type?.compared || Object.hasOwn(type?.late ?? {}, name)
-      for (const { text, path } of textsIn(value, [name]))
-        check(text, `${nodePath(node.id)}/config${pointer(...path)}`, node, compared)
+      const compared = type?.compared || Object.hasOwn(type?.late ?? {}, String(path[0]))
+      check(text, () => `${nodePath(node.id)}/config${pointer(...path)}`, node, compared)
     }
-    if (node.when !== undefined) check(node.when, `${nodePath(node.id)}/when`, node, true)
+    if (node.when !== undefined) check(node.when, () => `${nodePath(node.id)}/when`, node, true)
   }
-  for (const { text, path } of textsIn(outputs)) check(text, `/outputs${pointer(...path)}`)
+  for (const { text, path } of texts.of(outputs)) check(text, () => `/outputs${pointer(...path)}`)
   const given = trigger.type === 'manual' || trigger.type === 'webhook'
   const missing = Object.entries(inputs).filter(
     ([name, input]) => read.has(name) && !input.required && input.default === undefined,
@@ -160,12 +153,3 @@ const EMPTY: Record<InputSpec['type'], unknown> = {
 
 /** What the trigger has where an event or a webhook starts the run, and not where a person does. */
 const GIVEN_BY_EVENTS = ['record', 'payload', 'data', 'previous', 'changed', 'event']
-
-function referencesIn(text: string) {
-  try {
-    return hasPlaceholder(text) ? references(text) : []
-  } catch {
-    // Reported as placeholder_syntax.
-    return []
-  }
-}

@@ -1,5 +1,4 @@
 import type { Reference } from '../expressions/references.ts'
-import { references } from '../expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../expressions/secrets.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
@@ -10,7 +9,7 @@ import type { Graph } from './graph.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint, syntaxHint, withFilter } from './reference-hints.ts'
-import { type PlacedText, textsIn } from './texts.ts'
+import type { PlacedText } from './texts.ts'
 import type { NodeSpec } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
@@ -26,6 +25,8 @@ interface Given {
   external?: boolean
   late?: string | undefined
   perItem?: boolean
+  /** It would be rendered for each item, if the node had `items`. */
+  withoutItems?: boolean
   corrections?: number
 }
 
@@ -39,7 +40,7 @@ export function checkReferences(
   bodies: Bodies,
   catalogue: Catalogue,
 ): { problems: Problem[]; read: Set<string> } {
-  const { definition } = lowered
+  const { definition, texts } = lowered
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   const ids = [...nodes.keys()]
   const inputs = Object.keys(definition.inputs)
@@ -65,20 +66,21 @@ export function checkReferences(
    * `external`: it is the config of a node that calls other services. `late`: the root that only this setting can read.
    * `perItem`: it is rendered for each item of a list.
    */
-  const check = (text: string, path: string, reader?: NodeSpec, given: Given = {}) => {
-    const { external = false, late, perItem = false } = given
-    const where = reader ? { path, node_id: reader.id } : { path }
+  const check = (text: string, path: () => string, reader?: NodeSpec, given: Given = {}) => {
+    const { external = false, late, perItem = false, withoutItems = false } = given
+    const place = () => ({ path: path(), ...(reader ? { node_id: reader.id } : {}) })
     try {
-      for (const reference of references(text)) {
+      for (const reference of texts.references(text)) {
         const [root, name] = reference.path
         if (root !== undefined && root === late) continue
         if (root === 'nodes' && typeof name === 'string') read.add(name)
-        const problem = problemOf(reference, reader, perItem) ?? secretProblem(reference, external)
-        if (problem) problems.push({ ...problem, ...where })
+        const problem =
+          problemOf(reference, reader, { perItem, withoutItems }) ?? secretProblem(reference, external)
+        if (problem) problems.push({ ...problem, ...place() })
       }
     } catch (error) {
       const { message } = error as Error
-      problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...where })
+      problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...place() })
       // Its references are checked in the same round.
       const { corrections = 0 } = given
       const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined
@@ -89,7 +91,7 @@ export function checkReferences(
   const problemOf = (
     reference: Reference,
     reader: NodeSpec | undefined,
-    perItem: boolean,
+    { perItem, withoutItems }: { perItem: boolean; withoutItems: boolean },
   ): Pick<Problem, 'code' | 'message' | 'hint'> | undefined => {
     const [root, name, member, field] = reference.path.map(String)
     if (root === undefined) return undefined
@@ -100,7 +102,9 @@ export function checkReferences(
         : {
             code: 'root_not_available',
             message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
-            hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+            hint: withoutItems
+              ? `add \`items\`, the list for whose items ${reader?.id} renders this: \`items: "{{ nodes.<id>.output.data }}"\``
+              : 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
           }
     if (!ROOTS.includes(root))
       return {
@@ -194,8 +198,8 @@ export function checkReferences(
       : 'no node is before it: read inputs or trigger'
   }
 
-  const limited = (path: string, texts: PlacedText[], reader?: NodeSpec) => {
-    const count = texts.reduce((sum, { text }) => sum + text.split('{{').length - 1, 0)
+  const limited = (path: string, placed: PlacedText[], reader?: NodeSpec) => {
+    const count = placed.reduce((sum, { text }) => sum + text.split('{{').length - 1, 0)
     if (count > EXPRESSION.placeholders)
       problems.push({
         code: 'placeholder_syntax',
@@ -207,23 +211,28 @@ export function checkReferences(
     return count > EXPRESSION.placeholders
   }
 
+  /** The texts in a value that have a placeholder. */
+  const withPlaceholders = (value: object) => texts.of(value).filter(({ text }) => hasPlaceholder(text))
+
   for (const node of definition.nodes) {
     const path = lowered.nodePath(node.id)
-    const texts = withPlaceholders(node.config)
-    if (limited(`${path}/config`, texts, node)) continue
+    const placed = withPlaceholders(node.config)
+    if (limited(`${path}/config`, placed, node)) continue
     const type = findNodeType(node.type)
     const external = type?.reachesOutside(node.config) ?? false
-    for (const { text, path: keys } of texts) {
+    const perItemOf = type?.perItem(node.config)
+    for (const { text, path: keys } of placed) {
       const name = String(keys[0])
-      const perItem = type?.perItem(node.config).includes(name) ?? false
+      const perItem = perItemOf?.includes(name) ?? false
+      const withoutItems = !perItem && (type?.perItem({ ...node.config, items: [] }).includes(name) ?? false)
       const late = type && Object.hasOwn(type.late, name) ? type.late[name] : undefined
-      check(text, `${path}/config${pointer(...keys)}`, node, { external, late, perItem })
+      check(text, () => `${path}/config${pointer(...keys)}`, node, { external, late, perItem, withoutItems })
     }
-    if (node.when !== undefined) check(node.when, `${path}/when`, node)
+    if (node.when !== undefined) check(node.when, () => `${path}/when`, node)
   }
   const outputs = withPlaceholders(definition.outputs)
   if (!limited('/outputs', outputs))
-    for (const { text, path } of outputs) check(text, `/outputs${pointer(...path)}`)
+    for (const { text, path } of outputs) check(text, () => `/outputs${pointer(...path)}`)
   return { problems, read }
 }
 
@@ -234,6 +243,3 @@ function remembered<K extends object, V>(compute: (key: K) => V): (key: K) => V 
     return known.get(key)!
   }
 }
-
-/** The texts in a value that have a placeholder. */
-const withPlaceholders = (value: unknown) => textsIn(value).filter(({ text }) => hasPlaceholder(text))

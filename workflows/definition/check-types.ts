@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Reference, references } from '../expressions/references.ts'
+import type { Reference } from '../expressions/references.ts'
 import { SPEC } from '../limits.ts'
 import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -8,7 +8,6 @@ import { type Problem, pointer, write } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { countValues } from './measure.ts'
 import { flowText, replaced } from './repair.ts'
-import { textsIn } from './texts.ts'
 import type { Definition, NodeSpec } from './types.ts'
 
 type Nodes = ReadonlyMap<string, NodeSpec>
@@ -27,13 +26,13 @@ const SAMPLES: Record<string, unknown> = {
 const TEXTUAL = ['number', 'integer', 'boolean']
 
 /** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
-export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
+export function checkTypes({ definition, texts, nodePath }: Lowered): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
-    const typed = textsIn(node.config).flatMap(({ text, path }) => {
-      const valueType = typeOf(text, definition, nodes)
+    const typed = texts.of(node.config).flatMap(({ text, path }) => {
+      const valueType = typeOf(texts.readable(text), definition, nodes)
       return valueType !== undefined && Object.hasOwn(SAMPLES, valueType) ? [{ text, path, valueType }] : []
     })
     return typed
@@ -61,16 +60,12 @@ export function checkTypes({ definition, nodePath }: Lowered): Problem[] {
   })
 }
 
-function typeOf(text: string, definition: Definition, nodes: Nodes): string | undefined {
-  try {
-    const [only, ...others] = references(text)
-    return only?.whole && !only.dynamic && others.length === 0
-      ? referenceType(only, definition, nodes)
-      : undefined
-  } catch {
-    // Reported as placeholder_syntax already.
-    return undefined
-  }
+/** Of a text with these references; undefined if it is no whole placeholder. */
+function typeOf(read: readonly Reference[], definition: Definition, nodes: Nodes): string | undefined {
+  const [only] = read
+  return only?.whole && !only.dynamic && read.length === 1
+    ? referenceType(only, definition, nodes)
+    : undefined
 }
 
 function referenceType({ path }: Reference, definition: Definition, nodes: Nodes): string | undefined {

@@ -4,9 +4,9 @@ import { bodiesOf, readsResults } from './loops.ts'
 import type { Definition, NodeSpec, Program, ProgramNode, RetryPolicy, RetrySpec } from './types.ts'
 
 /** Applies if neither the node nor its type sets a value. */
-const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
-const DEFAULT_MAX_INTERVAL_MS = 60_000
-const DEFAULT_TIMEOUT_MS = 30_000
+export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
+export const DEFAULT_MAX_INTERVAL = '1m'
+export const DEFAULT_TIMEOUT = '30s'
 
 /**
  * Compiles a valid definition into all that a run needs. Throws for a definition that would fail every
@@ -70,7 +70,7 @@ function programNode(node: NodeSpec): ProgramNode {
     join: node.join ?? 'all',
     on_error: node.on_error ?? 'fail',
     retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
-    timeout_ms: node.timeout === undefined ? DEFAULT_TIMEOUT_MS : milliseconds(node.timeout),
+    timeout_ms: milliseconds(node.timeout ?? DEFAULT_TIMEOUT),
     next: {},
     incoming: [],
   }
@@ -85,7 +85,7 @@ function retryPolicy(id: string, retry: RetrySpec & typeof DEFAULT_RETRY): Retry
     backoff: retry.backoff,
     max_interval_ms:
       retry.max_interval === undefined
-        ? Math.max(initial, DEFAULT_MAX_INTERVAL_MS)
+        ? Math.max(initial, milliseconds(DEFAULT_MAX_INTERVAL))
         : milliseconds(retry.max_interval),
   }
   const valid =

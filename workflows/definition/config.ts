@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { hasPlaceholder } from '../expressions/template.ts'
+import { KINDS, plainMessage } from '../plain-words.ts'
 
 /** An issue of a value that does not match its schema. */
 export interface ConfigIssue {
@@ -41,7 +42,13 @@ export function describeIssue(issue: ConfigIssue, type: string, prefix: string[]
 type Issue = z.core.$ZodIssue
 
 function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string) => boolean): ConfigIssue[] {
+  // zod measures the length of a text where it wants a list, too.
+  const mistyped = new Set(
+    issues.flatMap(({ code, path }) => (code === 'invalid_type' ? path.join('/') : [])),
+  )
   return issues.flatMap((issue): ConfigIssue[] => {
+    if ((issue.code === 'too_small' || issue.code === 'too_big') && mistyped.has(issue.path.join('/')))
+      return []
     const at = valueAt(value, issue.path)
     if (typeof at === 'string' && isUnknown(at)) return []
     if (issue.code === 'invalid_union') {
@@ -93,18 +100,9 @@ function explain(issue: Issue, at: unknown): string {
   // Of a union without a message of its own.
   if (issue.message === 'Invalid input') return `cannot be ${kindOf(at)}`
   const wanted = issue.code === 'invalid_type' ? KINDS[issue.expected] : undefined
-  return wanted === undefined ? issue.message : `must be ${wanted}, but is ${kindOf(at)}`
-}
-
-/** Types in words of YAML. */
-const KINDS: Record<string, string> = {
-  record: 'a mapping',
-  object: 'a mapping',
-  array: 'a list',
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
+  return wanted === undefined
+    ? (plainMessage(issue) ?? issue.message)
+    : `must be ${wanted}, but is ${kindOf(at)}`
 }
 
 function kindOf(value: unknown): string {

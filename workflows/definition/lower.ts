@@ -1,11 +1,13 @@
 import { type Problem, pointer } from './errors.ts'
 import { flowOf } from './flow.ts'
 import type { Spec, SpecNode } from './schema.ts'
+import { Texts } from './texts.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
 
 /** A definition, with the places of its nodes and edges: JSON Pointers into the author's input. */
 export interface Lowered {
   definition: Definition
+  texts: Texts
   /** The targets `end` in `next`, which are not edges of the definition. */
   ends: Edge[]
   /** What the rule of `next` makes doubtful. */
@@ -34,6 +36,7 @@ export function lowerSpec(spec: Spec): Lowered {
       }),
       edges,
     },
+    texts: new Texts(),
     ends,
     warnings,
     nodePath: (id) => pointer('nodes', id),

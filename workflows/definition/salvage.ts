@@ -144,9 +144,16 @@ function idOf(value: unknown, key: PropertyKey): string | undefined {
 function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
   const [first, second, ...inner] = issue.path
   const node = memberOf(memberOf(value, 'nodes'), second ?? '')
-  if (first !== 'nodes') return repairHint(schema, isObject(value) ? { ...value, nodes: {} } : value, issue)
+  if (first !== 'nodes') return repairHint(schema, withoutNodes(schema, value), issue)
   if (second === undefined || !isObject(node) || Array.isArray(node)) return repairHint(schema, value, issue)
   return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
+}
+
+/** Nor are keys that it does not know: there may be thousands, and this is done for each finding. */
+function withoutNodes(schema: z.ZodType, value: unknown): unknown {
+  if (!isObject(value) || !('shape' in schema)) return value
+  const known = Object.keys(schema.shape as object).filter((key) => Object.hasOwn(value, key))
+  return Object.fromEntries(known.map((key) => [key, key === 'nodes' ? {} : value[key]]))
 }
 
 /** The hint for a setting that was written beside `config` instead of within. */

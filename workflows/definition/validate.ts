@@ -26,6 +26,7 @@ import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
+import { Texts } from './texts.ts'
 import type {
   Definition,
   Edge,
@@ -84,13 +85,12 @@ export function validateDefinition(raw: unknown, catalogue: Catalogue): Validate
   return conclude(found, () => ({}), lowered)
 }
 
-/** A raw definition may be as large as a YAML spec. */
 function beyondLimits(raw: unknown): Problem | undefined {
   const limit = (message: string): Problem => ({ code: 'schema', message, path: '' })
   if (countValues(raw, SPEC.values) > SPEC.values)
     return limit(`a definition may have at most ${SPEC.values} values`)
-  if (Buffer.byteLength(JSON.stringify(raw) ?? '') > SPEC.bytes)
-    return limit(`a definition may have at most ${SPEC.bytes / 1024} KiB as JSON`)
+  if (Buffer.byteLength(JSON.stringify(raw) ?? '') > SPEC.definitionBytes)
+    return limit(`a definition may have at most ${SPEC.definitionBytes / 1024} KiB as JSON`)
   return undefined
 }
 
@@ -149,6 +149,7 @@ function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
   const places = new Map(edges.map((edge, at) => [edge, at]))
   return {
     definition: { ...common(raw), nodes, edges },
+    texts: new Texts(),
     ends: [],
     warnings: [],
     nodePath: (id) => pointer('nodes', index.get(id) ?? ''),

@@ -2,6 +2,7 @@ import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
 import { type KeyValues, keyValues } from './key-values.ts'
+import { type Lookups, lookups } from './lookups.ts'
 import { type Mail, mail } from './mail.ts'
 import { type Rates, rates } from './rates.ts'
 import { type Records, records } from './records.ts'
@@ -15,6 +16,7 @@ import { type Sandbox, sandbox } from './sandbox.ts'
 export interface Effects {
   records: Records
   http: Http
+  lookups: Lookups
   events: Events
   mail: Mail
   rates: Rates
@@ -28,6 +30,7 @@ export type EffectName = keyof Effects
 export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   records,
   http,
+  lookups,
   events,
   mail,
   rates,

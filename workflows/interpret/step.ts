@@ -32,17 +32,19 @@ export function step(program: Program, states: NodeStates, loop?: string): Step 
   const skipped: string[] = []
   const unreached = Object.values(program.nodes).filter((node) => node.loop === loop && !known.has(node.id))
   // A skipped node can skip nodes earlier in the order too: repeat until nothing changes.
-  for (let changed = true; changed; ) {
-    changed = false
+  for (;;) {
+    const ready: string[] = []
+    const before = skipped.length
     for (const node of unreached) {
-      if (known.has(node.id) || verdict(program, node, known) !== 'skip') continue
+      if (known.has(node.id)) continue
+      const found = verdict(program, node, known)
+      if (found === 'start') ready.push(node.id)
+      if (found !== 'skip') continue
       known.set(node.id, { status: 'skipped', handle: null })
       skipped.push(node.id)
-      changed = true
     }
+    if (skipped.length === before) return { ready, skipped }
   }
-  const ready = unreached.filter((node) => !known.has(node.id) && verdict(program, node, known) === 'start')
-  return { ready: ready.map((node) => node.id), skipped }
 }
 
 /** The handle by which a failed node leaves: `error` if it has an edge or ends the branch; null fails the run. */
@@ -56,9 +58,12 @@ export const isOpen = ({ status }: NodeState): boolean =>
 
 function verdict(program: Program, node: ProgramNode, states: NodeStates): 'start' | 'skip' | 'wait' {
   if (node.id === program.start) return 'start'
-  const edges = node.incoming.map((edge) => edgeState(edge, states))
-  const taken = edges.includes('taken')
-  const open = edges.includes('open')
+  let [taken, open] = [false, false]
+  for (const edge of node.incoming) {
+    const state = edgeState(edge, states)
+    if (state === 'taken') taken = true
+    else if (state === 'open') open = true
+  }
   if (taken && (node.join === 'any' || !open)) return 'start'
   return open ? 'wait' : 'skip'
 }

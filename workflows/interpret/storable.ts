@@ -1,20 +1,19 @@
+import { isObject } from '../is-object.ts'
+import { VALUE_DEPTH } from '../limits.ts'
 import { NodeError } from '../nodes/define.ts'
 import { toStorable } from '../storable-text.ts'
 import type { Limits } from './limits.ts'
 
-/** Levels of nested lists and objects. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
-const MAX_DEPTH = 200
-
 /**
  * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`
- * above MAX_DEPTH levels.
+ * above VALUE_DEPTH levels.
  */
 export const capped = (value: unknown, maxBytes: number): unknown => measured(value, maxBytes).value
 
 /** The same, and its characters as JSON. */
 export function measured(value: unknown, maxBytes: number): { value: unknown; characters: number } {
   // A large value that is referenced many times is small in memory: check before it is written as JSON.
-  if (charactersWithin(value, maxBytes, MAX_DEPTH) < 0) throw tooLarge(maxBytes)
+  if (charactersWithin(value, maxBytes, VALUE_DEPTH) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
   if (json.length > maxBytes / 3 && Buffer.byteLength(json) > maxBytes) throw tooLarge(maxBytes)
@@ -32,7 +31,7 @@ function charactersWithin(value: unknown, budget: number, levels: number): numbe
   if (typeof value === 'string') return budget - value.length
   if (typeof value !== 'object' || value === null) return budget - 1
   if (levels === 0)
-    throw new NodeError('output_too_deep', `The node's data is nested deeper than ${MAX_DEPTH} levels.`)
+    throw new NodeError('output_too_deep', `The node's data is nested deeper than ${VALUE_DEPTH} levels.`)
   let left = budget
   const keys = Array.isArray(value) ? undefined : Object.keys(value)
   const members: unknown[] = Array.isArray(value) ? value : Object.values(value)
@@ -51,12 +50,26 @@ export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 
   // Each is within its own limit: so few of them cannot exceed the total.
   if (outputs.length * limits.valueBytes <= limits.runBytes) return
   let left = limits.runBytes
-  for (const output of outputs) left -= JSON.stringify(output).length
+  for (const result of outputs)
+    left -= sizeOf(isObject(result) && 'output' in result ? result.output : result)
   if (left < 0)
     throw new NodeError(
       'run_too_large',
       `The outputs of all nodes of the run are larger than ${limits.runBytes / 1024 / 1024} MiB in total.`,
     )
+}
+
+/**
+ * By output, which never changes: with 2,000 nodes, to write all of them as JSON for each node is a fifth of the work of
+ * a run.
+ */
+const sizes = new WeakMap<object, number>()
+
+function sizeOf(output: unknown): number {
+  if (typeof output !== 'object' || output === null) return JSON.stringify(output ?? null).length
+  const size = sizes.get(output) ?? JSON.stringify(output).length
+  sizes.set(output, size)
+  return size
 }
 
 /** The same value without NUL and lone surrogates, which jsonb refuses. */

@@ -1,11 +1,26 @@
 import { z } from 'zod'
-import type { HttpResponse } from '../effects/http.ts'
-import { isObject } from '../is-object.ts'
+import { AI_TOOLS } from '../limits.ts'
+import {
+  type Answer,
+  dataOf,
+  type Message,
+  messagesOf,
+  OPENAI,
+  read,
+  refused,
+  requestOf,
+} from './ai-completion.ts'
+import {
+  type AskedCall,
+  answerCall,
+  type MadeCall,
+  toolProblems,
+  toolScopes,
+  toolsSetting,
+} from './ai-tools.ts'
 import { defineNode, NodeError } from './define.ts'
-import { isStrict, mismatchOf, schemaProblems } from './output-schema.ts'
-import { isTransientStatus, retryAfterMs } from './retry-after.ts'
+import { schemaProblems } from './output-schema.ts'
 
-const OPENAI = 'https://api.openai.com/v1'
 const MAX_TEXT = 500_000
 
 const text = z.string().min(1).max(MAX_TEXT)
@@ -16,9 +31,11 @@ export const aiPrompt = defineNode({
   title: 'AI prompt',
   alsoCalled: ['ai', 'llm', 'openai', 'chatgpt', 'gpt', 'claude', 'ai_agent', 'chat_completion', 'prompt'],
   description:
-    'Asks a language model at any endpoint that has the chat completions API of OpenAI: OpenAI, Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, and another attempt may do better. Tools are not supported.',
+    'Asks a language model at any endpoint that has the chat completions API of OpenAI: OpenAI, Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, and another attempt may do better. With `tools` the model may read records of the organization before it answers.',
   effect: 'external',
-  effects: ['http'],
+  effects: ['http', 'lookups'],
+  engine: ({ tools }) => (tools === undefined ? 1 : 5),
+  scopes: ({ tools }, catalogue) => toolScopes(tools, catalogue),
   config: z.strictObject({
     base_url: z
       .string()
@@ -42,6 +59,7 @@ export const aiPrompt = defineNode({
       .record(z.string(), z.unknown())
       .optional()
       .describe('A JSON Schema with `type: object`, which the answer fits. It is sent along, too.'),
+    tools: toolsSetting,
     temperature: z.number().min(0).max(2).optional(),
     max_tokens: z.int().min(1).max(1_000_000).optional().describe('The most tokens of the answer.'),
   }),
@@ -53,11 +71,24 @@ export const aiPrompt = defineNode({
       .describe('The answer as `output_schema` describes it; null without one.'),
     model: z.string().describe('The model that has answered.'),
     finish_reason: z.string().nullable().describe('`stop`, or `length` if `max_tokens` cut the answer.'),
-    usage: z.strictObject({ input_tokens: z.int(), output_tokens: z.int() }).nullable(),
+    usage: z
+      .strictObject({ input_tokens: z.int(), output_tokens: z.int() })
+      .nullable()
+      .describe('The tokens of all requests together.'),
+    tool_calls: z
+      .array(
+        z.strictObject({
+          tool: z.string(),
+          arguments: z.record(z.string(), z.unknown()).nullable(),
+          error: z.string().nullable(),
+        }),
+      )
+      .describe('What the model has called, in order; `error` says why a call was refused.'),
   }),
   handles: () => [{ name: 'success', description: 'The model has answered, as the schema asks.' }],
   retry: { max_attempts: 3 },
-  check: ({ prompt, messages, output_schema }) => [
+  check: ({ prompt, messages, output_schema, tools }, catalogue) => [
+    ...toolProblems(tools, catalogue),
     ...(prompt === undefined && messages === undefined
       ? [
           {
@@ -93,130 +124,54 @@ export const aiPrompt = defineNode({
       model: 'gpt-4.1-mini',
       finish_reason: 'stop',
       usage: { input_tokens: 42, output_tokens: 5 },
+      tool_calls: [],
     },
   },
-  async run(config, { http, idempotencyKey }) {
-    const { base_url, api_key, model, output_schema, temperature, max_tokens } = config
-    const messages = messagesOf(config)
+  async run(config, { http, lookups, idempotencyKey }) {
+    const { model, output_schema, tools } = config
+    const messages: Message[] = messagesOf(config)
     if (!messages.some(({ role }) => role === 'user'))
       throw new NodeError('invalid_config', 'prompt is empty, and messages has no message of the user')
     const [problem] = schemaProblems(output_schema)
     if (problem) throw new NodeError('invalid_config', problem.message)
-    const limit = base_url === OPENAI ? 'max_completion_tokens' : 'max_tokens'
-    const response = await http.request({
-      method: 'POST',
-      url: `${base_url.replace(/\/+$/, '')}/chat/completions`,
-      headers: {
-        'Idempotency-Key': idempotencyKey,
-        ...(api_key ? { Authorization: `Bearer ${api_key}` } : {}),
-      },
-      body: {
-        ...{ model, messages },
-        ...(temperature === undefined ? {} : { temperature }),
-        ...(max_tokens === undefined ? {} : { [limit]: max_tokens }),
-        ...(output_schema ? { response_format: formatOf(output_schema) } : {}),
-      },
-      // The key is for this endpoint only.
-      follow_redirects: false,
-    })
-    if (response.status < 200 || response.status > 299) throw refused(response)
-    const answer = read(response, model)
-    return { output: { ...answer, data: output_schema ? dataOf(answer, output_schema) : null } }
+    const calls: MadeCall[] = []
+    let usage: Answer['usage'] = null
+    for (let round = 0; ; round++) {
+      const request = requestOf(config, messages, { idempotencyKey, last: round === AI_TOOLS.rounds })
+      const offered = round === 0 && tools.length > 0 ? lookups.offer(tools) : undefined
+      const [response] = await Promise.all([http.request(request), offered])
+      if (response.status < 200 || response.status > 299) throw refused(response)
+      const { asked, ...answer } = read(response, model)
+      usage = added(usage, answer.usage)
+      if (asked.length === 0) {
+        const data = output_schema ? dataOf(answer, output_schema) : null
+        return { output: { ...answer, usage, data, tool_calls: calls } }
+      }
+      if (round === AI_TOOLS.rounds)
+        throw new NodeError(
+          'ai_too_many_calls',
+          `The model still calls tools after ${AI_TOOLS.rounds} rounds.`,
+        )
+      messages.push({ role: 'assistant', content: answer.text || null, tool_calls: asked })
+      for (const [index, call] of asked.entries()) {
+        const { content, made } =
+          index < AI_TOOLS.callsPerRound ? await answerCall(lookups, tools, call) : tooMany(call)
+        calls.push(made)
+        messages.push({ role: 'tool', tool_call_id: call.id, content })
+      }
+    }
   },
 })
 
-interface Message {
-  role: string
-  content: string
+function tooMany({ function: { name } }: AskedCall): { content: string; made: MadeCall } {
+  const error = `at most ${AI_TOOLS.callsPerRound} calls are made at once`
+  return { content: JSON.stringify({ error }), made: { tool: name.slice(0, 100), arguments: null, error } }
 }
 
-const messagesOf = (given: {
-  system?: string | undefined
-  messages: Message[]
-  prompt?: string | undefined
-}) => [
-  ...(given.system ? [{ role: 'system', content: given.system }] : []),
-  ...given.messages,
-  ...(given.prompt ? [{ role: 'user', content: given.prompt }] : []),
-]
-
-const formatOf = (schema: Record<string, unknown>) => ({
-  type: 'json_schema',
-  json_schema: { name: 'answer', schema, strict: isStrict(schema) },
-})
-
-/** The error of an endpoint, with its own words. */
-function refused({ status, headers, body }: HttpResponse): NodeError {
-  const error = isObject(body) && isObject(body.error) ? body.error : {}
-  const said = typeof error.message === 'string' ? `: ${error.message.slice(0, 500)}` : ''
-  const details = { status, ...(typeof error.code === 'string' ? { code: error.code.slice(0, 100) } : {}) }
-  if (status === 401 || status === 403)
-    return new NodeError('ai_unauthorized', `The endpoint refused the key (${status})${said}`, { details })
-  // The account has no money left: to wait does not help.
-  const retryable = isTransientStatus(status) && error.code !== 'insufficient_quota'
-  return new NodeError('ai_failed', `The endpoint answered ${status}${said}`, {
-    ...{ retryable, details },
-    ...(retryable ? { retryAfterMs: retryAfterMs(headers) } : {}),
-  })
-}
-
-/** What endpoints answer; only the content is there in all of them. */
-const completion = z.object({
-  model: z.string().optional(),
-  choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .min(1),
-  usage: z.object({ prompt_tokens: z.int(), completion_tokens: z.int() }).nullish().catch(null),
-})
-
-function read({ body }: HttpResponse, asked: string) {
-  const parsed = completion.safeParse(body)
-  if (!parsed.success)
-    throw new NodeError(
-      'ai_failed',
-      'The endpoint answered something else than a chat completion: check base_url',
-    )
-  const { model = asked, choices, usage } = parsed.data
-  const { message, finish_reason = null } = choices[0]!
-  if (message.refusal || finish_reason === 'content_filter')
-    throw new NodeError(
-      'ai_refused',
-      `The model refused to answer: ${(message.refusal ?? 'content filter').slice(0, 500)}`,
-    )
-  return {
-    ...{ text: message.content ?? '', model, finish_reason },
-    usage: usage ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
-  }
-}
-
-/** Endpoints without structured output put the JSON into a fence. */
-const FENCE = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/
-
-function dataOf(
-  { text, finish_reason }: { text: string; finish_reason: string | null },
-  schema: Record<string, unknown>,
-): Record<string, unknown> {
-  if (finish_reason === 'length')
-    throw new NodeError('ai_truncated', 'The answer was cut: max_tokens is too small for it.')
-  let data: unknown
-  try {
-    data = JSON.parse(FENCE.exec(text)?.[1] ?? text)
-  } catch {
-    throw unfit('it is not JSON', text)
-  }
-  const mismatch = mismatchOf(schema, data)
-  if (mismatch !== undefined) throw unfit(mismatch, text)
-  return data as Record<string, unknown>
-}
-
-/** The model may do better in another attempt. */
-const unfit = (why: string, text: string) =>
-  new NodeError('ai_output_invalid', `The answer does not fit output_schema: ${why.slice(0, 500)}`, {
-    retryable: true,
-    details: { text: text.slice(0, 2_000) },
-  })
+const added = (sum: Answer['usage'], more: Answer['usage']): Answer['usage'] =>
+  sum && more
+    ? {
+        input_tokens: sum.input_tokens + more.input_tokens,
+        output_tokens: sum.output_tokens + more.output_tokens,
+      }
+    : (more ?? sum)

@@ -10,7 +10,7 @@ export const code = defineNode({
   category: 'data',
   title: 'Code',
   alsoCalled: ['javascript', 'js', 'script', 'function', 'run_code', 'execute_code', 'run_javascript'],
-  description: `Runs JavaScript for what no other node and no filter does. The code is the body of an async function of \`inputs\`; what it returns is \`output.result\`. It has the language and \`console\`, but no network, no timers, no modules and no secrets. It may take ${CODE.ms / 1_000} s and ${mebibytes(CODE.memoryBytes)}. The time stands still at the start of the attempt, in UTC, and random numbers are the same in each attempt.`,
+  description: `Runs JavaScript for what no other node and no filter does. The code is the body of an async function of \`inputs\`; what it returns is \`output.result\`. It has the language and \`console\`, but no network, no timers, no modules and no secrets. It may take ${CODE.ms / 1_000} s and ${mebibytes(CODE.memoryBytes)}; the wait for other code of the organization, up to ${CODE.waitMs / 1_000} s, does not count. The time stands still at the start of the attempt, in UTC, and random numbers are the same in each attempt.`,
   effect: 'external',
   effects: ['sandbox'],
   verbatim: ['code'],

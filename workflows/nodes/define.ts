@@ -242,7 +242,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     handles: fallible ? (config) => [...handles(config), ERROR_HANDLE] : handles,
     scopes: node.scopes ?? (() => []),
     check: node.check ?? (() => []),
-    outputFields: node.outputFields ?? (() => fieldsOf(node.output)),
+    outputFields: node.outputFields ?? computedOnce(() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     verbatim: node.verbatim ?? [],
@@ -252,6 +252,15 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     late: node.late ?? {},
     body: node.body,
     perItem: typeof perItem === 'function' ? perItem : () => perItem,
+  }
+}
+
+/** A schema never changes, and takes half a millisecond to write out. */
+function computedOnce<T>(compute: () => T): () => T {
+  let known: { value: T } | undefined
+  return () => {
+    known ??= { value: compute() }
+    return known.value
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isTimezone } from '../definition/schedule.ts'
 import { render } from '../expressions/liquid.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
 import { defineNode, NodeError } from './define.ts'
 import { addTime, isWritable, localParts, parseDay, parseTime } from './time.ts'
@@ -10,6 +11,16 @@ type Reading = (typeof READINGS)[number]
 
 /** `%Y`, also with flags and a width: `%-d`, `%3N`. */
 const DIRECTIVE = /%[-_0^#:]*\d*[a-z]/i
+
+/** All directives of the filter `date`, which passes on unknown ones as text. */
+const KNOWN = 'aAbBcCdeHIjklLmMNpPqsSuUwWxXyYzZtnh%'
+
+/** The first directive that does not exist, as it is written. */
+function unknownDirective(format: string): string | undefined {
+  for (const [written, letter = ''] of format.matchAll(/%[-_0^#:]*\d*[EO]?(.|$)/gs))
+    if (letter === '' || !KNOWN.includes(letter)) return written
+  return undefined
+}
 
 const amount = (most: number) => z.int().min(-most).max(most).optional()
 
@@ -53,6 +64,14 @@ export const formatDate = defineNode({
       .max(EXPRESSION.dateFormat)
       // DD.MM.YYYY of other tools would become the text of every date.
       .refine((format) => DIRECTIVE.test(format), 'must have directives, such as %d.%m.%Y for DD.MM.YYYY')
+      .superRefine((format, { addIssue }) => {
+        const unknown = hasPlaceholder(format) ? undefined : unknownDirective(format)
+        if (unknown !== undefined)
+          addIssue({
+            code: 'custom',
+            message: `has ${unknown}, which is no directive: %Y-%m-%d %H:%M:%S, %A, %B, %-d and others are; %% writes a percent sign`,
+          })
+      })
       .default('%Y-%m-%d')
       .describe(
         'The form of `text`, as in the filter `date`: `%d.%m.%Y %H:%M`, `%A, %-d %B %Y`. Names are English.',

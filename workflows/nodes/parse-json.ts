@@ -1,6 +1,6 @@
-import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
+import { createScanner, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { z } from 'zod'
-import { TEXT } from '../limits.ts'
+import { TEXT, VALUE_DEPTH } from '../limits.ts'
 import { defineNode, NodeError } from './define.ts'
 
 export const parseJson = defineNode({
@@ -10,7 +10,7 @@ export const parseJson = defineNode({
   alsoCalled: ['json', 'json_parse', 'from_json', 'decode_json', 'parse', 'json_to_object'],
   engine: () => 4,
   description:
-    'Reads a JSON text, such as a custom field or the answer of a language model, into a value whose fields later nodes read. A ``` fence around the text is ignored; a value that is no text is passed on. An error names line and column.',
+    'Reads a JSON text, such as a custom field or the answer of a language model, into a value whose fields later nodes read. A ``` fence around the text is ignored; a value that is no text is passed on. An integer beyond 9007199254740991, such as a long id, is kept as a text, since a JSON number would be rounded. An error names line and column.',
   effect: 'pure',
   config: z.strictObject({
     text: z
@@ -42,11 +42,56 @@ const FENCE = /^\s*```[a-z]*[ \t]*\r?\n(.*?)\r?\n?```\s*$/is
 /** Throws NodeError `invalid_json`. */
 function parsed(text: string): unknown {
   const json = (FENCE.exec(text)?.[1] ?? text).replace(/^\uFEFF/, '')
+  requireDepth(json)
   try {
-    return JSON.parse(json)
+    const data: unknown = JSON.parse(json)
+    return MAYBE_INEXACT.test(json) ? JSON.parse(withExactNumbers(json)) : data
   } catch {
     throw new NodeError('invalid_json', problemOf(json))
   }
+}
+
+/** Throws NodeError `output_too_deep`. Brackets in texts do not count. */
+function requireDepth(json: string): void {
+  let depth = 0
+  let inText = false
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at]!
+    if (inText) {
+      if (character === '\\') at += 1
+      else if (character === '"') inText = false
+    } else if (character === '"') inText = true
+    else if (character === '[' || character === '{') depth += 1
+    else if (character === ']' || character === '}') depth -= 1
+    if (depth > VALUE_DEPTH)
+      throw new NodeError(
+        'output_too_deep',
+        `The text has more than ${VALUE_DEPTH} lists and objects within each other: so deep a value cannot be kept.`,
+      )
+  }
+}
+
+/** A number with 16 digits or more, or with an exponent. */
+const MAYBE_INEXACT = /\d{16}|\d[eE][+-]?\d{3}/
+
+/** Of jsonc-parser's SyntaxKind, which exists in its types only. */
+const [NUMBER, END] = [11, 17]
+
+/** The same, with a text for each integer that a JSON number would round, and for each number that is too large. */
+function withExactNumbers(json: string): string {
+  const scanner = createScanner(json, true)
+  let exact = ''
+  let from = 0
+  for (let token: number = scanner.scan(); token !== END; token = scanner.scan()) {
+    const written = scanner.getTokenValue()
+    const value = Number(written)
+    const isExact = Number.isFinite(value) && (!/^-?\d+$/.test(written) || Number.isSafeInteger(value))
+    if (token !== NUMBER || isExact) continue
+    const at = scanner.getTokenOffset()
+    exact += `${json.slice(from, at)}"${written}"`
+    from = at + written.length
+  }
+  return exact + json.slice(from)
 }
 
 function problemOf(json: string): string {

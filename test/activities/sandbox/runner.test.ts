@@ -1,11 +1,12 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
+import { withDeadline } from '../../../activities/deadline.ts'
 import { CodeRunner } from '../../../activities/sandbox/runner.ts'
 import { CODE } from '../../../workflows/limits.ts'
 import type { NodeError } from '../../../workflows/nodes/define.ts'
 
 describe('code of a tenant', function () {
   this.timeout(20_000)
-  const runner = new CodeRunner({ ms: 1_500, killMs: 3_000 })
+  const runner = new CodeRunner({ ms: 1_500, killMs: 3_000, waitMs: 20_000 })
   after(() => runner.close())
 
   const run = (code: string, inputs: Record<string, unknown> = {}, seed = 'run:node') =>
@@ -101,8 +102,10 @@ describe('code of a tenant', function () {
     let turns = 0
     const timer = setInterval(() => turns++, 10)
     try {
-      for (const code of ['for (;;) {}', 'for (;;) await null'])
-        equal((await failure(code)).code, 'code_timeout', code)
+      for (const code of ['for (;;) {}', 'for (;;) await null']) {
+        const { code: found, message } = await failure(code)
+        deepEqual([found, message], ['code_timeout', 'The code took longer than 1.5 s.'], code)
+      }
     } finally {
       clearInterval(timer)
     }
@@ -121,5 +124,52 @@ describe('code of a tenant', function () {
       'return new Uint8Array(2 ** 29)',
     ])
       equal((await failure(code)).code, 'code_out_of_memory', code)
+  })
+
+  it('counts its time from when it begins, not while other code of the organization runs', async () => {
+    const endless = new CodeRunner({ ms: 600, killMs: 3_000, waitMs: 20_000 })
+    const give = (organization: string, code: string) =>
+      withDeadline(2_000, new AbortController().signal, (signal, _, hold) =>
+        endless
+          .run(organization, { code, inputs: {}, seed: 's', now: new Date() }, { signal, hold })
+          .catch((error: NodeError) => error.code),
+      )
+    try {
+      const others = Array.from({ length: 5 }, () => give('one', 'for (;;) {}'))
+      deepEqual(await give('one', 'return 1'), { result: 1, log: [] })
+      deepEqual(
+        await Promise.all(others),
+        Array.from({ length: 5 }, () => 'code_timeout'),
+      )
+    } finally {
+      await endless.close()
+    }
+  })
+
+  it('waits for its turn as long as it may, and says so', async () => {
+    const impatient = new CodeRunner({ ms: 1_500, killMs: 3_000, waitMs: 500 })
+    const program = { inputs: {}, seed: 's', now: new Date() }
+    try {
+      await impatient.run('one', { ...program, code: 'return 1' })
+      const first = impatient.run('one', { ...program, code: 'for (;;) {}' }).catch(() => 'over')
+      await rejects(impatient.run('one', { ...program, code: 'return 1' }), (error: NodeError) => {
+        deepEqual([error.code, error.retryable], ['code_not_started', true])
+        match(error.message, /not started within 0.5 s: other code of the organization/)
+        return true
+      })
+      equal(await first, 'over')
+    } finally {
+      await impatient.close()
+    }
+  })
+
+  it('is not begun once its attempt is over', async () => {
+    const abort = new AbortController()
+    const program = { inputs: {}, seed: 's', now: new Date() }
+    const first = run('for (let i = 0; i < 1e6; i++); return 1')
+    const second = runner.run('one', { ...program, code: 'return 2' }, { signal: abort.signal })
+    abort.abort(new Error('cancelled'))
+    await rejects(second, /cancelled/)
+    equal((await first).result, 1)
   })
 })

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
@@ -589,6 +589,62 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
       ).result.errors.map((found) => found.hint)
     deepEqual(hint('nobody'), [undefined])
     deepEqual(hint('a@example.com; b@example.com'), ['write `[a@example.com, b@example.com]`'])
+  })
+
+  it('says which setting is missing where a text reads an item of no list', () => {
+    const found = (config: string) =>
+      validateSpec(
+        spec(
+          `  a: {type: render_text, config: ${config}}\n  b: {type: stop, config: {outputs: {a: "{{ nodes.a.output.text }}"}}}`,
+        ),
+        catalogue,
+      ).result.errors.map(({ code, hint }) => `${code}: ${hint}`)
+    match(
+      found('{text: "- {{ item.name }}"}').join(),
+      /^root_not_available: add `items`, the list .* a renders/,
+    )
+    deepEqual(found('{text: "- {{ item.name }}", items: [{name: x}]}'), [])
+  })
+
+  it('says in plain words what a value must be', () => {
+    const found = (config: string, type = 'sort_items') =>
+      validateSpec(
+        spec(
+          `  a: {type: ${type}, config: ${config}}\n  b: {type: stop, config: {outputs: {a: "{{ nodes.a.output }}"}}}`,
+        ),
+        catalogue,
+      ).result.errors.map(({ message }) => message)
+    deepEqual(found('{items: [], by: ""}'), ['a.by must be a list, but is ""'])
+    deepEqual(found('{items: [], by: []}'), ['a.by must not be empty'])
+    deepEqual(found('{items: [], by: [{field: ""}]}'), ['a.by.0.field must not be empty'])
+    deepEqual(found(`{text: x, separator: ["${'x'.repeat(2_000)}"], max_parts: 0}`, 'split_text'), [
+      'a.separator.0 must have at most 1000 characters',
+      'a.max_parts must be at least 1',
+    ])
+    deepEqual(found('{operation: get, entity: contacts, id: "7"}', 'crm_manager'), [
+      'a.id must be an id (UUID), such as 019a0000-0000-7000-8000-000000000001',
+    ])
+  })
+
+  it('knows the tools of a language model, and the records that they may read', () => {
+    const found = (tools: string) =>
+      validateSpec(
+        spec(`  a: {type: ai_prompt, config: {model: m, prompt: p, tools: ${tools}}, on_error: continue}`),
+        catalogue,
+      ).result.errors.map(({ code, path, hint }) => [code, path.replace('/nodes/a/config/', ''), hint])
+    deepEqual(found('[{tool: search_records, entities: [contacts, deals]}]'), [])
+    deepEqual(
+      found('[{tool: serch_records, entities: [contacts]}, {tool: get_record, entities: [contact]}]'),
+      [
+        ['invalid_config', 'tools/0/tool', 'did you mean search_records?'],
+        ['unknown_entity', 'tools/1/entities/0', 'did you mean contacts?'],
+      ],
+    )
+    for (const [tools, path] of [
+      ['"{{ run.id }}"', 'tools'],
+      ['[{tool: get_record, entities: ["{{ run.id }}"]}]', 'tools/0/entities/0'],
+    ] as const)
+      deepEqual(found(tools), [['invalid_config', path, 'name the tools and the kinds of records']])
   })
 
   it('reports that nothing can follow a stop', () => {

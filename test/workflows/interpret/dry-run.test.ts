@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
+import { catalogue } from '../../../api/v1/catalogue.ts'
 import type { EffectName } from '../../../workflows/effects/index.ts'
 import { dryRun } from '../../../workflows/interpret/dry-run.ts'
 import { testScope } from '../../../workflows/interpret/scope.ts'
@@ -40,6 +41,30 @@ const nodeThat = <Used extends EffectName>(
 const get = (url: string) => ({ method: 'GET', url })
 
 describe('a dry run', () => {
+  it('shows what a language model may read', async () => {
+    const tools = [
+      { tool: 'search_records', entities: ['contacts', 'deals'] },
+      { tool: 'get_record', entities: ['contacts'] },
+    ]
+    const lines = await callsOf(nodeTypes.ai_prompt!, { model: 'm', prompt: 'p', tools })
+    assert.deepEqual(
+      lines?.map((line) => line.replace(/\d+ bytes/, 'n bytes')),
+      [
+        'the model may call search_records of contacts, deals; get_record of contacts',
+        'POST https://api.openai.com/v1/chat/completions, headers Idempotency-Key, a body of n bytes',
+      ],
+    )
+    assert.deepEqual(nodeTypes.ai_prompt!.scopes({ tools }, catalogue).toSorted(), [
+      'contacts:read',
+      'deals:read',
+    ])
+    assert.deepEqual(nodeTypes.ai_prompt!.scopes({}, catalogue), [])
+    assert.equal(
+      nodeTypes.ai_prompt!.scopes({ tools: '{{ inputs.tools }}' }, catalogue).length,
+      Object.keys(catalogue.entities).length,
+    )
+  })
+
   it('describes the calls of each node type, with its example', async () => {
     const { crm_manager, emit_event, api_request, run_workflow, for_each, ...more } = nodeTypes
     const {

@@ -7,6 +7,7 @@ import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
 import type { KeyValues } from '../../../workflows/effects/key-values.ts'
+import type { Lookups } from '../../../workflows/effects/lookups.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
@@ -58,6 +59,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
         latest: async () => ({ base: 'EUR', date: '2026-01-05', rates: { USD: '1.2', JPY: '150.5' } }),
       },
       sandbox: { run: async () => ({ result: { total: 45 }, log: ['3 prices'] }) },
+      lookups: {} as Lookups,
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {

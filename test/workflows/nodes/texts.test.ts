@@ -136,6 +136,15 @@ describe('format_date', () => {
     match((await errorOf('format_date', { format: '100%' })).join(), /must have directives/)
     equal(await text({ value: '2026-03-01', format: '%-d. %^b' }), '1. MAR')
   })
+
+  it('refuses a directive that does not exist, which would be a text of every date', async () => {
+    for (const format of ['%Y-%Q', '%D', '%d %', '%-f'])
+      match(
+        (await errorOf('format_date', { format })).join(),
+        /^invalid_config,format has %.*is no directive/,
+      )
+    equal(await text({ value: '2026-03-01', format: '%d%% %h %3N' }), '01% Mar 000')
+  })
 })
 
 describe('parse_json', () => {
@@ -158,13 +167,37 @@ describe('parse_json', () => {
       ['[1, 2', /line 1, column 6/],
       ['// x\n1', /line 1, column 1/],
       [' ', /is empty/],
-      ['['.repeat(100_000), /not JSON/],
     ] as const) {
       const [code, message] = await errorOf('parse_json', { text })
       equal(code, 'invalid_json')
       match(message, expected, text.slice(0, 20))
     }
-    equal((await errorOf('parse_json', { text: '['.repeat(500) + ']'.repeat(500) }))[0], 'output_too_deep')
+  })
+
+  it('says that a text is nested too deeply, whether it is JSON or not', async () => {
+    for (const text of ['['.repeat(100_000), '['.repeat(500) + ']'.repeat(500)])
+      match(
+        (await errorOf('parse_json', { text })).join(),
+        /^output_too_deep,The text has more than 200 lists/,
+      )
+    const brackets = ['"['.repeat(1) + '['.repeat(500), '\\"', '[]'.repeat(300)].join('')
+    deepEqual(await outputOf('parse_json', { text: JSON.stringify([brackets]) }), { data: [brackets] })
+  })
+
+  it('keeps as a text what a JSON number would round', async () => {
+    const text =
+      '{"id": 12345678901234567890, "low": -9007199254740993, "n": [9007199254740991, 1.5, 1e3], "far": 1e400}'
+    deepEqual(await outputOf('parse_json', { text: `${text}` }), {
+      data: {
+        id: '12345678901234567890',
+        low: '-9007199254740993',
+        n: [9007199254740991, 1.5, 1000],
+        far: '1e400',
+      },
+    })
+    deepEqual(await outputOf('parse_json', { text: '{"12345678901234567890": "12345678901234567890"}' }), {
+      data: { '12345678901234567890': '12345678901234567890' },
+    })
   })
 })
 

@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_INTERVAL, DEFAULT_RETRY, DEFAULT_TIMEOUT } from '../../definition/compile.ts'
 import { NODE_MEMBERS } from '../../definition/reference-hints.ts'
 import { flowText } from '../../definition/repair.ts'
 import { INPUT_TYPES, rawNode, specNode, specSchema } from '../../definition/schema.ts'
@@ -7,7 +8,7 @@ import { FILTERS } from '../../expressions/template.ts'
 import { EXPRESSION, SPEC } from '../../limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../operators.ts'
 import type { Catalogue } from '../catalogue.ts'
-import { LOOP_TYPES, WITHOUT_SECRETS } from '../index.ts'
+import { LOOP_TYPES, nodeTypes, WITHOUT_SECRETS } from '../index.ts'
 import { allKinds, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
 import { EXAMPLES, EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
@@ -16,6 +17,17 @@ import { settingLines } from './schemas.ts'
 export interface Topic {
   title: string
   text(catalogue: Catalogue, level: Level): string
+}
+
+/** The attempts of node types without `retry`. */
+function defaultAttempts(): string {
+  const own = Object.values(nodeTypes).filter(({ retry }) => (retry.max_attempts ?? 1) > 1)
+  const counts = [...new Set(own.map(({ retry }) => retry.max_attempts!))].sort((a, b) => a - b)
+  const named = counts.map((count) => {
+    const types = own.filter(({ retry }) => retry.max_attempts === count).map(({ type }) => type)
+    return `${count} of ${types.join(', ')}`
+  })
+  return [`${DEFAULT_RETRY.max_attempts} attempt`, ...named].join(', ')
 }
 
 const SPEC_SHAPE = shapeOf(specSchema)
@@ -131,6 +143,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error.',
         '- `on_error: continue` goes on by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
         '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply to nodes of the effect external only. The others run in a transaction: all of it, or nothing.',
+        `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; where there are several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only errors that may pass are attempted again.`,
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },

@@ -1,0 +1,27 @@
+import { AppError } from '../../db/errors.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import type { Lookups } from '../../workflows/effects/lookups.ts'
+import { NodeError } from '../../workflows/nodes/define.ts'
+import type { EffectHost } from './define.ts'
+import { recordsIn } from './records.ts'
+
+/** Each read is a transaction of the organization: what another one has does not exist for it. */
+export function lookupsOf(db: Database | undefined, { organizationId, runId }: EffectHost): Lookups {
+  const read = async <T>(work: (tx: Tenant) => Promise<T>): Promise<T> => {
+    if (!db) throw new Error('this process reads no records for other services')
+    try {
+      return await db.tenant(organizationId, { type: 'workflow_run', id: runId }, work)
+    } catch (error) {
+      if (error instanceof AppError) throw new NodeError(error.type, error.message)
+      throw error
+    }
+  }
+  return {
+    offer: async () => {},
+    get: (entity, id) => read((tx) => recordsIn(tx).get(entity, id)),
+    search: (entity, query) => read((tx) => recordsIn(tx).search(entity, query)),
+    listRelated: (entity, id, target, limit) =>
+      read((tx) => recordsIn(tx).listRelated(entity, id, target, limit)),
+  }
+}

@@ -1,0 +1,36 @@
+import { deepEqual, ok } from 'node:assert/strict'
+import { catalogue } from '../../api/v1/catalogue.ts'
+import { validateSpec } from '../../workflows/definition/validate.ts'
+import { SPEC } from '../../workflows/limits.ts'
+import { lightSpec } from '../bench/long-spec.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+describe('a workflow of as many nodes as there may be', () => {
+  let db: TestDatabase
+  let worker: TestWorker
+
+  before(async function () {
+    this.timeout(60_000)
+    db = await createTestDatabase()
+    worker = await startWorker(db)
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  it('runs to its end, with a short history', async function () {
+    this.timeout(120_000)
+    const organizationId = await createOrganization(db)
+    const { result, definition } = validateSpec(lightSpec(SPEC.nodes), catalogue)
+    deepEqual(result, { valid: true, errors: [], warnings: [] })
+    const id = await queueRun(db, organizationId, definition!)
+    const run = await untilRun(db, id, undefined, 60_000)
+    deepEqual([run.error, run.status, run.outputs], [null, 'completed', { sum: SPEC.nodes }])
+    const events = await historyOf(worker.client, `run:${id}`)
+    // Temporal warns from 10,240 events on.
+    ok(events.length < 300, `${events.length} events`)
+  })
+})
