@@ -104,7 +104,7 @@ export async function startWorker(
     log,
     queues: allQueues({
       ...{ db, taskQueue, log, capacity },
-      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf },
+      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf, secretsKey },
     }),
   })
   await relay.start()
