@@ -63,7 +63,7 @@ async function insertReset(
   return { token, expires_at }
 }
 
-/** Whether a user belongs to another organization too. For a user without one it is false. */
+/** Whether a member of the organization belongs to another one too. False for a user of others only: it tells nothing. */
 export async function isMemberElsewhere(
   system: Knex,
   userId: string,
@@ -72,6 +72,7 @@ export async function isMemberElsewhere(
   const other = await system('memberships')
     .where({ user_id: userId })
     .whereNot({ organization_id: organizationId })
+    .whereExists(system('memberships as own').where({ user_id: userId, organization_id: organizationId }))
     .first('user_id')
   return other !== undefined
 }
