@@ -9,12 +9,13 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from '../support/database.ts'
+import { planted } from '../support/planted.ts'
 import { type App, headersOf, signIn } from '../support/session.ts'
 import { type ReceivedMail, type Smtp, startSmtp } from '../support/smtp.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
-const PASSWORD = 'correct horse battery staple'
-const NEXT = 'a new battery for the old horse'
+const PASSWORD = planted('correct horse battery staple')
+const NEXT = planted('a new battery for the old horse')
 
 describe('the mails of accounts', function () {
   // Hashing a password is meant to be slow.

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { putSecret } from '../../db/access/secrets.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { planted } from '../support/planted.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-const KEY = 'sk-local-4711-abcdefghij'
+const KEY = planted('sk-local-4711')
 
 interface Asked {
   at: number

@@ -5,11 +5,12 @@ import { newLinkToken } from '../../../db/access/link-tokens.ts'
 import { hashPassword } from '../../../db/access/passwords.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { createMember, createOrganization, testActor } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { type App, headersOf, signIn, signInAs } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const PASSWORD = 'correct horse battery staple'
-const PLANTED = 'planted-secret-hunter2'
+const PLANTED = planted('hunter2')
 
 /** The operations of /app that write no entry, each with the reason. */
 const DELIVERY = 'moves one delivery; the delivery shows it'

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { createUser } from '../../../db/access/users.ts'
 import { leaveOf } from '../../support/limits.ts'
+import { planted } from '../../support/planted.ts'
 import { recordStatements } from '../../support/statements.ts'
 import { withApi } from '../../support/with-api.ts'
 
-const PASSWORD = 'correct horse battery staple'
+const PASSWORD = planted('correct horse battery staple')
 const EMAIL = 'ada@example.com'
 
 interface Attempt {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { createUser } from '../../../db/access/users.ts'
 import { type Answer, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 
-const PASSWORD = 'correct horse battery staple'
+const PASSWORD = planted('correct horse battery staple')
 
 describe('sign-up', function () {
   // Hashing a password is meant to be slow.
