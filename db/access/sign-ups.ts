@@ -103,7 +103,6 @@ export async function confirmSignUp(
     return await system.transaction(async (trx) => {
       // The deletion makes the token usable once: of two concurrent requests the second finds no row.
       if ((await withToken(trx, token).delete()) === 0) throw unusable()
-      if (user) await requireSamePassword(trx, user)
       const made = await createOwned(trx, rule, { ...pending, user })
       return openSession(trx, made.userId, made.organizationId, client, replaced)
     })
@@ -123,13 +122,14 @@ async function proof(
   return { user: (await authenticate(system, email, password)) ?? 'wrong password', password_hash: null }
 }
 
-/** Makes an organization with its owner: `user`, or a new account with `password_hash`. Throws not_found. */
+/** Makes an organization with its owner: `user`, or a new account with `password_hash`. Throws not_found, unauthorized. */
 async function createOwned(
   trx: Knex,
   rule: SignUpRule,
   values: Omit<SignUp, 'password'> & { user: User | undefined; password_hash: string | null },
 ): Promise<{ userId: string; organizationId: string }> {
   const { email, name, organization_name, user, password_hash } = values
+  if (user) await requireSamePassword(trx, user)
   const isFirst = rule === 'first' && (await lockFirstOrganization(trx))
   if (rule !== 'open' && !isFirst) throw closed()
   const organizationId = uuidv7()
