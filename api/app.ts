@@ -10,6 +10,7 @@ import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
+import { answersLink } from './settings/link-page.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
 import { v1Realm } from './v1/realm.ts'
@@ -49,7 +50,7 @@ export function createApp(deps: AppDeps): Koa {
       ctx.status = 204
       return
     }
-    if (path.startsWith('/app/')) return settings(ctx, path, search)
+    if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)

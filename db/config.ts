@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { NOT_A_MAILBOX, parseMailbox } from '../workflows/mailbox.ts'
 import { isKey } from './access/keys.ts'
+import { SIGN_UP_RULES } from './access/sign-up-rule.ts'
 import { isCidr } from './egress.ts'
 import type { DatabaseUrls } from './postgres/roles.ts'
 import type { SecretsKey } from './seal.ts'
@@ -106,6 +107,8 @@ export const apiSettings = z.object({
         if (!isOrigin(origin))
           ctx.addIssue(`${origin} is not an origin such as https://app.example.com, or *`)
     }),
+  /** Who may sign up. */
+  SIGN_UP: oneOf(SIGN_UP_RULES).default('first'),
   /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
   REQUEST_TIMEOUT: whole(1, 3_600).default(120),
   /** Open connections of one process. */
@@ -186,6 +189,13 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
     throw new ConfigError(`TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE is invalid: ${(error as Error).message}`)
   }
 }
+
+/** Whether the service mails the links of invitations, password resets and sign-ups; else it shows them to admins. */
+export const mailsLinks = ({
+  SMTP_URL,
+  PUBLIC_URL,
+}: Pick<z.output<typeof sharedSettings>, 'SMTP_URL' | 'PUBLIC_URL'>): boolean =>
+  SMTP_URL !== undefined && PUBLIC_URL !== undefined
 
 /** The database logins of api and worker. Throws ConfigError for a single one in production, unless it is allowed. */
 export function databaseUrls(settings: z.output<typeof sharedSettings>): DatabaseUrls {

@@ -39,8 +39,11 @@ const STATEMENT = [
   `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
      from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
   // One that was tried is due again later.
-  `select 'approval_mails', 'queued', count(*), extract(epoch from now() - min(due_at) filter (where due_at < now()))::float8
-     from (select due_at from approval_mails where ended_at is null limit ${LIMIT}) q`,
+  ...['approval_mails', 'account_mails'].map(
+    (table) => `
+      select '${table}', 'queued', count(*), extract(epoch from now() - min(due_at) filter (where due_at < now()))::float8
+      from (select due_at from ${table} where ended_at is null limit ${LIMIT}) q`,
+  ),
 ].join(' union all ')
 
 /** The length and lag of every queue. */

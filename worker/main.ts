@@ -124,7 +124,7 @@ async function main(): Promise<void> {
       })
       delay = 250
       const client = new Client({ connection, namespace })
-      const mails = { mailer, publicUrl: config.PUBLIC_URL, approvalLink: linkOf }
+      const mails = { mailer, publicUrl: config.PUBLIC_URL, approvalLink: linkOf, secretsKey: key }
       const queues = allQueues({ db, taskQueue, log, capacity, ...mails })
       const relay = new Relay({ db, client, log, queues })
       const sweep = new Sweep({ db, client, log })

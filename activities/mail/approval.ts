@@ -1,5 +1,6 @@
-import type { ClaimedMail, MailedApproval, MailedEvent, MailOutcome } from '../../db/runs/approval-mails.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import type { MailOutcome } from '../../db/mails/queue.ts'
+import type { ClaimedMail, MailedApproval, MailedEvent } from '../../db/runs/approval-mails.ts'
+import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
 
 const PREFIXES: Record<MailedEvent, string> = {
@@ -9,27 +10,17 @@ const PREFIXES: Record<MailedEvent, string> = {
 }
 
 /** Sends the link of an approval to one address. Its Message-ID is the same in each attempt. */
-export async function mailApproval(
+export function mailApproval(
   mailer: Mailer,
   { id, event, address }: Pick<ClaimedMail, 'id' | 'event' | 'address'>,
   approval: MailedApproval & { link: string },
   signal: AbortSignal,
 ): Promise<MailOutcome> {
   const message = {
-    key: `approval mail ${id}`,
-    ...{ to: [{ name: '', address }], cc: [], bcc: [] },
+    ...{ key: `approval mail ${id}`, address },
     ...{ subject: `${PREFIXES[event]}${approval.title}`, text: textOf(approval) },
   }
-  try {
-    await mailer.send(message, signal)
-    return { status: 'sent' }
-  } catch (error) {
-    if (error instanceof NodeError)
-      return { status: 'failed', problem: error.message, retryable: error.retryable }
-    if (signal.aborted)
-      return { status: 'failed', problem: 'The mail server did not answer in time.', retryable: true }
-    throw error
-  }
+  return attemptMail(mailer, message, signal)
 }
 
 /** Plain text: a tenant's words cannot hide where the link leads. */

@@ -8,12 +8,14 @@ import { check } from '../../db/validate.ts'
 import type { AppDeps } from '../deps.ts'
 import { parseJson, readBody, refuseCompressed, requireJson, unsafeText } from '../http/body.ts'
 import { answerError } from '../http/errors.ts'
-import { approvalPage, messagePage, PAGE_POLICY } from './page.ts'
+import { pagePolicy } from '../http/html-page.ts'
+import { approvalPage, messagePage } from './page.ts'
 import { decisionShape } from './shape.ts'
 
 export const APPROVAL_PATH = '/approvals/{token}'
 const PREFIX = '/approvals/'
 const MAX_BYTES = 65_536
+const PAGE_POLICY = pagePolicy()
 const FORM = 'application/x-www-form-urlencoded'
 
 /**

@@ -8,12 +8,15 @@ import {
   MAX_INVITATIONS,
   withdrawInvitation,
 } from '../../db/access/invitations.ts'
+import { LINK_PATHS } from '../../db/access/link-tokens.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
+import { mailsLinks } from '../../db/config.ts'
+import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
-import { limitAttempts } from './limit-attempts.ts'
+import { HOUR, limit, limitAttempts } from './limit-attempts.ts'
 import { answerSession, clientOf, replacedSession, sessionSchema } from './session.ts'
 
 const invitationSchema = z
@@ -25,15 +28,33 @@ const invitationSchema = z
     invited_by: z.uuid().nullable(),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime(),
+    mail: z
+      .object({
+        sent_at: z.iso.datetime().nullable(),
+        problem: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+      })
+      .nullable()
+      .meta({
+        id: 'InvitationMail',
+        description:
+          'The mail with the link; null if the service sends no mails. It is queued until `sent_at`.',
+      }),
   })
   .meta({ id: 'Invitation' })
 
+/** Mails cannot be taken back: an organization must not use the service to send many, nor many to one address. */
+async function limitMails(deps: AppDeps, organizationId: string, address: string): Promise<void> {
+  const period = HOUR
+  await limit(deps, { subject: `invitation mails of ${organizationId}`, limit: 100, period })
+  await limit(deps, { subject: `invitation mails to ${address.toLowerCase()}`, limit: 5, period })
+}
+
 const withLink = invitationSchema
   .extend({
-    token: z.string(),
-    link: z.url().meta({
+    token: z.string().optional(),
+    link: z.url().optional().meta({
       description:
-        'Where the invited person sends `POST` with name and password. Give it to nobody else. Returned only here.',
+        'Where the invited person sends `POST` with name and password; a browser shows a form there. Give it to nobody else. Returned only here, and only if the service sends no mails.',
     }),
   })
   .meta({ id: 'InvitationWithLink' })
@@ -62,15 +83,19 @@ export const invitationRoutes: AppRoute[] = [
     id: 'createInvitation',
     tag: 'Members',
     summary: 'Invite a person',
-    description: `Returns a link for the invited person, which works once and for ${INVITATION_DAYS} days. It replaces an earlier invitation of the same address. Only owners invite owners. An organization has at most ${MAX_INVITATIONS} invitations.`,
+    description: `Mails a link to the invited person, or returns it if the service sends no mails. It works once and for ${INVITATION_DAYS} days. The invitation replaces an earlier invitation of the same address. Only owners invite owners. An organization has at most ${MAX_INVITATIONS} invitations.`,
     idempotent: false,
     body: z.strictObject({ email, role: z.enum(MEMBER_ROLES) }).meta({ id: 'InvitationCreate' }),
     example: { email: 'grace@example.com', role: 'member' },
     response: { status: 201, schema: withLink },
-    async handler({ body, deps, tenant }) {
-      const { invitation, token } = await tenant((tx) => createInvitation(tx, body))
-      const link = `${baseUrl(deps)}/app/invitations/${token}/accept`
-      return { object: 'invitation', ...invitation, token, link }
+    async handler({ body, deps, caller, tenant }) {
+      const mailed = mailsLinks(deps.config)
+      if (mailed) await limitMails(deps, caller.organization.id, body.email)
+      const { invitation, token } = await tenant((tx) =>
+        createInvitation(tx, body, mailed ? deps.secretsKey : undefined),
+      )
+      const link = baseUrl(deps) + LINK_PATHS.invitation(token)
+      return { object: 'invitation', ...invitation, ...(!mailed && { token, link }) }
     },
   }),
   appRoute({

@@ -5,6 +5,7 @@ import type { AppDeps } from '../deps.ts'
 import { subnetOf } from '../http/client-ip.ts'
 
 const FIVE_MINUTES = 300
+export const HOUR = 3_600
 
 /** Counts an attempt to give a password, before the check, which is expensive. Throws rate_limited. */
 export async function limitAttempts(deps: AppDeps, clientIp: string, email: string): Promise<void> {

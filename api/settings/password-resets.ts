@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
+import { LINK_PATHS } from '../../db/access/link-tokens.ts'
 import {
   createPasswordReset,
   isMemberElsewhere,
@@ -8,13 +9,14 @@ import {
   requireResetToken,
   resetPassword,
 } from '../../db/access/password-resets.ts'
+import { mailsLinks } from '../../db/config.ts'
+import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
-import { limit } from './limit-attempts.ts'
+import { HOUR, limit } from './limit-attempts.ts'
 
-const HOUR = 3_600
 /** Hides the time of the request, which is longer for a known address. */
 const LEAST_MS = 300
 
@@ -27,7 +29,7 @@ export const passwordResetRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Ask for a password reset',
     description:
-      'For a user who cannot sign in. The admins of the organizations of the user see the request in the audit log, and can make a link. The answer is the same for an unknown address. Requests are limited per IP address and per email.',
+      'For a user who cannot sign in. The user gets a link by mail. If the service sends no mails, the admins of the organizations of the user see the request in the audit log, and can make a link. The answer is the same for an unknown address. Requests are limited per IP address and per email.',
     idempotent: false,
     body: z.strictObject({ email }).meta({ id: 'PasswordResetRequest' }),
     example: { email: 'grace@example.com' },
@@ -39,9 +41,10 @@ export const passwordResetRoutes: AppRoute[] = [
     },
     async handler({ body, deps, clientIp }) {
       await limitResets(deps, clientIp)
-      const subject = `reset email ${body.email.toLowerCase()}`
-      await limit(deps, { subject, limit: 3, period: HOUR })
-      await Promise.all([requestPasswordReset(deps.db.system, body.email), pause(LEAST_MS)])
+      await limitResetMails(deps, `email ${body.email.toLowerCase()}`)
+      const mailKey = mailsLinks(deps.config) ? deps.secretsKey : undefined
+      await Promise.all([requestPasswordReset(deps.db.system, body.email, mailKey), pause(LEAST_MS)])
+      if (mailKey) deps.db.notifier.send('agx_mails')
       return { object: 'password_reset_request', email: body.email }
     },
   }),
@@ -76,8 +79,8 @@ export const passwordResetRoutes: AppRoute[] = [
     role: 'admin',
     id: 'createPasswordReset',
     tag: 'Members',
-    summary: "Make the link of a member's password reset",
-    description: `The link works once and for ${RESET_HOURS} hours; it replaces an earlier one. Only owners make one for an owner. 409 for a user of several organizations, whose password concerns the others too.`,
+    summary: "Reset a member's password",
+    description: `Mails a link to the member, or returns it if the service sends no mails. It works once and for ${RESET_HOURS} hours; it replaces an earlier one. Only owners make one for an owner. Without mails, 409 for a user of several organizations, whose password concerns the others too.`,
     params: z.object({ user_id: z.uuid() }),
     idempotent: false,
     response: {
@@ -85,10 +88,11 @@ export const passwordResetRoutes: AppRoute[] = [
       schema: z
         .object({
           object: z.literal('password_reset_link'),
-          token: z.string(),
-          link: z.url().meta({
+          mailed_to: z.string().nullable().meta({ description: 'The address; null if no mail is sent.' }),
+          token: z.string().optional(),
+          link: z.url().optional().meta({
             description:
-              'Where the member sends `POST` with the new password. Give it to nobody else. Returned only here.',
+              'Where the member sends `POST` with the new password; a browser shows a form there. Give it to nobody else. Returned only here, and only if the service sends no mails.',
           }),
           expires_at: z.iso.datetime(),
         })
@@ -96,14 +100,20 @@ export const passwordResetRoutes: AppRoute[] = [
     },
     async handler({ params, deps, caller, tenant }) {
       const elsewhere = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
-      const { token, expires_at } = await tenant((tx) =>
-        createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere }),
+      const mailKey = mailsLinks(deps.config) ? deps.secretsKey : undefined
+      if (mailKey) await limitResetMails(deps, `member ${params.user_id}`)
+      const { email, token, expires_at } = await tenant((tx) =>
+        createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere, mailKey }),
       )
-      const link = `${baseUrl(deps)}/app/password-resets/${token}`
-      return { object: 'password_reset_link', token, link, expires_at }
+      if (mailKey) return { object: 'password_reset_link', mailed_to: email, expires_at }
+      const link = baseUrl(deps) + LINK_PATHS.password_reset(token)
+      return { object: 'password_reset_link', mailed_to: null, token, link, expires_at }
     },
   }),
 ]
 
-const limitResets = (deps: Parameters<typeof limit>[0], clientIp: string) =>
+const limitResetMails = (deps: AppDeps, of: string) =>
+  limit(deps, { subject: `reset ${of}`, limit: 3, period: HOUR })
+
+const limitResets = (deps: AppDeps, clientIp: string) =>
   limit(deps, { subject: `reset address ${subnetOf(clientIp)}`, limit: 30, period: HOUR })

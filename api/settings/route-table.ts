@@ -13,10 +13,12 @@ import { passwordResetRoutes } from './password-resets.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
 import { sessionsRoutes } from './sessions.ts'
+import { signUpRoutes } from './sign-up.ts'
 import { usageRoutes } from './usage.ts'
 
 /** Every operation of /app. To add a resource, add a file beside this one and a line here. */
 export const appRoutes: AppRoute[] = [
+  ...signUpRoutes,
   ...sessionRoutes,
   ...sessionsRoutes,
   ...passwordResetRoutes,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { z } from 'zod'
 import type { bootstrapSettings } from '../config.ts'
@@ -8,6 +9,12 @@ import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
 import { createKey } from './keys.ts'
 import { SCOPES } from './scopes.ts'
 import { createUser } from './users.ts'
+
+/** Whether there is no organization yet. Of concurrent transactions that ask, the second waits for the first. */
+export async function lockFirstOrganization(trx: Knex): Promise<boolean> {
+  await trx.raw("select pg_advisory_xact_lock(hashtext('agx bootstrap'))")
+  return (await trx('organizations').first('id')) === undefined
+}
 
 export type BootstrapOptions = z.output<typeof bootstrapSettings>
 
@@ -30,8 +37,7 @@ export async function bootstrap(
   const db = connect({ ...urls, poolSize: 2, applicationName: 'agx bootstrap' })
   try {
     return await db.system.transaction(async (trx) => {
-      await trx.raw("select pg_advisory_xact_lock(hashtext('agx bootstrap'))")
-      if (await trx('organizations').first('id')) return undefined
+      if (!(await lockFirstOrganization(trx))) return undefined
       const organizationId = uuidv7()
       await trx('organizations').insert({ id: organizationId, name: 'Demo', plan: 'enterprise' })
       const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'

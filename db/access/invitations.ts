@@ -5,6 +5,8 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../seal.ts'
+import { insertAccountMail } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
 import { hashLinkToken, newLinkToken } from './link-tokens.ts'
 import { lockMembers, memberWithEmail, requireMayManage } from './members.ts'
@@ -14,13 +16,20 @@ import { type Client, openSession, type SignedIn } from './sessions.ts'
 import { authenticate, findUser, requireSamePassword, type User } from './users.ts'
 
 /**
- * Invitations to an organization. The token of the link is shown once, to the admin who invites; it can be used once. It
- * gives access to the organization, not to an account: who has one must also know its password.
+ * Invitations to an organization. The token of the link is mailed to the invited address or, where the service sends no
+ * mails, shown once to the admin who invites; it can be used once. It gives access to the organization, not to an account: who has one must also know its password.
  */
 
 export const INVITATION_DAYS = 7
 /** Open invitations of an organization. */
 export const MAX_INVITATIONS = 200
+
+/** The last mail with the link of an invitation. Neither sent nor a problem: it is queued. */
+export interface InvitationMail {
+  sent_at: Date | null
+  /** Why the last attempt failed. */
+  problem: string | null
+}
 
 export interface Invitation {
   id: string
@@ -29,17 +38,21 @@ export interface Invitation {
   invited_by: string | null
   created_at: Date
   expires_at: Date
+  /** Null if the admin got the link. */
+  mail: InvitationMail | null
 }
 
 const COLUMNS = ['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at']
 
 /**
- * Invites an email address. An earlier invitation of the same address is replaced. Throws conflict for a member and
- * above MAX_INVITATIONS; insufficient_scope for a role beyond the actor's.
+ * Invites an email address. An earlier invitation of the same address is replaced. With `mailKey`, SECRETS_KEY, a mail
+ * brings the link. Throws conflict for a member and above MAX_INVITATIONS; insufficient_scope for a role beyond the
+ * actor's.
  */
 export async function createInvitation(
   tx: Tenant,
   { email, role }: { email: string; role: MemberRole },
+  mailKey?: SecretsKey,
 ): Promise<{ invitation: Invitation; token: string }> {
   await lockMembers(tx)
   await requireMayManage(tx, role)
@@ -58,12 +71,36 @@ export async function createInvitation(
     })
     .returning<Invitation[]>(COLUMNS)
   await recordChange(tx, 'invitation.created', { id: invitation!.id, name: email, details: { role } })
-  return { invitation: invitation!, token }
+  if (mailKey) await mailInvitation(tx, mailKey, invitation!, token)
+  const mail = mailKey ? { sent_at: null, problem: null } : null
+  return { invitation: { ...invitation!, mail }, token }
+}
+
+async function mailInvitation(tx: Tenant, key: SecretsKey, invitation: Invitation, token: string) {
+  const { id, email, expires_at } = invitation
+  const names = await tx
+    .trx('organizations as o')
+    .leftJoin('users as u', 'u.id', tx.trx.raw('?::uuid', [tx.actor.id]))
+    .where('o.id', tx.organizationId)
+    .first('o.name as organization_name', 'u.name as invited_by')
+  const details = { ...names, expires_at: expires_at.toISOString() }
+  await insertAccountMail(tx, key, { kind: 'invitation', address: email, token, invitation_id: id, details })
+  tx.wake('agx_mails')
 }
 
 /** The open and the recently expired ones, newest first. */
-export const listInvitations = (tx: Tenant, page: IdPage): Promise<Page<Invitation>> =>
-  pageById(tx, invitations(tx).select(COLUMNS), page, { of: 'invitations' })
+export async function listInvitations(tx: Tenant, page: IdPage): Promise<Page<Invitation>> {
+  const lastMail = tx.trx.raw(
+    `(select jsonb_build_object('sent_at', m.sent_at, 'problem', m.problem) from account_mails m
+      where m.organization_id = ? and m.invitation_id = invitations.id order by m.id desc limit 1) as mail`,
+    [tx.organizationId],
+  )
+  const rows = invitations(tx).select(COLUMNS).select(lastMail)
+  const found = await pageById<Invitation>(tx, rows, page, { of: 'invitations' })
+  // A time in JSON is a text.
+  for (const { mail } of found.data) if (mail?.sent_at) mail.sent_at = new Date(mail.sent_at)
+  return found
+}
 
 /** Its link no longer works. Throws not_found, insufficient_scope. */
 export async function withdrawInvitation(tx: Tenant, id: string): Promise<void> {

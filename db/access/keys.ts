@@ -220,8 +220,11 @@ export function generateKey(): string {
       // 248 is the largest multiple of 62 below 256: larger bytes would make some characters more likely.
       if (byte < 248 && random.length < RANDOM_LENGTH) random += BASE62[byte % 62]
     }
-  return PREFIX + random + checksum(random)
+  return keyOf(random)
 }
+
+/** The key with these 40 letters or digits. */
+export const keyOf = (random: string): string => PREFIX + random + checksum(random)
 
 function checksum(random: string): string {
   let rest = crc32(random)

@@ -1,46 +1,69 @@
 import type { Knex } from 'knex'
 import { conflict, notFound } from '../errors.ts'
 import { type Actor, SYSTEM, type Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../seal.ts'
+import { insertAccountMail, NO_ORGANIZATION } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
 import { hashLinkToken, newLinkToken } from './link-tokens.ts'
 import { lockMember, requireMayManage } from './members.ts'
 import { hashPassword } from './passwords.ts'
 
 /**
- * Password resets. An admin makes the link for a member, since the service sends no mail. A link is only for a user of
- * this organization alone: else its admins could enter the other organizations of the user.
+ * Password resets. Where the service sends mails, only the user gets the link, on the own request or an admin's. Where it
+ * does not, an admin makes the link for a member; it is then only for a user of this organization alone, because else
+ * its admins could enter the other organizations of the user.
  */
 
 export const RESET_HOURS = 24
 
-/** Makes the link of a member; an earlier one no longer works. Throws not_found, insufficient_scope, conflict. */
+/**
+ * Makes the link of a member; an earlier one no longer works. With `mailKey`, SECRETS_KEY, it is mailed to the member.
+ * Throws not_found, insufficient_scope, and without a mail conflict.
+ */
 export async function createPasswordReset(
   tx: Tenant,
   userId: string,
-  { isMemberElsewhere }: { isMemberElsewhere: boolean },
-): Promise<{ token: string; expires_at: Date }> {
+  { isMemberElsewhere, mailKey }: { isMemberElsewhere: boolean; mailKey?: SecretsKey | undefined },
+): Promise<{ email: string; token: string; expires_at: Date }> {
   const member = await lockMember(tx, userId)
   await requireMayManage(tx, member.role)
-  if (isMemberElsewhere)
+  if (isMemberElsewhere && !mailKey)
     throw conflict('the user belongs to other organizations too: no single one can reset the password', {
       hint: 'the operator can: `npm run set-password -- <email>`',
     })
+  const made = await insertReset(tx, { id: userId, email: member.email }, tx.actor.id, mailKey)
+  await recordChange(tx, 'password_reset.created', { id: userId, name: member.name })
+  if (mailKey) tx.wake('agx_mails')
+  return { email: member.email, ...made }
+}
+
+/** With `mailKey`, queues the mail of the link. */
+async function insertReset(
+  { trx, organizationId }: Pick<Tenant, 'trx' | 'organizationId'>,
+  { id, email }: { id: string; email: string },
+  createdBy: string | null,
+  mailKey: SecretsKey | undefined,
+): Promise<{ token: string; expires_at: Date }> {
   const { token, hash } = newLinkToken()
-  const [row] = await tx
-    .trx('password_resets')
+  const [row] = await trx('password_resets')
     .insert({
-      ...{ organization_id: tx.organizationId, user_id: userId },
-      ...{ token_hash: hash, created_by: tx.actor.id },
-      expires_at: tx.trx.raw('now() + make_interval(hours => ?)', [RESET_HOURS]),
+      ...{ organization_id: organizationId, user_id: id, token_hash: hash },
+      ...{ created_by: createdBy, mailed: mailKey !== undefined },
+      expires_at: trx.raw('now() + make_interval(hours => ?)', [RESET_HOURS]),
     })
     .onConflict(['organization_id', 'user_id'])
     .merge()
     .returning<{ expires_at: Date }[]>('expires_at')
-  await recordChange(tx, 'password_reset.created', { id: userId, name: member.name })
-  return { token, expires_at: row!.expires_at }
+  const { expires_at } = row!
+  const details = { expires_at: expires_at.toISOString() }
+  if (mailKey)
+    await insertAccountMail({ trx, organizationId }, mailKey, {
+      ...{ kind: 'password_reset' as const, address: email, token, details },
+    })
+  return { token, expires_at }
 }
 
-/** Whether a user belongs to another organization too. For a user without one it is false. */
+/** Whether a member of the organization belongs to another one too. False for a user of others only: it tells nothing. */
 export async function isMemberElsewhere(
   system: Knex,
   userId: string,
@@ -49,24 +72,27 @@ export async function isMemberElsewhere(
   const other = await system('memberships')
     .where({ user_id: userId })
     .whereNot({ organization_id: organizationId })
+    .whereExists(system('memberships as own').where({ user_id: userId, organization_id: organizationId }))
     .first('user_id')
   return other !== undefined
 }
 
 /**
- * Records that a user who cannot sign in asks for a reset, in the audit log of each organization of the user. An unknown
- * address has no organization. This is where a mail with a link is to be sent.
+ * Records that a user who cannot sign in asks for a reset, in the audit log of each organization of the user. With
+ * `mailKey`, SECRETS_KEY, the user gets the link by mail. Does nothing for an unknown address.
  */
-export async function requestPasswordReset(system: Knex, email: string): Promise<void> {
+export async function requestPasswordReset(system: Knex, email: string, mailKey?: SecretsKey): Promise<void> {
   await system.transaction(async (trx) => {
     const memberships = await trx('memberships as m')
       .join('users as u', 'u.id', 'm.user_id')
       .whereRaw('lower(u.email) = lower(?)', [email])
-      .select('m.organization_id', 'u.id', 'u.name')
+      .select('m.organization_id', 'u.id', 'u.name', 'u.email')
     for (const { organization_id, id, name } of memberships) {
       const tx = { trx, organizationId: organization_id, actor: SYSTEM }
       await recordChange(tx, 'password_reset.requested', { id, name })
     }
+    const [user] = memberships
+    if (user && mailKey) await insertReset({ trx, organizationId: NO_ORGANIZATION }, user, null, mailKey)
   })
 }
 
@@ -80,15 +106,16 @@ export async function resetPassword(system: Knex, token: string, password: strin
   const password_hash = await hashPassword(password)
   await system.transaction(async (trx) => {
     // The deletion makes the token usable once: of two concurrent requests the second finds no row.
-    const [reset] = await withToken(trx, token).delete().returning(['organization_id', 'user_id'])
+    const [reset] = await withToken(trx, token).delete().returning(['organization_id', 'user_id', 'mailed'])
     if (!reset) throw unusable()
-    const { organization_id, user_id } = reset
+    const { organization_id, user_id, mailed } = reset
     // An accepted invitation adds a membership: it waits for this lock, or is seen.
     const user = await trx('users').where({ id: user_id }).forUpdate().first('name')
-    const organizations = await trx('memberships').where({ user_id }).select('organization_id')
-    if (organizations.length !== 1 || organizations[0].organization_id !== organization_id) throw unusable()
+    const organizations: string[] = await trx('memberships').where({ user_id }).pluck('organization_id')
+    const isOfThisAlone = organizations.length === 1 && organizations[0] === organization_id
+    if (!mailed && !isOfThisAlone) throw unusable()
     const changed = { id: user_id, name: user.name, password_hash }
-    await changePassword(trx, changed, { type: 'user', id: user_id }, [organization_id])
+    await changePassword(trx, changed, { type: 'user', id: user_id }, organizations)
   })
 }
 

@@ -1,5 +1,6 @@
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../seal.ts'
+import { ownerOfMail } from './account-mails.ts'
 import { ownerOfSecret } from './secrets.ts'
 
 /** Where a sealed value is. */
@@ -26,6 +27,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'outgoing_webhooks', column: 'secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'previous_secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'headers_sealed', key: 'id' },
+  { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // Node tests that have not ended.
   {
     ...{ table: 'runs', column: 'node', key: 'id', where: "kind = 'node_test'" },

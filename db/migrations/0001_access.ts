@@ -89,17 +89,62 @@ export async function up(knex: Knex): Promise<void> {
     create index invitations_age on invitations (expires_at);
 
     create table password_resets (
-      -- the organization whose admin made the link
-      organization_id uuid not null references organizations on delete cascade,
+      -- the organization whose admin made the link; nil if the user asked for it, hence without a foreign key
+      organization_id uuid not null,
       user_id uuid not null references users on delete cascade,
       -- SHA-256 of the token of the link
       token_hash bytea not null unique,
+      -- only the user got the link, by mail, and no admin
+      mailed boolean not null,
       created_by uuid,
       created_at timestamptz(3) not null default now(),
       expires_at timestamptz(3) not null,
       primary key (organization_id, user_id)
     );
     create index password_resets_age on password_resets (expires_at);
+
+    -- Sign-ups whose address is not confirmed yet: neither an account nor an organization.
+    create table sign_ups (
+      -- SHA-256 of the token of the link
+      token_hash bytea primary key,
+      email text not null,
+      name text not null,
+      organization_name text not null,
+      -- null if the address had an account
+      password_hash text,
+      created_at timestamptz(3) not null default now(),
+      expires_at timestamptz(3) not null
+    );
+    create index sign_ups_age on sign_ups (expires_at);
+
+    -- Mails with the links of invitations, password resets and sign-ups: their own queue.
+    create table account_mails (
+      -- nil for mails about an account, which belongs to no organization; hence without a foreign key
+      organization_id uuid not null,
+      -- UUIDv7; the Message-ID is derived from it
+      id uuid not null,
+      kind text not null check (kind in ('invitation', 'password_reset', 'sign_up', 'sign_up_known')),
+      address text not null,
+      -- whose list shows how the mail went
+      invitation_id uuid,
+      -- what the text says beside the link
+      details jsonb not null default '{}',
+      -- the token of the link, sealed with SECRETS_KEY; null once there is no further attempt
+      sealed text,
+      attempts integer not null default 0,
+      -- when a relay may send it; while one does, when another may
+      due_at timestamptz(3) not null default now(),
+      -- why the last attempt failed
+      problem text,
+      sent_at timestamptz(3),
+      -- sent, given up, or not needed any more
+      ended_at timestamptz(3),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+    create index account_mails_due on account_mails (organization_id, due_at) where ended_at is null;
+    create index account_mails_invitation on account_mails (organization_id, invitation_id);
+    create index account_mails_age on account_mails (created_at);
 
     -- Who changed the access to the organization or its configuration.
     create table audit_log (
@@ -197,7 +242,14 @@ export async function up(knex: Knex): Promise<void> {
   `)
   await protect(knex, 'organizations', 'id')
   const tables = ['memberships', 'sessions', 'invitations', 'password_resets', 'audit_log', 'api_keys']
-  for (const table of [...tables, 'secrets', 'limit_windows', 'limit_months', 'idempotency_keys'])
+  for (const table of [
+    ...tables,
+    'account_mails',
+    'secrets',
+    'limit_windows',
+    'limit_months',
+    'idempotency_keys',
+  ])
     await protect(knex, table)
   // Nothing that an organization does changes its log; the purge is the system role's.
   await knex.raw('revoke update, delete on audit_log from agx_app')
@@ -212,5 +264,10 @@ export async function up(knex: Knex): Promise<void> {
     create policy system on users to agx_system using (true);
     grant select, insert, update, delete on users to agx_system;
     grant select (id, name, email) on users to agx_app;
+
+    alter table sign_ups enable row level security;
+    alter table sign_ups force row level security;
+    create policy system on sign_ups to agx_system using (true);
+    grant select, insert, update, delete on sign_ups to agx_system;
   `)
 }

@@ -19,7 +19,7 @@ export type Channel =
   | 'agx_run_changed'
   | 'agx_waits'
   | 'agx_due_waits'
-  | 'agx_approval_mails'
+  | 'agx_mails'
   | 'agx_events'
   | 'agx_deliveries'
   | 'agx_delivery_changes'

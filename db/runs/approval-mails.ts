@@ -1,19 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
-import { claimAlone } from '../postgres/queue-lock.ts'
+import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import type { ApprovalEventName } from './approvals.ts'
 
 /** Mails that ask for a decision. The rows are their queue; they are deleted with their run. */
 
 export type MailedEvent = Exclude<ApprovalEventName, 'approval.answered'>
-
-/** Longer than an attempt to send a mail may take. */
-const LEASE_SECONDS = 60
-/** Mails of one organization in one claim, while others have some too. */
-const SLOTS = 8
-/** The delays between attempts grow fourfold, from 5 seconds to an hour: the last attempt is after about 8 hours. */
-const MAX_ATTEMPTS = 13
 
 /** Queues a mail to each address, in the transaction that opens the approval or raises the events. */
 export async function insertMails(
@@ -32,7 +25,7 @@ export async function insertMails(
   )
   if (rows.length === 0) return
   await tx.trx('approval_mails').insert(rows)
-  tx.wake('agx_approval_mails')
+  tx.wake('agx_mails')
 }
 
 /** Each once; ids have none. */
@@ -60,23 +53,7 @@ export interface ClaimedMail {
 
 /** Leases up to `limit` mails that are due, in turns of the organizations. */
 export const claimMails = (system: System, limit: number): Promise<ClaimedMail[]> =>
-  claimAlone(
-    system,
-    'approval_mails',
-    `with organizations as (
-       select distinct organization_id from approval_mails where ended_at is null and due_at <= now()),
-     candidates as (
-       select q.*, random() as lot from organizations o cross join lateral (
-         select m.organization_id, m.id, row_number() over (order by m.due_at, m.id) as place
-         from approval_mails m
-         where m.organization_id = o.organization_id and m.ended_at is null and m.due_at <= now()
-         order by m.due_at, m.id limit :slots) q)
-     update approval_mails m set due_at = now() + make_interval(secs => :lease), attempts = m.attempts + 1
-     from (select * from candidates order by place, lot limit :limit) c
-     where m.organization_id = c.organization_id and m.id = c.id and m.ended_at is null
-     returning m.organization_id, m.id, m.run_id, m.approval_id, m.event, m.address, m.attempts`,
-    { slots: SLOTS, lease: LEASE_SECONDS, limit },
-  )
+  claimDueMails(system, 'approval_mails', ['run_id', 'approval_id', 'event', 'address', 'attempts'], limit)
 
 /** What a mail says. */
 export interface MailedApproval {
@@ -101,27 +78,9 @@ export async function findMailedApproval(
   return rows[0]
 }
 
-/** How an attempt ended; `needless`: the approval had ended. */
-export type MailOutcome =
-  | { status: 'sent' | 'needless' }
-  | { status: 'failed'; problem: string; retryable: boolean }
-
-/** Records how an attempt ended. After a failure that may pass, the mail is due again later. */
-export async function recordMail(tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<void> {
-  const problem = outcome.status === 'failed' ? outcome.problem : null
-  const again = outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS
-  await tx.trx.raw(
-    `update approval_mails set problem = :problem,
-       due_at = now() + make_interval(secs => :delay),
-       sent_at = case when :sent then now() end,
-       ended_at = case when not :again then now() end
-     where organization_id = :organizationId and id = :id and ended_at is null`,
-    {
-      ...{ organizationId: tx.organizationId, id: mail.id, problem, again, sent: outcome.status === 'sent' },
-      delay: Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
-    },
-  )
-}
+/** Records how an attempt ended. */
+export const recordMail = (tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<void> =>
+  recordAttempt(tx, 'approval_mails', mail, outcome)
 
 /** A mail as it is shown with its approval. */
 export interface ShownMail {

@@ -9,6 +9,7 @@ import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { type Answer, createKey } from '../support/api.ts'
 import { fillEveryTable } from '../support/every-table.ts'
 import { sessionHeaders } from '../support/session.ts'
+import { recordStatements } from '../support/statements.ts'
 import { withApi } from '../support/with-api.ts'
 
 const KINDS = entityNames.join('|')
@@ -77,6 +78,12 @@ const NAMES: Record<string, string> = {
 
 /** Of operations that require a query. */
 const QUERIES: Record<string, string> = { listIterations: '?loop=each' }
+
+/**
+ * Statements that are sent whatever a request asks for, some of them only now and then: counts of limits, the last use of
+ * a key, plans that a connection makes anew, the settings of a new connection, the beginning of a transaction.
+ */
+const ASIDE = /limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
 
 const parametersOf = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
 const filled = (path: string, values: Record<string, string>) =>
@@ -163,7 +170,7 @@ describe('every route', function () {
     }
   })
 
-  it('answers an id of another organization as one that does not exist: 404, byte for byte', async () => {
+  it('answers an id of another organization as one that does not exist: 404, by the same statements, byte for byte', async () => {
     const { key } = await createKey(suite.db, mine)
     const session = await sessionHeaders(suite.db, { ...suite.api, organizationId: mine }, 'owner')
     const all: [string, Route | AppRoute, object][] = [
@@ -172,7 +179,10 @@ describe('every route', function () {
         (route) => ['/app', route, { key: null, headers: session }] as [string, AppRoute, object],
       ),
     ]
+    // The same statements with as many rows take the same time, which a measurement would show within its noise only.
+    const statements = recordStatements()
     let compared = 0
+    let read = 0
     for (const [prefix, route, options] of all) {
       const tables = tablesOf(route.path)
       // The resource of each id in turn is another organization's, those before it are the caller's own.
@@ -185,6 +195,7 @@ describe('every route', function () {
           return Object.fromEntries(await Promise.all(entries)) as Record<string, string>
         }
         const send = async (given: Record<string, string>) => {
+          statements.take()
           const path = prefix + filled(route.path, given) + (QUERIES[route.id] ?? '')
           const answer = await suite.api.request(route.method, path, {
             ...options,
@@ -192,9 +203,10 @@ describe('every route', function () {
           })
           const text = JSON.stringify(answer.body).replaceAll(answer.body.error?.request_id, '')
           const [status, type] = [answer.status, answer.headers.get('content-type')]
+          const sent = statements.take().filter((text) => !ASIDE.test(text))
+          read += sent.length
           return {
-            status,
-            type,
+            ...{ status, type, sent },
             text: Object.values(given).reduce((rest, id) => rest.replaceAll(id, ''), text),
           }
         }
@@ -205,7 +217,9 @@ describe('every route', function () {
         compared++
       }
     }
+    statements.stop()
     assert.ok(compared > 130, String(compared))
+    assert.ok(read > 4 * compared, String(read))
   })
 
   /** Every kind of record and every pair of two; one value of the other parameters. */

@@ -17,6 +17,7 @@ import { Listener } from '../../db/postgres/notify.ts'
 import { allKeys } from '../../db/seal.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
+import { plantedKey, searchedLog } from './planted.ts'
 
 export interface Answer {
   status: number
@@ -54,11 +55,11 @@ export async function createKey(
   values: Partial<Parameters<typeof insertKey>[1]> = {},
 ): Promise<KeyWithSecret> {
   return db.tenant(organizationId, testActor, (tx) =>
-    insertKey(tx, { name: 'test', scopes: SCOPES, ...values }),
+    insertKey(tx, { name: 'test', scopes: SCOPES, secret: plantedKey(), ...values }),
   )
 }
 
-/** `env` replaces environment variables of the API; `log` is where its log goes. */
+/** `env` replaces environment variables of the API; `log` is where its log goes, by default a search for secrets. */
 export async function startApi(
   db: TestDatabase,
   env: Record<string, string> = {},
@@ -68,14 +69,14 @@ export async function startApi(
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
-  const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
+  const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
     config,
     db,
-    log: createLogger('api', config.LOG_LEVEL, log),
+    log: createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api')),
     secretsKey,
     runEnds,
     compute,

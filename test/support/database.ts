@@ -6,6 +6,7 @@ import type { MemberRole } from '../../db/access/roles.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { migrate } from '../../db/postgres/migrate.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
+import { searchTables } from './planted.ts'
 
 /**
  * A database for the calling test file, cloned from a migrated template in tens of milliseconds. Call `drop()` in
@@ -26,6 +27,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     ...db,
     asOwner: (work) => connected(urlOf(name), work),
     async drop() {
+      await connected(urlOf(name), searchTables)
       await db.close()
       await admin((client) => client.query(`drop database if exists ${name} with (force)`))
     },

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { temporaryFolder } from './folder.ts'
+import { assertNoLeaks, searchFolder } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
@@ -17,6 +18,8 @@ import { startTestPostgres } from './test-postgres.ts'
 fc.configureGlobal({ seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
 
 const stops: (() => Promise<void>)[] = []
+/** Folders of servers of the whole suite, which are searched for planted secrets at its end. */
+const searched: string[] = []
 
 /** Starts PostgreSQL and Temporal once for the suite, unless the environment names running ones. */
 export async function mochaGlobalSetup(): Promise<void> {
@@ -27,8 +30,13 @@ export async function mochaGlobalSetup(): Promise<void> {
 }
 
 export async function mochaGlobalTeardown(): Promise<void> {
+  for (const folder of searched) searchFolder(folder)
   await Promise.all(stops.map((stop) => stop()))
+  assertNoLeaks()
 }
+
+/** After each file where files run in parallel, else at the end. */
+export const mochaHooks = { afterAll: assertNoLeaks }
 
 async function startSuitePostgres(): Promise<void> {
   const { url, stop } = await startTestPostgres()
@@ -40,6 +48,7 @@ async function startTestTemporal(): Promise<void> {
   const progress = (line: string) => process.stdout.write(`${line}\n`)
   const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
   const folder = temporaryFolder()
+  searched.push(folder)
   const port = await quietPort()
   const log = openSync(join(folder, 'temporal.log'), 'a')
   const settings = Object.entries(TEST_DYNAMIC_CONFIG).flatMap(([key, value]) => [

@@ -7,13 +7,14 @@ const PERIOD = 60
 /** For the requests of a test, so that they fall into one window. */
 const MARGIN_MS = 10_000
 
-/** Uses up a window of a minute but for `left` requests. Waits for the next window if this one ends soon. */
+/** Uses up a window, by default of a minute, but for `left` requests. Waits for the next window if this one ends soon. */
 export async function leaveOf(
   db: Database,
-  rule: { organizationId?: string; subject: string; limit: number },
+  rule: { organizationId?: string; subject: string; limit: number; period?: number },
   left: number,
 ): Promise<void> {
-  const { end } = windowAt(PERIOD, Date.now())
+  const { period = PERIOD } = rule
+  const { end } = windowAt(period, Date.now())
   if (end - Date.now() < MARGIN_MS) await pause(end - Date.now() + 10)
-  await takeFromWindow(db.system, { organizationId: NIL, ...rule, period: PERIOD }, rule.limit - left)
+  await takeFromWindow(db.system, { organizationId: NIL, ...rule, period }, rule.limit - left)
 }

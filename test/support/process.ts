@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { SHARED_DATA } from './bundle.ts'
+import { searchText } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
 
 /** One process of the service, as `npm run api` or `npm run worker` starts it. */
@@ -59,7 +60,10 @@ export async function startProcess(
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
-  const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals)
+  const exited = once(child, 'close').then(([code, signal]) => {
+    searchText(`the output of the ${name}`, output)
+    return (code ?? signal) as number | NodeJS.Signals
+  })
   const url = `http://127.0.0.1:${port}`
   for (const deadline = Date.now() + START_MS; ; ) {
     const response = await fetch(url + until).catch(() => undefined)

@@ -1,5 +1,6 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
+import { planted } from './planted.ts'
 
 export interface ReceivedMail {
   from: string
@@ -16,7 +17,7 @@ export interface ReceivedMail {
 export type SmtpBehaviour = 'accept' | 'hang up' | { at: 'rcpt' | 'data'; code: number; text: string }
 
 export const SMTP_USER = 'mailer@example.com'
-export const SMTP_PASSWORD = 'p@ss:w0rd/ü-4711'
+export const SMTP_PASSWORD = `p@ss:w0rd/ü-${planted('4711')}`
 
 /** A mail server; with `auth` it takes mails only after a login. */
 export async function startSmtp({ auth = false } = {}) {

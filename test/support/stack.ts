@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { shareBundle } from './bundle.ts'
 import { temporaryFolder } from './folder.ts'
+import { searchFolder } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 
@@ -67,6 +68,12 @@ export async function startStack({
     throw new Error(`the stack ended (${ended}):\n${supervisor.output()}`)
   }
   const pid = (name: ProcessName) => (name === 'supervisor' ? supervisor.pid : pidOf(name, dataDir))
+  const shown = known ? { key: known.key, owner: known.owner } : secrets(supervisor.output())
+  // What the box shows once is nowhere else, in no log and no file of PostgreSQL or Temporal.
+  const exited = supervisor.exited.then((code) => {
+    searchFolder(dataDir, [shown.key, shown.owner.password])
+    return code
+  })
   return {
     apiUrl: `http://localhost:${ports.PORT}`,
     workerUrl: `http://localhost:${ports.WORKER_PORT}`,
@@ -74,14 +81,14 @@ export async function startStack({
     temporalUiUrl: `http://localhost:${ports.TEMPORAL_UI_PORT}`,
     databaseUrl: env.DATABASE_URL ?? databaseUrl(dataDir),
     dataDir,
-    ...(known ? { key: known.key, owner: known.owner } : secrets(supervisor.output())),
+    ...shown,
     output: supervisor.output,
     pid,
     kill: (name, signal = 'SIGKILL') => process.kill(pid(name), signal),
-    exited: supervisor.exited,
+    exited,
     stop(signal = 'SIGTERM') {
       supervisor.process.kill(signal)
-      return supervisor.exited
+      return exited
     },
   }
 }

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
-import { pino } from 'pino'
 import { createDeliver } from '../../activities/deliver.ts'
 import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
@@ -10,7 +9,7 @@ import { createActivities } from '../../activities/index.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
-import type { Logger } from '../../db/log.ts'
+import { createLogger, type Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/runs/approval-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
@@ -24,10 +23,14 @@ import type { Definition } from '../../workflows/definition/types.ts'
 import { RUN_END_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
+import { searchedLog } from './planted.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
 
-export const testLog = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
+/** Shown with TEST_LOG_LEVEL; else searched for planted secrets. */
+export const testLog = process.env.TEST_LOG_LEVEL
+  ? createLogger('worker', process.env.TEST_LOG_LEVEL)
+  : createLogger('worker', 'trace', searchedLog('worker'))
 
 // The SDK's own log would hide the names of the tests.
 Runtime.install({ logger: new DefaultLogger('ERROR') })
@@ -104,7 +107,7 @@ export async function startWorker(
     log,
     queues: allQueues({
       ...{ db, taskQueue, log, capacity },
-      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf },
+      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf, secretsKey },
     }),
   })
   await relay.start()

@@ -6,9 +6,10 @@ import { putSecret } from '../../db/access/secrets.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { createSchema } from '../../db/records/model/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { planted } from '../support/planted.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-const KEY = 'sk-local-4711-abcdefghij'
+const KEY = planted('sk-local-4711')
 
 interface Asked {
   at: number

@@ -1,15 +1,10 @@
 import { mailApproval } from '../../activities/mail/approval.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
+import type { MailOutcome } from '../../db/mails/queue.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import type { ApprovalKey } from '../../db/runs/approval-links.ts'
-import {
-  type ClaimedMail,
-  claimMails,
-  findMailedApproval,
-  type MailOutcome,
-  recordMail,
-} from '../../db/runs/approval-mails.ts'
+import { type ClaimedMail, claimMails, findMailedApproval, recordMail } from '../../db/runs/approval-mails.ts'
 import type { Queue } from '../relay.ts'
 
 export interface MailDeps {
@@ -21,7 +16,7 @@ export interface MailDeps {
 }
 
 /** Of an attempt; less than the lease of the row. */
-const TIMEOUT_MS = 45_000
+export const MAIL_TIMEOUT_MS = 45_000
 
 /**
  * Mails that ask for a decision. It starts no workflow: a mail is one call, and its row has the attempts. After a crash
@@ -40,11 +35,11 @@ export function approvalMailsQueue({
     if (!publicUrl) return unset('PUBLIC_URL')
     const { organization_id, run_id, approval_id: id } = mail
     const link = approvalLink({ organization_id, run_id, id })
-    return mailApproval(mailer, mail, { ...approval, link }, AbortSignal.timeout(TIMEOUT_MS))
+    return mailApproval(mailer, mail, { ...approval, link }, AbortSignal.timeout(MAIL_TIMEOUT_MS))
   }
   return {
     name: 'approval mails',
-    channel: 'agx_approval_mails',
+    channel: 'agx_mails',
     claim: claimMails,
     async start(_client, mail) {
       const outcome = await attempt(mail)
@@ -53,7 +48,7 @@ export function approvalMailsQueue({
   }
 }
 
-const unset = (setting: string): MailOutcome => ({
+export const unset = (setting: string): MailOutcome => ({
   status: 'failed',
   problem: `The service cannot send the link: its operator has not set ${setting}.`,
   retryable: false,

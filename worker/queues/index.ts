@@ -1,5 +1,7 @@
+import type { SecretsKey } from '../../db/seal.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
+import { accountMailsQueue } from './account-mails.ts'
 import { approvalMailsQueue, type MailDeps } from './approval-mails.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
@@ -25,7 +27,8 @@ export function allQueues({
   approvalLink,
   mailer,
   publicUrl,
-}: QueueDeps & MailDeps): Queue<unknown>[] {
+  secretsKey,
+}: QueueDeps & MailDeps & { secretsKey: SecretsKey }): Queue<unknown>[] {
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),
@@ -35,6 +38,7 @@ export function allQueues({
     waitsQueue,
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
+    accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
     eventsQueue({ log }),
     deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,

@@ -4,6 +4,8 @@ import { z } from 'zod'
 import { type OpenApi, type Operation, openApi } from '../../../api/http/openapi.ts'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { newLinkToken } from '../../../db/access/link-tokens.ts'
+import { hashPassword } from '../../../db/access/passwords.ts'
 import { findSession, openSession } from '../../../db/access/sessions.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
@@ -46,7 +48,7 @@ const title = (name: string) => name[0]!.toUpperCase() + name.slice(1)
 
 describe('the example responses of the document', function () {
   this.timeout(60_000)
-  const suite = withApi({ ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  const suite = withApi({ SIGN_UP: 'open', ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
   let worker: TestWorker | undefined
   let receiver: Receiver
   let session: Record<string, string> = {}
@@ -123,6 +125,7 @@ describe('the example responses of the document', function () {
     await example('deleteOutgoingWebhook', { params: { webhook_id: outgoingId } })
     await example('updateOrganization')
     await example('signOut')
+    await signUps()
 
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
     assert.deepEqual(
@@ -189,6 +192,18 @@ describe('the example responses of the document', function () {
     await example('listTemplates', { query: '?search=slack&limit=1' })
     await example('getTemplate', { params: { template_id: 'welcome-series' } })
     await example('importTemplate')
+  }
+
+  async function signUps() {
+    await example('signUp')
+    // As if the service sent mails.
+    const { token, hash } = newLinkToken()
+    await suite.db.system('sign_ups').insert({
+      ...{ token_hash: hash, email: 'grace@acme.example', name: 'Grace Hopper', organization_name: 'Acme' },
+      password_hash: await hashPassword('correct horse battery staple'),
+      expires_at: new Date(Date.now() + 60_000),
+    })
+    await example('confirmSignUp', { params: { token } })
   }
 
   /** @returns the id of the contact. */

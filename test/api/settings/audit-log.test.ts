@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { appRoutes } from '../../../api/settings/route-table.ts'
 import { type AuditAction, recordChange } from '../../../db/access/audit-log.ts'
+import { newLinkToken } from '../../../db/access/link-tokens.ts'
+import { hashPassword } from '../../../db/access/passwords.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { createMember, createOrganization, testActor } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { type App, headersOf, signIn, signInAs } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const PASSWORD = 'correct horse battery staple'
-const PLANTED = 'planted-secret-hunter2'
+const PLANTED = planted('hunter2')
 
 /** The operations of /app that write no entry, each with the reason. */
 const DELIVERY = 'moves one delivery; the delivery shows it'
@@ -35,7 +38,7 @@ const NOT_RECORDED: Record<string, string> = {
 describe('the audit log', function () {
   // Hashing a password is meant to be slow.
   this.timeout(30_000)
-  const suite = withApi({ ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  const suite = withApi({ SIGN_UP: 'open', ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
   let ownerId: string
   let owner: App
   before(async () => {
@@ -51,7 +54,18 @@ describe('the audit log', function () {
     async function change(
       id: string,
       action: AuditAction,
-      { params = {}, body, app = owner }: { params?: Record<string, string>; body?: unknown; app?: App } = {},
+      {
+        params = {},
+        body,
+        app = owner,
+        isNew = false,
+      }: {
+        params?: Record<string, string>
+        body?: unknown
+        app?: App
+        /** The entry is of an organization that the operation makes. */
+        isNew?: boolean
+      } = {},
     ) {
       const route = appRoutes.find((one) => one.id === id)!
       const path = route.path.replace(/\{(\w+)\}/g, (_, name) => params[name]!)
@@ -60,7 +74,7 @@ describe('the audit log', function () {
       assert.ok(answer.status < 300, `${id}: ${JSON.stringify(answer.body)}`)
       const rows = await db.system('audit_log').select('action', 'organization_id')
       assert.ok(
-        rows.some((row) => row.action === action && row.organization_id === api.organizationId),
+        rows.some((row) => row.action === action && (row.organization_id === api.organizationId) !== isNew),
         `${id}: ${JSON.stringify(rows)}`,
       )
       recorded.add(id)
@@ -72,6 +86,15 @@ describe('the audit log', function () {
 
     await createUser(db.system, {
       ...{ email: 'ada@example.com', password: PASSWORD, name: 'Ada', organizationId, role: 'owner' },
+    })
+    await change('signUp', 'organization.created', { app: publicly, isNew: true })
+    const signUp = newLinkToken()
+    await db.system('sign_ups').insert({
+      ...{ token_hash: signUp.hash, email: 'bob@example.com', name: 'Bob', organization_name: 'Of Bob' },
+      ...{ password_hash: await hashPassword(PASSWORD), expires_at: new Date(Date.now() + 60_000) },
+    })
+    await change('confirmSignUp', 'organization.created', {
+      ...{ app: publicly, isNew: true, params: { token: signUp.token } },
     })
     await change('signIn', 'session.created', { app: publicly })
     await change('endSession', 'session.ended', {

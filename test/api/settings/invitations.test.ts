@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { createUser } from '../../../db/access/users.ts'
 import type { Answer } from '../../support/api.ts'
 import { createMember, createOrganization } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { type App, signIn, signInAs } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-const PASSWORD = 'correct horse battery staple'
+const PASSWORD = planted('correct horse battery staple')
 
 describe('invitations', function () {
   // Hashing a password is meant to be slow.

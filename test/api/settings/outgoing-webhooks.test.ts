@@ -5,8 +5,11 @@ import { insertEvents } from '../../../db/events/outbox.ts'
 import { releaseForQuota } from '../../../db/outgoing/moves/holds.ts'
 import { startApi } from '../../support/api.ts'
 import { testActor } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { signIn } from '../../support/session.ts'
 import { withApp } from '../../support/with-api.ts'
+
+const HEADER = planted('hunter2hunter2')
 
 describe('/app/webhooks/outgoing', function () {
   // Hashing a password is meant to be slow.
@@ -31,7 +34,7 @@ describe('/app/webhooks/outgoing', function () {
   }
 
   it('returns the secret only once, and only the names of headers', async () => {
-    const made = await create({ headers: { 'X-Api-Key': 'hunter2hunter2' } })
+    const made = await create({ headers: { 'X-Api-Key': HEADER } })
     assert.match(made.secret, /^whsec_/)
     assert.deepEqual(
       [made.object, made.status, made.header_names],
@@ -41,7 +44,7 @@ describe('/app/webhooks/outgoing', function () {
     const shown = (await app('GET', `/webhooks/outgoing/${made.id}`)).body
     const list = (await app('GET', '/webhooks/outgoing')).body
     assert.ok(list.data.some(({ id }: { id: string }) => id === made.id))
-    for (const secret of [made.secret, 'hunter2hunter2'])
+    for (const secret of [made.secret, HEADER])
       assert.ok(!JSON.stringify([stored, shown, list]).includes(secret))
   })
 

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import type { MemberRole } from '../../../db/access/roles.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { createMember, createOrganization } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { type App, signIn, signInAs } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-const PASSWORD = 'correct horse battery staple'
-const NEXT = 'a new battery for the old horse'
+const PASSWORD = planted('correct horse battery staple')
+const NEXT = planted('a new battery for the old horse')
 
 describe('password resets', function () {
   // Hashing a password is meant to be slow.

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { openSecrets, putSecret } from '../../../db/access/secrets.ts'
 import { SECRETS } from '../../../workflows/limits.ts'
 import { createOrganization, testActor } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 import { type App, signIn } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-const VALUE = 'tok_hunter2-hunter2'
+const VALUE = planted('tok_hunter2-hunter2')
 
 describe('secrets', () => {
   const suite = withApi()

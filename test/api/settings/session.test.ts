@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { createUser } from '../../../db/access/users.ts'
 import { type RequestOptions, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { planted } from '../../support/planted.ts'
 
 describe('/app', function () {
   // Hashing a password is meant to be slow.
   this.timeout(30_000)
   let db: TestDatabase
   let api: TestApi
-  const password = 'correct horse battery staple'
+  const password = planted('correct horse battery staple')
 
   before(async () => {
     db = await createTestDatabase()

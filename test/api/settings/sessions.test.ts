@@ -48,6 +48,32 @@ describe('the sessions of a user', function () {
     assert.equal((await member('GET', '/session')).status, 200)
   })
 
+  it('end with the user, and with the organization', async () => {
+    const { db, api } = suite
+    const other = await createOrganization(db)
+    const ada = await createMember(db, api.organizationId, 'Ada')
+    await db.system('memberships').insert({ organization_id: other, user_id: ada, role: 'owner' })
+    const [here, there] = [
+      await signInAs(db, api, ada),
+      await signInAs(db, { ...api, organizationId: other }, ada),
+    ]
+    assert.equal((await there('GET', '/session')).status, 200)
+    await db.system('organizations').where({ id: other }).delete()
+    assert.deepEqual(
+      [(await there('GET', '/session')).status, (await here('GET', '/session')).status],
+      [401, 200],
+    )
+    await db.system('users').where({ id: ada }).delete()
+    for (const [method, path] of [
+      ['GET', '/session'],
+      ['PUT', '/session/organization'],
+      ['DELETE', '/session'],
+    ] as const) {
+      const { status, body } = await here(method, path)
+      assert.deepEqual([status, body.error.message], [401, 'sign in first'])
+    }
+  })
+
   it('begin with a new cookie; the session of the browser before ends', async () => {
     const { db, api } = suite
     const password = 'correct horse battery staple'

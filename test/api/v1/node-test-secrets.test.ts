@@ -6,6 +6,7 @@ import { createNodeTest } from '../../../db/runs/node-tests.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
+import { planted } from '../../support/planted.ts'
 import { historyOf, startWorker, type TestWorker, untilRun } from '../../support/worker.ts'
 
 describe('the secrets of a node test', () => {
@@ -32,9 +33,9 @@ describe('the secrets of a node test', () => {
     })
     config = {
       method: 'POST',
-      url: `${server.url}/?token=hunter2-url`,
-      headers: { Authorization: 'Bearer hunter2-header', 'X-Other': 'Token {{ inputs.seed }}' },
-      query: { api_key: 'hunter2-query' },
+      url: `${server.url}/?token=${planted('hunter2-url')}`,
+      headers: { Authorization: `Bearer ${planted('hunter2-header')}`, 'X-Other': 'Token {{ inputs.seed }}' },
+      query: { api_key: planted('hunter2-query') },
       body: { password: '{{ inputs.password }}' },
     }
   })
@@ -51,7 +52,7 @@ describe('the secrets of a node test', () => {
     await db?.drop()
   })
 
-  const inputs = { password: 'hunter2-input', seed: 'hunter2-seed' }
+  const inputs = { password: planted('hunter2-input'), seed: planted('hunter2-seed') }
   const test = (headers: Record<string, string> = {}) =>
     api.request('POST', '/v1/workflows/nodes/test', {
       body: { node_type: 'api_request', config, inputs, confirm: true },
@@ -76,10 +77,10 @@ describe('the secrets of a node test', () => {
     }
     const { body } = await test({ 'Idempotency-Key': 'secrets' })
     assert.equal(body.status, 'completed', JSON.stringify(body))
-    assert.equal(received[0]!.headers.authorization, 'Bearer hunter2-header')
-    assert.equal(received[0]!.headers['x-other'], 'Token hunter2-seed')
-    assert.equal(received[0]!.url, '/?token=hunter2-url&api_key=hunter2-query')
-    assert.deepEqual(JSON.parse(received[0]!.body), { password: 'hunter2-input' })
+    assert.equal(received[0]!.headers.authorization, `Bearer ${planted('hunter2-header')}`)
+    assert.equal(received[0]!.headers['x-other'], `Token ${planted('hunter2-seed')}`)
+    assert.equal(received[0]!.url, `/?token=${planted('hunter2-url')}&api_key=${planted('hunter2-query')}`)
+    assert.deepEqual(JSON.parse(received[0]!.body), { password: planted('hunter2-input') })
 
     assert.match(String(sealed), /^v1\./)
     assert.doesNotMatch(inProgress, /hunter2/)

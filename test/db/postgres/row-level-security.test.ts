@@ -13,6 +13,7 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
   relays: 'one row per worker; agx_app has no access',
   sweep_state: 'one row that the workers share; agx_app has no access',
   agx_migrations_lock: "Knex's own; no role of ours may read it",
+  sign_ups: 'neither an account nor an organization yet; agx_app has no access',
   temporal_server: 'one row, the Temporal namespace of the whole database; only agx_system may read it',
 }
 
@@ -110,6 +111,7 @@ describe('row-level security', () => {
       'select * from temporal_server',
       'select * from sweep_state',
       'select * from relays',
+      'select * from sign_ups',
     ])
       await assert.rejects(
         asApp(mine, (client) => client.query(statement)),
@@ -186,6 +188,8 @@ describe('row-level security', () => {
 
 /** The tables whose rows may outlive their organization, each with the reason. */
 const OUTLIVES: Record<string, string> = {
+  account_mails: 'those about an account have no organization; purged after 30 days',
+  password_resets: 'those that a user asked for have no organization; purged when they expire',
   limit_windows:
     'also counts attempts to sign in, which have no organization; rows go when their window is over',
 }

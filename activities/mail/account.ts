@@ -1,0 +1,55 @@
+import type { AccountMailDetails, ClaimedAccountMail } from '../../db/access/account-mails.ts'
+import type { MailOutcome } from '../../db/mails/queue.ts'
+import { attemptMail } from './attempt.ts'
+import type { Mailer } from './mailer.ts'
+
+/** Sends the mail of an invitation, password reset or sign-up. `link` is empty for a mail without one. */
+export function mailAccount(
+  mailer: Mailer,
+  { id, kind, address, details }: ClaimedAccountMail,
+  { link, service }: { link: string; service: string },
+  signal: AbortSignal,
+): Promise<MailOutcome> {
+  const {
+    subject,
+    lines: [first, ...further],
+  } = TEXTS[kind](details, service)
+  const until = details.expires_at?.slice(0, 16).replace('T', ' ')
+  const text = [
+    first,
+    ...(link ? [link, `The link works once, until ${until} UTC. Give it to nobody else.`] : []),
+    ...further,
+    `${service} sent this mail because of a request with your address.`,
+  ].join('\n\n')
+  return attemptMail(mailer, { key: `account mail ${id}`, address, subject, text }, signal)
+}
+
+type Text = (details: AccountMailDetails, service: string) => { subject: string; lines: string[] }
+
+/** Anybody can cause those of sign-ups and resets for any address: they quote nothing of the request. */
+const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
+  invitation: ({ organization_name = '', invited_by }) => ({
+    subject: `Invitation to ${oneLine(organization_name)}`,
+    lines: [`${oneLine(invited_by ?? 'An admin')} invites you to join “${oneLine(organization_name)}”:`],
+  }),
+  password_reset: () => ({
+    subject: 'Reset your password',
+    lines: ['Choose a new password here:', 'If you did not ask for it, ignore this mail.'],
+  }),
+  sign_up: () => ({
+    subject: 'Confirm your sign-up',
+    lines: [
+      'Confirm the sign-up with the password that you gave for it:',
+      'If you did not sign up, ignore this mail.',
+    ],
+  }),
+  sign_up_known: (_, service) => ({
+    subject: 'You already have an account',
+    lines: [
+      `Somebody signed up at ${service} with your address and another password than that of your account. Nothing was changed.`,
+      'If it was you: sign in, or sign up again with the password of your account to make another organization. If you forgot it, ask for a password reset.',
+    ],
+  }),
+}
+
+const oneLine = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim()

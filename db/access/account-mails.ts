@@ -1,0 +1,92 @@
+import type { Knex } from 'knex'
+import { NIL, v7 as uuidv7 } from 'uuid'
+import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import { open, type SecretsKey, seal } from '../seal.ts'
+import { hashLinkToken, type LinkKind } from './link-tokens.ts'
+
+/**
+ * Mails with the links of invitations, password resets and sign-ups. A row is written with what it tells of, in one
+ * transaction, and sent by the relay. Only the hash of a link's token is stored where the link works; the mail has the
+ * token sealed, until there is no further attempt.
+ */
+
+/** `sign_up_known`: a sign-up with the address of an account, whose password was not given. It has no link. */
+export type AccountMailKind = LinkKind | 'sign_up_known'
+
+/** The organization of mails about an account, which belongs to none. */
+export const NO_ORGANIZATION = NIL
+
+/** What the text says beside the link. */
+export interface AccountMailDetails {
+  organization_name?: string
+  /** Who invites. */
+  invited_by?: string
+  /** ISO 8601; of the link. */
+  expires_at?: string
+}
+
+interface NewAccountMail {
+  kind: AccountMailKind
+  address: string
+  token?: string
+  invitation_id?: string
+  details?: AccountMailDetails
+}
+
+/** Queues a mail. The caller wakes `agx_mails` once its transaction has committed. */
+export async function insertAccountMail(
+  { trx, organizationId }: { trx: Knex; organizationId: string },
+  key: SecretsKey,
+  { kind, address, token, invitation_id, details = {} }: NewAccountMail,
+): Promise<void> {
+  const id = uuidv7()
+  await trx('account_mails').insert({
+    ...{ organization_id: organizationId, id, kind, address, invitation_id: invitation_id ?? null },
+    details: JSON.stringify(details),
+    sealed: token === undefined ? null : seal(key, token, ownerOfMail(organizationId, id)),
+  })
+}
+
+/** What the token of a mail is sealed for. */
+export const ownerOfMail = (organizationId: string, id: string) => `${organizationId}.mail.${id}`
+
+/** A claimed mail. */
+export interface ClaimedAccountMail {
+  organization_id: string
+  id: string
+  kind: AccountMailKind
+  address: string
+  details: AccountMailDetails
+  sealed: string | null
+  /** This one included. */
+  attempts: number
+}
+
+export const claimAccountMails = (system: System, limit: number): Promise<ClaimedAccountMail[]> =>
+  claimDueMails(system, 'account_mails', ['kind', 'address', 'details', 'sealed', 'attempts'], limit)
+
+/** The token of a mail's link; undefined for a mail without one. Throws if no key opens it. */
+export const openToken = (
+  key: SecretsKey,
+  { organization_id, id, sealed }: Pick<ClaimedAccountMail, 'organization_id' | 'id' | 'sealed'>,
+): string | undefined => (sealed === null ? undefined : open(key, sealed, ownerOfMail(organization_id, id)))
+
+const TABLES: Record<LinkKind, string> = {
+  invitation: 'invitations',
+  password_reset: 'password_resets',
+  sign_up: 'sign_ups',
+}
+
+/** Whether a link still works: the invitation may have been withdrawn, or the reset used or replaced. */
+export async function linkWorks(system: System, kind: LinkKind, token: string): Promise<boolean> {
+  const link = system(TABLES[kind]).where({ token_hash: hashLinkToken(token) })
+  return (await link.whereRaw('expires_at > now()').first('expires_at')) !== undefined
+}
+
+/** Records how an attempt ended. Without a further attempt, the token is deleted. */
+export const recordAccountMail = (
+  tx: Tenant,
+  mail: ClaimedAccountMail,
+  outcome: MailOutcome,
+): Promise<void> => recordAttempt(tx, 'account_mails', mail, outcome, 'sealed')
