@@ -10,8 +10,8 @@ export interface EffectHost {
   /** Aborted when the attempt is cancelled or has taken too long. */
   signal: AbortSignal
   timeoutMs: number
-  /** The trace of the run, a UUID. */
-  traceId: string | undefined
+  /** What calls of other services send in `traceparent`. */
+  traceparent: (() => string) | undefined
   /** Buffers an event of the node until the transaction that records the node as completed. */
   raise(event: NewEvent): void
   /** Creates an object once for each run: see `once`. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { PendingSpans } from '../traces/spans.ts'
 
 /** The author of a change: stored in `created_by`, `updated_by` and the history. */
 export interface Actor {
@@ -43,6 +44,8 @@ export interface Tenant {
   last(): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
+  /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
+  readonly spans?: PendingSpans
 }
 
 /** The distinct notifications requested by one transaction. */
@@ -66,13 +69,15 @@ export type System = Knex
 
 /** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const { trx } = tx
+  const { trx, spans } = tx
+  const before = spans?.length ?? 0
   await trx.raw('savepoint agx')
   try {
     const result = await work({ ...tx, last() {} })
     await trx.raw('release savepoint agx')
     return result
   } catch (error) {
+    spans?.truncate(before)
     await trx.raw('rollback to savepoint agx; release savepoint agx')
     throw error
   }

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { traceEvents } from '../traces/events.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
 import { eventsOf, type Write } from './model/prepare.ts'
@@ -18,13 +19,22 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
   const sql = statement(kind, writes[0]!.action === 'created')
   const { organizationId, actor } = tx
   const cause = causeOf(tx)
-  for (const rows of portions(writes.map((write) => rowOf(kind, write))))
+  const made = writes.map((write) => ({
+    write,
+    events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
+  }))
+  for (const rows of portions(made.map(({ write, events }) => rowOf(kind, write, events))))
     await tx.trx.raw(sql, [
       `[${rows.join(',')}]`,
       ...[organizationId],
       ...[organizationId, kind.object, JSON.stringify(actor)],
       ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
     ])
+  if (tx.spans)
+    traceEvents(
+      tx,
+      made.flatMap(({ events }) => events.map((event) => ({ ...event, cause }))),
+    )
   tx.wake('agx_events')
 }
 
@@ -43,14 +53,14 @@ function portions(rows: string[]): string[][] {
 }
 
 /** `record` has the shape of the API: its fields have the names of the columns. */
-const rowOf = (kind: Kind, write: Write): string =>
+const rowOf = (kind: Kind, write: Write, events: { id: string; name: string }[]): string =>
   JSON.stringify({
     record: write.record,
     action: write.action,
     changes: write.changes,
     previous: write.previous ?? null,
     search_text: searchTextOf(kind, write.record),
-    events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
+    events,
   })
 
 const statement = (kind: Kind, isNew: boolean): string =>
