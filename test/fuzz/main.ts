@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
+import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../api/settings/limit-requests.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
 import { startOutside } from '../load/outside.ts'
@@ -8,7 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { pythonWith } from '../support/python.ts'
 import { startStack } from '../support/stack.ts'
 import { answered } from './answered.ts'
-import { writeConfig } from './config.ts'
+import { writeConfig, writeDocument } from './config.ts'
 import { prepareRows, type Rows } from './rows.ts'
 
 const SCHEMATHESIS = 'schemathesis==4.32.5'
@@ -42,9 +43,9 @@ try {
   const rows = await prepareRows(stack, db, outside)
   const folder = temporaryFolder()
   writeConfig(folder, rows)
+  const document = await writeDocument(folder, stack.apiUrl)
   status = 0
-  for (const { paths, headers } of realmsOf(values.path, rows))
-    status = (await fuzz(folder, paths, headers)) || status
+  for (const realm of realmsOf(values.path, rows)) status = (await fuzz(folder, document, realm)) || status
   for (const line of await answered(stack.apiUrl)) say(line)
 } finally {
   await db.close()
@@ -53,12 +54,21 @@ try {
 }
 process.exit(status)
 
+interface Realm {
+  prefix: string
+  /** A regular expression. */
+  paths: string
+  headers: Record<string, string>
+  /** Below a limit that no plan lifts. */
+  rate?: string
+}
+
 /** Each with what it wants for authentication; /app refuses keys, and /v1 sessions. */
-function realmsOf(path: string, { key, session }: Rows) {
-  const all = [
+function realmsOf(path: string, { key, session }: Rows): Realm[] {
+  const all: Realm[] = [
     { prefix: '/v1/', paths: '^/v1/', headers: { Authorization: `Bearer ${key}` } },
-    { prefix: '/app/', paths: '^/app/', headers: session },
-    { prefix: '/', paths: '^/(?!v1/|app/)', headers: {} },
+    { prefix: '/app/', paths: '^/app/', headers: session, rate: `${MAX_USER_REQUESTS - 20}/m` },
+    { prefix: '/', paths: '^/(?!v1/|app/)', headers: {}, rate: `${MAX_PUBLIC_REQUESTS - 20}/m` },
   ]
   if (path === '/') return all
   const realm = all.find(({ prefix }) => path.startsWith(prefix))
@@ -66,12 +76,13 @@ function realmsOf(path: string, { key, session }: Rows) {
 }
 
 /** In the folder of the settings, where schemathesis also keeps what it found. @returns its exit code. */
-async function fuzz(cwd: string, paths: string, headers: Record<string, string>): Promise<number> {
+async function fuzz(cwd: string, document: string, { paths, headers, rate }: Realm): Promise<number> {
   const schemathesis = spawn(
     python,
     [
-      ...['-m', 'schemathesis.cli', 'run', `${stack.apiUrl}/openapi.json`],
+      ...['-m', 'schemathesis.cli', 'run', document, '--url', stack.apiUrl],
       ...['--max-examples', values.examples, '--include-path-regex', paths],
+      ...(rate ? ['--rate-limit', rate] : []),
       ...(values.seed ? ['--seed', values.seed] : []),
       ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
     ],
