@@ -13,9 +13,12 @@ import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated, recordFailure } from '../db/runs/state.ts'
 import type { SecretsKey } from '../db/seal.ts'
+import { belowNode, belowRun, traceNode, traceRun } from '../db/traces/runs.ts'
+import { nodeSpanId } from '../db/traces/spans.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
+import type { Program } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
-import type { CreatedObject, RunError, RunState } from '../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/protocol.ts'
@@ -181,8 +184,10 @@ async function oneSegment(
         const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
         const attempt = { node, path, state, scope, now, signal: NEVER, created }
         const alone = careful || path === ''
-        const done = await runLightNode({ effects, log }, alone ? tx : inLoops, attempt, alone)
-        events.push(...done.raised)
+        const traced = belowNode(alone ? tx : inLoops, run, { path, node_id: node.id, attempt: 1 })
+        const done = await runLightNode({ effects, log }, traced, attempt, alone)
+        const span = tx.spans && { span: nodeSpanId(run.id, path, node.id, 1) }
+        events.push(...done.raised.map((event) => ({ ...event, ...span })))
         objects.push(...done.created)
         return done.outcome
       },
@@ -196,7 +201,8 @@ async function oneSegment(
   const hasFamily = run.parent_run_id !== null || hasWaits || waits.length > 0
   const cancelled = end ? [] : gone
   if (end ? !hasFamily : cancelled.length === 0) tx.last()
-  await recordSegment(tx, run.id, {
+  if (tx.spans) traceSegment(tx, run, program, nodes, end)
+  await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
@@ -212,6 +218,25 @@ async function oneSegment(
   if (end && hasFamily) await endFamily(tx, run)
   if (cancelled.length > 0) await cancelWaits(tx, run.id, cancelled)
   return answer
+}
+
+/** Records the spans of the nodes that ended in a segment, and of its run. The attempts of external nodes have theirs. */
+function traceSegment(
+  tx: Tenant,
+  run: RunState['run'],
+  program: Program,
+  nodes: RunNode[],
+  end: SegmentResult['end'],
+): void {
+  for (const node of nodes)
+    if (node.ended_at !== null && program.nodes[node.node_id]?.effect !== 'external')
+      traceNode(tx, run, node, {
+        start: Date.parse(node.started_at),
+        end: Date.parse(node.ended_at),
+        failed: node.status === 'failed',
+        calls: false,
+      })
+  if (end) traceRun(tx, run, end.status)
 }
 
 /** The end of a run; if it was cancelled by a rule, with the reason. */
@@ -265,7 +290,8 @@ async function endReduced(
   const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
   const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
-  await recordSegment(tx, input.run_id, {
+  traceRun(tx, state.run, 'failed')
+  await recordSegment(belowRun(tx, state.run), input.run_id, {
     temporal_run_id: temporalRunId,
     segment: input.segment,
     answer,

@@ -7,7 +7,9 @@ import { takeRate } from '../db/outgoing/rate.ts'
 import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
+import type { TraceContext } from '../db/postgres/trace.ts'
 import { open, type SecretsKey } from '../db/seal.ts'
+import { newSpanId, spanIdOf, type Traces } from '../db/traces/spans.ts'
 import type { DeliverAnswer, DeliverInput } from '../workflows/deliver.ts'
 import { NodeError } from '../workflows/nodes/define.ts'
 import { signatureHeaders } from '../workflows/webhook-signature.ts'
@@ -45,10 +47,12 @@ export interface DeliverDeps {
   db: Database
   http: HttpClient
   secretsKey: SecretsKey
+  /** Absent if traces are not configured. */
+  traces?: Traces | undefined
 }
 
 async function attempt(
-  { db, http, secretsKey }: DeliverDeps,
+  { db, http, secretsKey, traces }: DeliverDeps,
   { organization_id, delivery_id, release = 0 }: DeliverInput,
   { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
@@ -79,7 +83,29 @@ async function attempt(
   const { job, number } = prepared
 
   const slot = holdSlot(() => db.tenant(organization_id, SYSTEM, (tx) => renewSlot(tx, delivery_id, number)))
-  const { result, retryAfter } = await send(http, job, secretsKey, slot.signal).finally(slot.release)
+  const start = Date.now()
+  const trace: TraceContext = { traceId: job.trace_id, spanId: newSpanId() }
+  const parent = traceparent(trace, traces)
+  const { result, retryAfter } = await send(http, job, secretsKey, slot.signal, parent).finally(slot.release)
+  traces?.record({
+    ...{
+      name: 'deliver',
+      kind: 'client',
+      traceId: job.trace_id,
+      id: trace.spanId!,
+      parent: spanIdOf(job.event.id),
+    },
+    ...{ start, end: Date.now(), failed: !result.succeeded },
+    attributes: {
+      'agx.organization_id': organization_id,
+      'agx.delivery_id': delivery_id,
+      'agx.webhook_id': job.webhook_id,
+      'agx.event': job.event.event,
+      'agx.attempt': number,
+      'http.request.method': 'POST',
+      'http.response.status_code': result.http_status,
+    },
+  })
   // An attempt without a result does not count: at least once holds for the last attempt, too.
   const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
@@ -126,9 +152,10 @@ function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | und
 
 async function send(
   http: HttpClient,
-  { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test, trace_id }: DeliveryJob,
+  { event, url, secrets_sealed, headers_sealed, timeout_ms, webhook_id, test }: DeliveryJob,
   key: SecretsKey,
   signal: AbortSignal,
+  parent: string,
 ): Promise<{ result: AttemptResult; retryAfter: number }> {
   const { previous, ...rest } = event
   const body = JSON.stringify({
@@ -140,7 +167,7 @@ async function send(
     ...(headers_sealed ? (JSON.parse(open(key, headers_sealed)) as Record<string, string>) : {}),
     'content-type': 'application/json',
     'user-agent': 'agx-webhooks',
-    traceparent: traceparent(trace_id),
+    traceparent: parent,
     ...signatureHeaders(
       secrets_sealed.map((sealed) => open(key, sealed)),
       { id: `msg_${event.id}_${webhook_id}`, timestamp: new Date(), body },

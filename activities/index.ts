@@ -1,6 +1,7 @@
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { SecretsKey } from '../db/seal.ts'
+import type { Traces } from '../db/traces/spans.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { EffectFactories } from './effects/define.ts'
@@ -16,6 +17,8 @@ export interface ActivityDeps {
   effects: EffectFactories
   /** Opens what the API has sealed. 32 bytes. */
   secretsKey: SecretsKey
+  /** Absent if traces are not configured. */
+  traces?: Traces | undefined
   /** The base URL of the API, for links to runs in the Temporal UI. */
   publicUrl: string | undefined
   /** The time limit of the test of a node, in milliseconds; default: a minute. */

@@ -1,9 +1,7 @@
-import type { Logger } from '../db/log.ts'
 import { sqlState } from '../db/postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../db/postgres/tenancy.ts'
-import type { EffectFactories } from './effects/define.ts'
 import { UNEXPECTED } from './explain.ts'
-import { type Attempt, failed, type Performed, performNode } from './perform-node.ts'
+import { type Attempt, failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 
 /**
  * Runs a pure, read or write node in a transaction. A read or write node runs in a savepoint: its failure undoes its
@@ -12,7 +10,7 @@ import { type Attempt, failed, type Performed, performNode } from './perform-nod
  * repeated with savepoints.
  */
 export async function runLightNode(
-  deps: { effects: EffectFactories; log: Logger },
+  deps: NodeDeps,
   tx: Tenant,
   attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs' | 'hold'>,
   withSavepoint = true,

@@ -1,5 +1,6 @@
 import type { NewEvent } from '../db/events/outbox.ts'
 import type { Logger } from '../db/log.ts'
+import { nodeSpanId, type Traces } from '../db/traces/spans.ts'
 import type { EffectClass } from '../workflows/definition/types.ts'
 import { ports } from '../workflows/effects/index.ts'
 import { narrated, type Report, redacted } from '../workflows/effects/narrate.ts'
@@ -13,8 +14,10 @@ import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
+import { traceparent } from './http/traceparent.ts'
 
-export interface Attempt extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceId'> {
+export interface Attempt
+  extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceparent'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The iteration that it is in, '' outside of any loop. */
   path: string
@@ -40,9 +43,16 @@ export interface Performed {
   created: CreatedObject[]
 }
 
+export interface NodeDeps {
+  effects: EffectFactories
+  log: Logger
+  /** Absent if traces are not configured. */
+  traces?: Traces | undefined
+}
+
 /** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
 export async function performNode(
-  { effects, log }: { effects: EffectFactories; log: Logger },
+  { effects, log, traces }: NodeDeps,
   { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
@@ -54,7 +64,7 @@ export async function performNode(
       ...host,
       organizationId: state.organization.id,
       runId: state.run.id,
-      traceId: state.run.trace_id,
+      traceparent: traceparentOf(state.run, { path, node_id: node.id, attempt }, traces),
       raise: (event) => raised.push(event),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
@@ -77,6 +87,19 @@ export async function performNode(
   })
   return outcome.status === 'failed' ? { outcome, raised: [], created: [] } : { outcome, raised, created }
 }
+
+/** Without traces, each call has a span id of its own. */
+const traceparentOf = (
+  { id, trace_id }: RunFacts['run'],
+  { path, node_id, attempt }: { path: string; node_id: string; attempt: number },
+  traces: Traces | undefined,
+) =>
+  trace_id === undefined
+    ? undefined
+    : () => {
+        const spanId = traces && nodeSpanId(id, path, node_id, attempt)
+        return traceparent({ traceId: trace_id, spanId }, traces)
+      }
 
 /** Counts what a node creates in `created`, and looks for each in what it created before. */
 const onceIn =

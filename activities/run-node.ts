@@ -9,6 +9,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { SecretsKey } from '../db/seal.ts'
+import { belowNode, traceNode } from '../db/traces/runs.ts'
 import type { ProgramNode } from '../workflows/definition/types.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
@@ -17,18 +18,15 @@ import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { NodeInput } from '../workflows/protocol.ts'
 import { withDeadline } from './deadline.ts'
-import type { EffectFactories } from './effects/define.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { failed, type Performed, performNode } from './perform-node.ts'
+import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 import type { Programs } from './programs.ts'
 
-export interface RunNodeDeps {
+export interface RunNodeDeps extends NodeDeps {
   db: Database
-  log: Logger
   programs: Programs
-  effects: EffectFactories
   /** Opens the secrets of organizations. 32 bytes. */
   secretsKey: SecretsKey
 }
@@ -66,9 +64,10 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   if (begun === 'settled') return
   // Temporal repeats it, unless the run is paused before: then the workflow that resumes the run does.
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
-  const { node, attempt } = begun
+  const { node, attempt, state } = begun
+  const start = Date.now()
   const performed = await attemptNode(deps, begun, signal)
-  const result = { input, token, node, attempt }
+  const result = { input, token, node, attempt, run: state.run, start, end: Date.now() }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
     if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
     log.error({ err: error }, 'the result of a node could not be recorded')
@@ -142,9 +141,23 @@ async function record(
     token,
     node,
     attempt,
+    run,
+    start,
+    end,
     performed: { outcome, raised },
-  }: { input: NodeInput; token: string; node: ProgramNode; attempt: number; performed: Performed },
+  }: {
+    input: NodeInput
+    token: string
+    node: ProgramNode
+    attempt: number
+    run: RunState['run']
+    start: number
+    end: number
+    performed: Performed
+  },
 ): Promise<void> {
+  const at = { path: input.path ?? '', node_id: node.id, node_type: node.type, attempt }
+  traceNode(tx, run, at, { start, end, failed: outcome.status === 'failed', calls: true })
   const ended_at = new Date().toISOString()
   const update = (change: Parameters<typeof updateNode>[3]) =>
     updateNode(tx, input, token, { input: outcome.input, ...change })
@@ -157,7 +170,7 @@ async function record(
   const handle = 'handle' in outcome ? outcome.handle : null
   const change = { status: 'completed', output: outcome.output, handle, error: null, ended_at } as const
   if (!(await update(change))) throw SUPERSEDED()
-  await insertEvents(tx, raised)
+  await insertEvents(belowNode(tx, run, at), raised)
 }
 
 /** The next Temporal attempt, if there is one, finds what became of the row. */

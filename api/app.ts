@@ -62,5 +62,8 @@ export function createApp(deps: AppDeps): Koa {
     ctx.state.route = path
     return page(ctx)
   }
-  return serve(deps.log, dispatch, deps.metrics, { https: isHttps(deps.config) })
+  return serve(deps.log, dispatch, deps.metrics, {
+    https: isHttps(deps.config),
+    traces: deps.traces,
+  })
 }

@@ -2,6 +2,7 @@ import type { Logger } from '../db/log.ts'
 import type { Metrics } from '../db/metrics.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { SecretsKey } from '../db/seal.ts'
+import type { Traces } from '../db/traces/spans.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { RunEnds } from './http/run-ends.ts'
@@ -21,6 +22,8 @@ export interface AppDeps {
   /** Computes what a tenant chooses without holding up others. */
   compute: Compute
   metrics: Metrics
+  /** Absent if traces are not configured. */
+  traces?: Traces | undefined
   /** Aborted by SIGTERM: this process is to get no further requests. */
   stopping: AbortSignal
 }

@@ -8,6 +8,7 @@ import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { Listener } from '../db/postgres/notify.ts'
+import { startTraces } from '../db/traces/start.ts'
 import { redactText } from '../workflows/redact.ts'
 import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
@@ -28,8 +29,10 @@ async function main(): Promise<void> {
   const output = new LogOutput(1)
   const log = createLogger('api', config.LOG_LEVEL, output)
   const urls = databaseUrls(config)
+  const traces = await startTraces('api', config, log)
   const db = connect({
     ...urls,
+    traces,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
@@ -50,6 +53,7 @@ async function main(): Promise<void> {
     compute,
     streams: new StreamSlots(),
     metrics,
+    traces,
     stopping: stopping.signal,
   })
   const server = createHttpServer(config)
@@ -72,6 +76,7 @@ async function main(): Promise<void> {
     await compute.close()
     await listener.close()
     await db.close()
+    await traces?.close()
     await flushLog(log)
     process.exit()
   }

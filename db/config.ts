@@ -21,6 +21,16 @@ const databaseUrl = z
   .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
   .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database')
 
+/** Of OpenTelemetry. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
 const SECRETS_KEY_RULE = '32 bytes in base64: `openssl rand -base64 32`'
 const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
 
@@ -83,6 +93,23 @@ export const sharedSettings = z.object({
     .string()
     .refine((text) => parseMailbox(text) !== undefined, NOT_A_MAILBOX)
     .optional(),
+  /** Traces: standard variables of OpenTelemetry, whose exporter reads further ones itself. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/protobuf', 'http/json']).optional(),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/protobuf', 'http/json']).optional(),
+  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none']).optional(),
+  OTEL_SDK_DISABLED: flag.default(false),
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS).optional(),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number({ error: 'must be a number from 0 to 1' })
+    .min(0, { error: 'must be a number from 0 to 1' })
+    .max(1, { error: 'must be a number from 0 to 1' })
+    .optional(),
+  OTEL_BSP_SCHEDULE_DELAY: whole(1, 3_600_000).optional(),
+  OTEL_BSP_EXPORT_TIMEOUT: whole(1, 3_600_000).optional(),
+  OTEL_BSP_MAX_QUEUE_SIZE: whole(1, 1_000_000).optional(),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(1, 1_000_000).optional(),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),

@@ -20,6 +20,7 @@ import { requireKnownSchema } from '../db/postgres/migrate.ts'
 import { type ApprovalKey, approvalLink } from '../db/runs/approval-links.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { temporalProfile } from '../db/temporal-profile.ts'
+import { startTraces } from '../db/traces/start.ts'
 import { redactText } from '../workflows/redact.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
@@ -53,8 +54,10 @@ async function main(): Promise<void> {
     telemetryOptions: { metrics: { prometheus: { bindAddress: sdkMetrics } } },
   })
   const urls = databaseUrls(config)
+  const traces = await startTraces('worker', config, log)
   const db = connect({
     ...urls,
+    traces,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
@@ -92,10 +95,11 @@ async function main(): Promise<void> {
   const activities = createActivities({
     ...{ db, log, effects, secretsKey: key },
     publicUrl: config.PUBLIC_URL,
+    traces,
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const linkOf = (approval: ApprovalKey) => approvalLink(key, config.PUBLIC_URL, approval)
-  const deliveries = createDeliver({ db, http, secretsKey: key })
+  const deliveries = createDeliver({ db, http, secretsKey: key, traces })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE
@@ -153,6 +157,7 @@ async function main(): Promise<void> {
   await http.close()
   await code.close()
   await db.close()
+  await traces?.close()
   await flushLog(log)
   process.exit()
 }

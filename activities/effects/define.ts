@@ -14,8 +14,8 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
-  /** The trace of the run, a UUID. */
-  traceId: string | undefined
+  /** What calls of other services send in `traceparent`. */
+  traceparent: (() => string) | undefined
   /** Buffers an event of the node until the transaction that records the node as completed. */
   raise(event: NewEvent): void
   /** Creates an object once for each run: see `once`. */

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import type { TraceContext } from '../../db/postgres/trace.ts'
+import { newSpanId, type Traces } from '../../db/traces/spans.ts'
 
-/** The header by which a receiver continues the trace (W3C Trace Context). `traceId`: a UUID. */
-export const traceparent = (traceId: string): string =>
-  `00-${traceId.replaceAll('-', '')}-${randomBytes(8).toString('hex')}-01`
+/** The header by which a receiver continues the trace (W3C Trace Context). */
+export const traceparent = ({ traceId, spanId = newSpanId() }: TraceContext, traces?: Traces): string =>
+  `00-${traceId.replaceAll('-', '')}-${spanId}-${traces?.isSampled(traceId) === false ? '00' : '01'}`

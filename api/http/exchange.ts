@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import type { TraceContext } from '../../db/postgres/trace.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'
@@ -58,9 +59,8 @@ export class Exchange implements RouteRequest {
     return this.ctx.state.requestId
   }
 
-  get traceId(): string {
-    this.ctx.state.traceId ??= traceOf(this.headers.traceparent)
-    return this.ctx.state.traceId
+  get trace(): TraceContext {
+    return traceOf(this.ctx)
   }
 
   get log(): Logger {
@@ -91,7 +91,7 @@ export class Exchange implements RouteRequest {
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
       ? work(this.transaction)
-      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.traceId)
+      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace)
 
   requireScopes = (needed: readonly Scope[]): void => {
     requireScopes(this.caller, needed)

@@ -97,7 +97,7 @@ export async function runOnce(
         if (request.stored)
           await storeAnswer(tx, identity, stored(status, JSON.stringify(answer)), { provisional })
       },
-      request.traceId,
+      request.trace,
     )
   } catch (error) {
     committed.reject(error)
@@ -122,7 +122,7 @@ export async function runOnce(
 
   committed.resolve()
   const inTransaction = (work: (tx: Tenant) => Promise<void>) =>
-    db.tenant(organization.id, request.actor, work, request.traceId)
+    db.tenant(organization.id, request.actor, work, request.trace)
   const renewal = setInterval(() => {
     // A lease that ends early does no harm: a retry gets the provisional answer.
     if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})

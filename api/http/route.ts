@@ -4,6 +4,7 @@ import type { MemberRole } from '../../db/access/roles.ts'
 import type { Issue } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import type { TraceContext } from '../../db/postgres/trace.ts'
 import type { AppDeps } from '../deps.ts'
 import type { Caller, Scope } from './scopes.ts'
 import type { Upload } from './upload.ts'
@@ -108,8 +109,8 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   actor: Actor
   headers: IncomingHttpHeaders
   requestId: string
-  /** As a UUID: that of `traceparent`, else a new one. Of all that the request leads to. */
-  traceId: string
+  /** That of `traceparent`, else a new one. Of all that the request leads to. */
+  trace: TraceContext
   log: Logger
   deps: AppDeps
   /** Aborted if the client disconnects, except for a keyed request: its retry needs the response. */

@@ -3,9 +3,11 @@ import Koa from 'koa'
 import { AppError } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import type { Metrics } from '../../db/metrics.ts'
+import type { Traces } from '../../db/traces/spans.ts'
 import { answerError } from './errors.ts'
 import { requireHost } from './malformed.ts'
 import { requestId } from './request-id.ts'
+import { traceRequest } from './trace.ts'
 import { closeIfUnread } from './unread-body.ts'
 
 /** Answers one request, given its raw path and query string; throws AppError. */
@@ -19,7 +21,7 @@ export function serve(
   log: Logger,
   dispatch: Dispatch,
   metrics?: Pick<Metrics, 'httpRequests'>,
-  { https = false } = {},
+  { https = false, traces }: { https?: boolean; traces?: Traces | undefined } = {},
 ): Koa {
   const headers = Object.entries({ ...SECURITY_HEADERS, ...(https && HSTS) })
   const app = new Koa()
@@ -28,6 +30,7 @@ export function serve(
     const started = performance.now()
     const id = requestId(ctx.req.headers['x-request-id'])
     ctx.state.requestId = id
+    const endSpan = traces && traceRequest(ctx, traces)
     ctx.res.setHeader('X-Request-Id', id)
     for (const [name, value] of headers) ctx.res.setHeader(name, value)
     const url = ctx.req.url ?? '/'
@@ -41,6 +44,7 @@ export function serve(
     }
     closeIfUnread(ctx.req, ctx.res)
     const milliseconds = performance.now() - started
+    endSpan?.(milliseconds)
     logRequest(log, ctx, milliseconds)
     const { method, status } = ctx
     metrics?.httpRequests.observe({ method, route: ctx.state.route ?? 'none', status }, milliseconds / 1_000)

@@ -194,7 +194,6 @@ async function write(call: Call, payload: Payload): Promise<object> {
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const { fingerprint, has_delivery_id } = call.delivery!
   const given = call.mapped!
-  call.ctx.state.traceId = traceOf(call.ctx.req.headers.traceparent)
   const perform = async (tx: Tenant) => {
     // First: a retry may come after its request was replayed through another mapping.
     const earlier = has_delivery_id && (await claimDelivery(tx, webhook.id, fingerprint))
@@ -212,7 +211,7 @@ async function write(call: Call, payload: Payload): Promise<object> {
     await insertLog(tx, success(call, action, record.id, { message, run_id: runId, warnings }))
     return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
   }
-  return deps.db.tenant(webhook.organization_id, actor, perform, call.ctx.state.traceId)
+  return deps.db.tenant(webhook.organization_id, actor, perform, traceOf(call.ctx))
 }
 
 function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {

@@ -1,6 +1,7 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { TRACE } from '../postgres/trace.ts'
+import { traceEvents } from '../traces/events.ts'
 
 export interface NewEvent {
   /** Set if the id must be known before the event is written. */
@@ -13,6 +14,8 @@ export interface NewEvent {
   previous?: Record<string, unknown>
   /** The run that raises it, where that is not the actor of the transaction. */
   cause?: string
+  /** The id of the span below which it was raised, where that is not the one of the transaction. */
+  span?: string
 }
 
 /** The run that raises the events of a transaction; null where its actor is not a run. */
@@ -58,7 +61,7 @@ export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<stri
 /** Rows of `events`, for a statement that also writes other rows. */
 export function eventRows(tx: Tenant, events: NewEvent[]) {
   if (events.length > 0) tx.wake('agx_events')
-  return events.map(({ id = uuidv7(), name, data, previous = null, cause = causeOf(tx) }) => ({
+  const rows = events.map(({ id = uuidv7(), name, data, previous = null, cause = causeOf(tx) }) => ({
     organization_id: tx.organizationId,
     id,
     name,
@@ -69,4 +72,10 @@ export function eventRows(tx: Tenant, events: NewEvent[]) {
     actor: tx.actor,
     cause,
   }))
+  if (tx.spans)
+    traceEvents(
+      tx,
+      rows.map(({ id, name, cause }, i) => ({ id, name, cause, span: events[i]!.span })),
+    )
+  return rows
 }

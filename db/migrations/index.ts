@@ -11,8 +11,21 @@ import * as sweep from './0009_sweep.ts'
 import * as keyValues from './0010_key_values.ts'
 
 /**
+ * The last migration of the schema that the first release starts from: up to it, migrations are edited in place. At a
+ * release it becomes the newest one.
+ */
+export const BASELINE = '0010_key_values'
+
+/**
  * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
  * restore a backup instead.
+ *
+ * A migration after the baseline runs while the version before serves, and that version can still start afterwards
+ * (`requireKnownSchema`). So it only adds: tables, columns that are nullable or have a constant default, constraints that
+ * are `not valid` at first, indexes that are built concurrently (with `export const config = { transaction: false }`).
+ * Rows are changed in batches by the worker, not here. What the code has stopped to use is removed one release later. That
+ * migration names the one since which nothing uses it: in a comment of the statement, `unused since 0011_…`, and in its own
+ * name, `0013_after_0011_…`, so that a version without that one is refused. `test/db/migrations.test.ts` checks all this.
  *
  * Growing tables lose old rows by batched deletes, one organization at a time, over a range of the primary key: ids are
  * UUIDv7, so a month is a range (`events`, `runs`, `deliveries`, `incoming_logs`). A key that is not in the order of time

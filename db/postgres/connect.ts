@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import { PendingSpans, type Traces } from '../traces/spans.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
 import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
+import type { TraceContext } from './trace.ts'
 import { transaction } from './transaction.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -29,8 +31,8 @@ export interface Database {
     organizationId: string,
     actor: Actor,
     work: (tx: Tenant) => Promise<T>,
-    /** Of the request, a UUID; else each event and run without a cause has a new one. */
-    traceId?: string,
+    /** Of the request; else each event and run without a cause has a new trace. */
+    trace?: TraceContext,
   ): Promise<T>
   close(): Promise<void>
 }
@@ -45,6 +47,8 @@ export interface ConnectOptions extends DatabaseUrls {
    * Default: 10 s for a connection, and no end for a PostgreSQL that hangs.
    */
   maxWaitMs?: number
+  /** Records the spans of transactions. */
+  traces?: Traces | undefined
 }
 
 /** The use of one pool: connections in use, connections that are idle, and callers that wait for one. */
@@ -70,18 +74,23 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     poolUse,
-    async tenant(organizationId, actor, work, traceId) {
-      const { result, wakes } = await retryOnDeadlock(async () => {
+    async tenant(organizationId, actor, work, trace) {
+      const { result, wakes, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
+        const spans =
+          options.traces && new PendingSpans(trace && { traceId: trace.traceId, parent: trace.spanId })
+        const traced = spans && { spans }
         const result = await transaction(
           app,
           organizationId,
-          ({ trx, last, later }) => work({ trx, organizationId, actor, last, later, wake, gathers: false }),
-          traceId,
+          ({ trx, last, later }) =>
+            work({ trx, organizationId, actor, last, later, wake, gathers: false, ...traced }),
+          trace?.traceId,
         )
-        return { result, wakes }
+        return { result, wakes, spans }
       })
+      for (const span of spans ?? []) options.traces?.record(span)
       // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
       for (const [channel, payload] of wakes) notifier.send(channel, payload)
       return result

@@ -9,6 +9,7 @@ import {
   sharedSettings,
 } from '../config.ts'
 import { migrate } from './migrate.ts'
+import { sqlState } from './sql-state.ts'
 
 /**
  * `npm run migrate`: as the owner, migrates the database to the newest schema, creates the logins of api and worker and, if a BOOTSTRAP_ setting is set,
@@ -37,8 +38,13 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+/** SQLSTATE, after `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   const reason = error instanceof AggregateError ? error.errors[0] : error
+  if (sqlState(reason) === LOCK_NOT_AVAILABLE)
+    return 'the database cannot be migrated: a table is in use by a long transaction; run it again, nothing was changed by this migration'
   return `the database (DATABASE_OWNER_URL, DATABASE_URL) cannot be migrated: ${redactText(reason instanceof Error ? reason.message : String(reason))}`
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { PendingSpans } from '../traces/spans.ts'
 import type { RowsStatement } from './gather.ts'
 
 /** The author of a change: stored in `created_by`, `updated_by` and the history. */
@@ -51,6 +52,8 @@ export interface Tenant {
   later(statement: RowsStatement): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
+  /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
+  readonly spans?: PendingSpans
 }
 
 /** The distinct notifications requested by one transaction. */
@@ -80,13 +83,15 @@ export const gathering = (tx: Tenant): Tenant => ({ ...tx, gathers: true })
 
 /** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const { trx } = tx
+  const { trx, spans } = tx
+  const before = spans?.length ?? 0
   await trx.raw('savepoint agx')
   try {
     const result = await work({ ...tx, last() {}, gathers: false })
     await trx.raw('release savepoint agx')
     return result
   } catch (error) {
+    spans?.truncate(before)
     await trx.raw('rollback to savepoint agx; release savepoint agx')
     throw error
   }

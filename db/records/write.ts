@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import { MAX_JSON } from '../postgres/gather.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { traceEvents } from '../traces/events.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
 import { eventsOf, type Write } from './model/prepare.ts'
@@ -22,10 +23,19 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
     ...[organizationId, kind.object, JSON.stringify(actor)],
     ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
   ]
+  const made = writes.map((write) => ({
+    write,
+    events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
+  }))
   // Changes read their record before, so that they are alone anyway.
-  for (const rows of portions(writes.map((write) => rowOf(kind, write))))
+  for (const rows of portions(made.map(({ write, events }) => rowOf(kind, write, events))))
     if (tx.gathers && isNew) tx.later({ sql, rows, bindings })
     else await tx.trx.raw(sql, [`[${rows.join(',')}]`, ...bindings])
+  if (tx.spans)
+    traceEvents(
+      tx,
+      made.flatMap(({ events }) => events.map((event) => ({ ...event, cause }))),
+    )
   tx.wake('agx_events')
 }
 
@@ -44,14 +54,14 @@ function portions(rows: string[]): string[][] {
 }
 
 /** `record` has the shape of the API: its fields have the names of the columns. */
-const rowOf = (kind: Kind, write: Write): string =>
+const rowOf = (kind: Kind, write: Write, events: { id: string; name: string }[]): string =>
   JSON.stringify({
     record: write.record,
     action: write.action,
     changes: write.changes,
     previous: write.previous ?? null,
     search_text: searchTextOf(kind, write.record),
-    events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
+    events,
   })
 
 const statements = new Map<string, string>()

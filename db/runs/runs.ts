@@ -3,6 +3,7 @@ import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import { traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { traceQueued } from '../traces/runs.ts'
 
 export interface NewRun {
   workflow: { id: string; version: number; name: string }
@@ -33,14 +34,14 @@ export const CHAIN_START: Chain = { depth: 0, cause: null }
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const id = uuidv7()
-  const { rowCount } = await tx.trx.raw(
-    insertRuns(
+  const { rowCount, rows } = await tx.trx.raw<{ rowCount: number; rows: { trace_id: string }[] }>(
+    `${insertRuns(
       `select cast(:organizationId as uuid) as organization_id, cast(:id as uuid) as id,
          cast(:workflowId as uuid) as workflow_id, cast(:version as integer) as version, cast(:name as text) as name,
          cast(:trigger as jsonb) as trigger, cast(:triggerKey as text) as trigger_key, cast(:inputs as jsonb) as inputs,
          cast(:recordId as uuid) as record_id, cast(:depth as integer) as depth, cast(:cause as uuid) as cause,
          cast(:parentRunId as uuid) as parent_run_id, cast(null as jsonb) as error, cast(null as uuid) as trace_id`,
-    ),
+    )}${tx.spans ? ' returning trace_id' : ''}`,
     {
       organizationId: tx.organizationId,
       id,
@@ -56,6 +57,7 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
     },
   )
   if (rowCount === 0) return earlierRun(tx, run)
+  if (tx.spans) traceQueued(tx, id, rows[0]!.trace_id)
   tx.wake('agx_runs')
   return id
 }

@@ -11,6 +11,7 @@ import { reaper } from '../support/reaper.ts'
 export interface ApiProcess {
   url: string
   databaseUrl: string
+  pid: number
   /** The resident memory of the api, in megabytes. */
   memory(): number
   stop(): Promise<void>
@@ -60,6 +61,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   return {
     url: api,
     databaseUrl: url,
+    pid: child.pid!,
     memory: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1_024,
     async stop() {

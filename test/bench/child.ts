@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 export interface BenchChild {
   /** Its first message, sent when it is ready. */
   ready: Record<string, unknown>
+  pid: number
   ask<T>(question: object): Promise<T>
   close(): Promise<void>
 }
@@ -15,6 +16,7 @@ export async function startChild(file: string, args: string[]): Promise<BenchChi
   const ready = await answer<Record<string, unknown>>(child)
   return {
     ready,
+    pid: child.pid!,
     async ask<T>(question: object) {
       child.send(question)
       return answer<T>(child)

@@ -1,4 +1,5 @@
 import { connect } from '../../db/postgres/connect.ts'
+import { benchAccess } from './access.ts'
 import { type ApiProcess, startApi } from './api-process.ts'
 import { benchBatch } from './batch.ts'
 import { startChild } from './child.ts'
@@ -73,6 +74,11 @@ export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptio
           floor: fire(floorUrl, big),
         }),
       )
+    }
+    if ('access'.includes(only)) {
+      const shot = singles['one: GET']!(big)
+      const next = () => ({ ...shot(made++), headers: headersOf(big.key) })
+      await benchAccess({ origin: api.url, pid: api.pid }, { origin: floorUrl, pid: floor.pid }, next)
     }
     if ('batch'.includes(only)) for (const at of [big, small]) await benchBatch(db, at)
     if ('memory'.includes(only)) await benchMemory(api, big)

@@ -2,6 +2,7 @@ import type { RunError, RunNode, RunState } from '../../../workflows/interpret/r
 import { type EndStatus, isOpenRun, type RunStatus } from '../../../workflows/interpret/statuses.ts'
 import { insertEvents } from '../../events/outbox.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { belowRun, traceRun } from '../../traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { runEvent } from '../events.ts'
@@ -18,7 +19,7 @@ import { AT_REST, lockStatus, NEVER_CLAIMED } from './statuses.ts'
 export async function cancelRun(tx: Tenant, id: string, reason: string | null = null): Promise<RunStatus> {
   const before = await lockStatus(tx, id)
   if (!isOpenRun(before)) return before
-  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus; parent_run_id: string | null }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, :reason),
        -- a run that a relay has claimed counts as running
@@ -28,13 +29,13 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
          then jsonb_build_object('code', 'cancelled', 'message', cast(:reason as text)) end,
        updated_at = now()
      where organization_id = :organizationId and id = :id
-     returning status, parent_run_id`,
+     returning ${ENDED}`,
     { organizationId: tx.organizationId, id, reason },
   )
-  const { status, parent_run_id } = rows[0]!
-  if (status !== 'cancelled') tx.wake('agx_cancels')
-  else await afterEnd(tx, { id, parent_run_id })
-  return status
+  const { run } = rows[0]!
+  if (run.status !== 'cancelled') tx.wake('agx_cancels')
+  else await afterEnd(tx, run, 'cancelled')
+  return run.status
 }
 
 /**
@@ -58,14 +59,14 @@ export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
 /** Ends a queued run that its workflow's concurrency does not admit. @returns whether it was queued and unclaimed. */
 export async function skipRun(tx: Tenant, id: string, reason: string): Promise<boolean> {
   await lockStatus(tx, id)
-  const { rows } = await tx.trx.raw<{ rows: { parent_run_id: string | null }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set status = 'skipped', ended_at = now(), updated_at = now(),
        error = jsonb_build_object('code', 'concurrency_limit', 'message', cast(:reason as text))
      where organization_id = :organizationId and id = :id and ${NEVER_CLAIMED}
-     returning parent_run_id`,
+     returning ${ENDED}`,
     { organizationId: tx.organizationId, id, reason },
   )
-  if (rows[0]) await afterEnd(tx, { id, ...rows[0] })
+  if (rows[0]) await afterEnd(tx, rows[0].run, 'skipped')
   return rows[0] !== undefined
 }
 
@@ -96,6 +97,11 @@ export const endUnrecordedRun = (
     error,
   })
 
+type Ended = Pick<RunState, 'run'>
+
+/** SQL: the run that an update has ended. */
+const ENDED = `to_jsonb(runs) - 'outputs' - 'error' as run`
+
 async function endRun(
   tx: Tenant,
   id: string,
@@ -109,11 +115,11 @@ async function endRun(
 ): Promise<boolean> {
   const { status } = move
   const organization_id = tx.organizationId
-  const { rows } = await tx.trx.raw<{ rows: Pick<RunState, 'run'>[] }>(
+  const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
        node = node - 'sealed'${move.set ?? ''}
      where organization_id = :organizationId and id = :id and ${move.where}
-     returning to_jsonb(runs) - 'outputs' - 'error' as run`,
+     returning ${ENDED}`,
     { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(move.error) },
   )
   const run = rows[0]?.run
@@ -124,15 +130,17 @@ async function endRun(
       .trx('runs')
       .where({ organization_id, id })
       .update({ error: JSON.stringify(error) })
-  if (run.kind === 'run' && status !== 'cancelled') await insertEvents(tx, [runEvent(run, status, { error })])
-  await afterEnd(tx, run)
+  if (run.kind === 'run' && status !== 'cancelled')
+    await insertEvents(belowRun(tx, run), [runEvent(run, status, { error })])
+  await afterEnd(tx, run, status)
   // The run's slot is free.
   tx.wake('agx_runs')
   return true
 }
 
 /** What follows the end of a run outside of a segment. */
-async function afterEnd(tx: Tenant, run: Pick<RunState['run'], 'id' | 'parent_run_id'>): Promise<void> {
+async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promise<void> {
+  traceRun(tx, run, status)
   await tx
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: run.id })

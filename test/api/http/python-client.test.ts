@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { pythonWith } from '../../support/python.ts'
 import { withApi } from '../../support/with-api.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 const run = promisify(execFile)
 const GENERATOR = 'openapi-python-client==0.29.1'
-/** Cached for the next run. */
-const VENV = join(tmpdir(), `agx-${GENERATOR}`)
 const TOUR = fileURLToPath(new URL('../../fixtures/python-client/tour.py', import.meta.url))
 
 describe('a Python client generated from /openapi.json', function () {
@@ -22,15 +21,13 @@ describe('a Python client generated from /openapi.json', function () {
   let python = ''
 
   before(async function () {
-    const missing = await prepareVenv().then(
-      () => undefined,
-      (error: Error) => error.message.split('\n')[0],
-    )
-    if (missing) {
+    try {
+      python = await pythonWith(GENERATOR)
+    } catch (error) {
+      const [missing] = (error as Error).message.split('\n')
       process.stdout.write(`    skipped: needs python3 with venv and PyPI: ${missing}\n`)
       this.skip()
     }
-    python = pythonOf(VENV)
     worker = await startWorker(suite.db)
     folder = mkdtempSync(join(tmpdir(), 'agx-python-client-'))
     const { stdout, stderr } = await run(python, [
@@ -66,21 +63,3 @@ describe('a Python client generated from /openapi.json', function () {
     )
   })
 })
-
-const pythonOf = (venv: string) => join(venv, 'bin', 'python')
-
-/** A virtual environment with the generator, in a temporary folder. Throws without python3, venv or PyPI. */
-async function prepareVenv(): Promise<void> {
-  if (existsSync(VENV)) return
-  const made = mkdtempSync(join(tmpdir(), 'agx-venv-'))
-  try {
-    await run('python3', ['-m', 'venv', made])
-    const quiet = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '10']
-    await run(pythonOf(made), ['-m', 'pip', 'install', ...quiet, GENERATOR])
-    renameSync(made, VENV)
-  } catch (error) {
-    rmSync(made, { recursive: true, force: true })
-    // Another process may have created it.
-    if (!existsSync(VENV)) throw error
-  }
-}

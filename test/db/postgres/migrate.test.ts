@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { migrations } from '../../../db/migrations/index.ts'
 import { freePort } from '../../../db/postgres/embedded/server.ts'
-import { isMigrated, migrate } from '../../../db/postgres/migrate.ts'
+import { isMigrated, migrate, requireKnownSchema } from '../../../db/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
@@ -22,6 +22,47 @@ describe('migrations', () => {
     )
     assert.deepEqual(await migrate(db.url), [])
     assert.equal(await isMigrated(db.system), true)
+  })
+})
+
+describe('a database that a later version has migrated', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+  const newest = migrations.at(-1)![0].slice(0, 4)
+  const afterwards = async (name: string) => {
+    await db.asOwner((client) =>
+      client.query('insert into agx_migrations (name, batch, migration_time) values ($1, 9, now())', [name]),
+    )
+    return requireKnownSchema(db.system)
+  }
+
+  it('suits this one as long as the migrations only add', async () => {
+    await afterwards('9001_more')
+    await afterwards(`9002_after_${newest}_less`)
+  })
+
+  it('is refused once what this version uses may be removed', () =>
+    assert.rejects(afterwards('9003_after_9001_less'), /unknown migrations: 9003_after_9001_less\)/))
+})
+
+describe('a migration that needs a table which a long transaction uses', () => {
+  it('fails after seconds, so that others do not wait behind it', async () => {
+    const db = await createTestDatabase()
+    const last = migrations.at(-1)![0]
+    try {
+      await db.asOwner(async (holder) => {
+        // As if it were still to be applied.
+        await holder.query('delete from agx_migrations where name = $1', [last])
+        await holder.query('begin; lock table agx_migrations in access exclusive mode')
+        await assert.rejects(migrate(db.url), /lock timeout/)
+        await holder.query('rollback')
+      })
+    } finally {
+      await db.drop()
+    }
   })
 })
 

@@ -1,0 +1,82 @@
+import type { Database } from '../../db/postgres/connect.ts'
+import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
+import type { Outside } from '../load/outside.ts'
+import { prepareTarget } from '../load/target.ts'
+import type { TestStack } from '../support/stack.ts'
+
+/** What the requests of the fuzzer need to get past "unauthorized" and "not found". */
+export interface Rows {
+  key: string
+  /** The headers of a session of the owner. */
+  session: Record<string, string>
+  /** By the name of a path parameter: values that exist. */
+  ids: Record<string, string[]>
+}
+
+/** The tables whose rows a path parameter names. */
+const TABLES: Record<string, string[]> = {
+  entity_id: entityNames,
+  target_id: entityNames,
+  workflow_id: ['workflows'],
+  run_id: ['runs'],
+  batch_id: ['run_batches'],
+  import_id: ['imports'],
+  export_id: ['exports'],
+  webhook_id: ['incoming_webhooks', 'outgoing_webhooks'],
+  log_id: ['incoming_logs'],
+  delivery_id: ['deliveries'],
+  replay_id: ['incoming_replays', 'outgoing_replays'],
+  invitation_id: ['invitations'],
+}
+
+/** Two of each, because some requests delete one. */
+const EACH = 2
+
+/** Creates rows of every table that a path names, through the API. */
+export async function prepareRows(stack: TestStack, db: Database, outside: Outside): Promise<Rows> {
+  const { incoming } = await prepareTarget(stack, outside)
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: unknown) => {
+    const answer = await fetch(stack.apiUrl + path, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return { headers: answer.headers, body: JSON.parse(text) as Record<string, string> }
+  }
+  const key = { authorization: `Bearer ${stack.key}` }
+  const post = (path: string, body: unknown) => send('POST', `/v1${path}`, key, body)
+  const signedIn = await send('POST', '/app/session', {}, stack.owner)
+  const session = {
+    Cookie: signedIn.headers.get('set-cookie')!.split(';')[0]!,
+    'X-CSRF-Token': signedIn.body.csrf_token!,
+  }
+  const app = (path: string, body: unknown) => send('POST', `/app${path}`, session, body)
+
+  for (let n = 0; n < EACH; n++) {
+    for (const entity of entityNames) await post(`/objects/${entity}`, entities[entity].example)
+    const created = await post('/imports', { entity: 'contacts' })
+    const csv = { ...key, 'content-type': 'text/csv' }
+    await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')
+    await post('/exports', { entity: 'contacts' })
+    await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
+    await post('/run-batches', { action: 'retry', filter: { status: ['failed'] }, confirm: true })
+    await app('/invitations', { email: `invited${n}@example.com`, role: 'member' })
+    await send('POST', incoming.path, { 'x-webhook-secret': incoming.secret }, { email: `b${n}@example.com` })
+  }
+  await post('/custom-fields/contacts', { name: 'tier', type: 'text' })
+  await send('PUT', '/app/secrets/acme_token', session, { value: 'a-value-of-a-secret' })
+  for (const direction of ['incoming', 'outgoing']) {
+    const { id } = await db.system(`${direction}_webhooks`).first('id')
+    const since = new Date(Date.now() - 60_000).toISOString()
+    await app(`/webhooks/${direction}/${id}/replays`, { since })
+  }
+  const ids: Rows['ids'] = { name: ['tier', 'acme_token'], node_id: ['pause', 'greeting'] }
+  for (const [parameter, tables] of Object.entries(TABLES)) {
+    const found = await Promise.all(tables.map((table) => db.system(table).limit(EACH).pluck('id')))
+    if (found.some((some) => some.length === 0)) throw new Error(`${tables} have no row for {${parameter}}`)
+    ids[parameter] = found.flat()
+  }
+  return { key: stack.key, session, ids }
+}
