@@ -2,18 +2,18 @@ import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
-import type { AppDeps } from '../deps.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import { type Delivery, deliveryOf } from './delivery-id.ts'
 import { describeRequest } from './log-row.ts'
 import type { SecretMask } from './mask.ts'
 import type { Target } from './request-url.ts'
+import type { IncomingDeps } from './together.ts'
 
 /** The state of one request. The log row is built from it. */
 export interface Call {
   ctx: Koa.Context
-  deps: AppDeps
+  deps: IncomingDeps
   webhook: Receiver
   target: Target
   sourceIp: string

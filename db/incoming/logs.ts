@@ -81,9 +81,30 @@ const DETAIL = [
   'verified',
 ] as const
 
+/** The columns of a new row. */
+const STORED = [
+  'organization_id',
+  ...DETAIL.filter((column) => column !== 'created_at' && column !== 'requests'),
+  ...['content_type', 'fingerprint', 'has_delivery_id'],
+]
+
 /** Logs an accepted request, in the transaction of its writes. */
-export async function insertLog(tx: Tenant, log: NewLog, id: string = uuidv7()): Promise<void> {
-  await tx.trx('incoming_logs').insert({ ...toRow(tx.organizationId, log), id })
+export const insertLog = (tx: Tenant, log: NewLog, id?: string): Promise<void> =>
+  insertLogs(tx, [id === undefined ? log : { ...log, id }])
+
+/** Logs accepted requests, in the transaction of their writes. The text of the statement does not depend on their number. */
+export async function insertLogs(tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> {
+  const rows = logs.map((log) => ({
+    ...{ organization_id: tx.organizationId, id: uuidv7(), ...log },
+    // The form in which PostgreSQL reads bytea from JSON.
+    fingerprint: log.fingerprint && `\\x${log.fingerprint.toString('hex')}`,
+  }))
+  const columns = STORED.join(', ')
+  await tx.trx.raw(
+    `insert into incoming_logs (${columns})
+     select ${columns} from jsonb_populate_recordset(null::incoming_logs, ?)`,
+    [JSON.stringify(rows)],
+  )
 }
 
 /** Logs a refused request, whose transaction was rolled back or never began. */

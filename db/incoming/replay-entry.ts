@@ -8,7 +8,7 @@ import { senderHeaders } from './mapping/senders/index.ts'
 import type { Mapped } from './mapping/types.ts'
 import type { Payload } from './parse-body.ts'
 import { takeIncomingQuota } from './quota.ts'
-import { claimDelivery, storeDelivery } from './receiving.ts'
+import { claimDelivery, storeDeliveries } from './receiving.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from './refusals.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -61,15 +61,20 @@ export async function replayEntry(
 
   async function within(): Promise<Outcome | typeof QUOTA_EXCEEDED> {
     const isNew = entry.status === 'Blocked' && UNCOUNTED.includes(entry.error ?? '')
-    if (isNew && !(await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted)
+    if (isNew && (await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted === 0)
       return QUOTA_EXCEEDED
     const { changes: _, ...done } = await tryPayload(tx, webhook, parsed, ontoOf(entry), false)
     if (entry.has_delivery_id && entry.status !== 'Success' && done.record_id && done.outcome !== 'failed')
-      await storeDelivery(tx, webhook.id, entry.fingerprint!, {
-        record_id: done.record_id,
-        entity: webhook.target_entity.toLowerCase(),
-        action: done.outcome,
-      })
+      await storeDeliveries(tx, webhook.id, [
+        {
+          fingerprint: entry.fingerprint!,
+          answer: {
+            record_id: done.record_id,
+            entity: webhook.target_entity.toLowerCase(),
+            action: done.outcome,
+          },
+        },
+      ])
     return done
   }
 }

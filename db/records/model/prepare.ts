@@ -6,7 +6,7 @@ import { writableColumns } from './columns.ts'
 import type { Rules } from './custom-fields/types.ts'
 import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
-import type { AgxRecord, RecordInput } from './schemas.ts'
+import { type AgxRecord, type RecordInput, TRACE_ID } from './schemas.ts'
 
 /** Computes the stored values of a write, without the database. */
 
@@ -18,6 +18,8 @@ export interface Write {
   changes: Record<string, unknown>
   /** The old values of the changed fields, for the event. */
   previous?: Record<string, unknown>
+  /** The trace id of the request, where it is not that of the transaction. */
+  trace?: string | undefined
 }
 
 /**
@@ -44,7 +46,7 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
       .filter((column) => !isEmpty(record[column]))
       .map((column) => [column, { from: null, to: record[column] }]),
   )
-  return { action: 'created', record, changes }
+  return { action: 'created', record, changes, trace: given[TRACE_ID] }
 }
 
 /** The parts of a patch that are added to the record's values instead of replacing them. */
@@ -107,7 +109,7 @@ export function change(
     ])
   const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
   const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
-  return { ...nextVersion('updated', actor, before, values, now), previous }
+  return { ...nextVersion('updated', actor, before, values, now), previous, trace: given[TRACE_ID] }
 }
 
 /** The next version of a record, with `values` replacing its own. */

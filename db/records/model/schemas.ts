@@ -245,7 +245,13 @@ function shownAs(field: Field): z.ZodType {
   return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
 }
 
-export type RecordInput = Record<string, unknown>
+export type RecordInput = Record<string, unknown> & { [TRACE_ID]?: string | undefined }
+
+/**
+ * In an input: the trace id of its request, for a set of inputs of several requests in one transaction. A symbol, because
+ * it is not a field.
+ */
+export const TRACE_ID = Symbol('trace id')
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
 /** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */

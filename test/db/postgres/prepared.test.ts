@@ -59,7 +59,8 @@ describe('prepared statements', () => {
     await connection.query('create temporary table grows (id integer primary key)')
     await connection.query('insert into grows values (1)')
     await connection.query('vacuum analyze grows')
-    const read = () => connection.query({ name: 'grown', text: 'select from grows where id = $1', values: [1] })
+    const read = () =>
+      connection.query({ name: 'grown', text: 'select from grows where id = $1', values: [1] })
     // PostgreSQL makes a generic plan after five executions.
     for (let n = 0; n < 7; n++) await read()
     await connection.query('insert into grows select generate_series(2, 20000)')
