@@ -181,7 +181,7 @@ async function answerSetUp(call: Call, kind: string): Promise<object> {
 async function captureSample(call: Call): Promise<object | undefined> {
   const { deps, webhook } = call
   const message = 'captured as a sample: nothing was written'
-  const row: NewLog = { ...baseLog(call), action: 'Skipped', message }
+  const row: NewLog = { ...baseLog(call, true), action: 'Skipped', message }
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const isCaptured = await deps.db.tenant(webhook.organization_id, actor, (tx) =>
     captureRequest(tx, webhook.id, row),

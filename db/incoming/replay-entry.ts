@@ -30,8 +30,8 @@ export interface Outcome {
 }
 
 /** The body of an entry, for its mapping. */
-export const bodyOf = ({ payload, content_type, headers }: ReplayedEntry): Body => ({
-  content: payload ?? '',
+export const bodyOf = ({ payload, payload_rest, content_type, headers }: ReplayedEntry): Body => ({
+  content: (payload ?? '') + (payload_rest ?? ''),
   type: content_type ?? '',
   headers: senderHeaders(headers),
 })
@@ -226,6 +226,8 @@ function logOf(
   const isFailed = outcome.outcome === 'failed'
   return {
     ...{ webhook_id: webhook.id, source_ip, headers, content_type, payload, payload_truncated, payload_size },
+    // The entry keeps it.
+    payload_rest: null,
     ...{ verified: true, fingerprint, has_delivery_id, replay_of: entry.id, replay_id: replayId },
     status: isFailed ? 'Failed' : 'Success',
     action: isFailed ? null : LOG_ACTION_OF[outcome.outcome as keyof typeof LOG_ACTION_OF],
