@@ -4,6 +4,7 @@ import { finderBy } from '../../../db/records/find-by-key.ts'
 import { activate, createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
 import type { Definition } from '../../../workflows/definition/types.ts'
+import { startApi } from '../../support/api.ts'
 import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
@@ -163,5 +164,34 @@ describe('requests to one incoming webhook at the same time', function () {
       const { status } = await test.send(webhook, { email: 'six@x.test', company: 'locked' })
       assert.equal(status, 200)
     })
+  })
+
+  it('are counted exactly across processes of the API: in a minute and in a month', async () => {
+    const SECRETS_KEY = randomBytes(32).toString('base64')
+    const one = await startIncoming({ SECRETS_KEY })
+    const other = await startApi(one.db, { SECRETS_KEY })
+    try {
+      const webhook = await one.createWebhook({ rate_limit: 1_000 })
+      await one.db.system('organizations').update({ limits: JSON.stringify({ incoming_per_month: 25 }) })
+      const statuses = await Promise.all(
+        Array.from({ length: 60 }, async (_, n) => {
+          const headers = { 'X-Webhook-Secret': webhook.secret }
+          const api = n % 2 ? one.api : other
+          const body = { email: `seven${n}@x.test` }
+          const path = `/webhooks/incoming/${webhook.id}`
+          return (await api.request('POST', path, { key: null, headers, body })).status
+        }),
+      )
+      assert.equal(statuses.filter((status) => status === 200).length, 25)
+      assert.equal((await one.db.system('contacts').whereLike('email', 'seven%')).length, 25)
+      const windows = await one.db.system('limit_windows').whereLike('subject', 'incoming:%').pluck('used')
+      assert.equal(
+        windows.reduce((sum, used) => sum + used, 0),
+        60,
+      )
+    } finally {
+      await other.close()
+      await one.close()
+    }
   })
 })
