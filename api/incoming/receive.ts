@@ -65,7 +65,7 @@ export async function handleIncoming(
 
 async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
   const webhook = UUID.test(id)
-    ? await deps.together.receivers.add('', { webhookId: id, source: subnetOf(sourceIp) })
+    ? await deps.together.findReceiver({ webhookId: id, source: subnetOf(sourceIp) })
     : undefined
   if (!webhook) throw new Refusal('not_found', 'webhook not found')
   return webhook

@@ -3,6 +3,7 @@ import type { Subscription } from '../../db/access/plans.ts'
 import { takeIncomingQuota } from '../../db/incoming/quota.ts'
 import {
   type Caller,
+  callerKey,
   findReceivers,
   hex,
   incomingMinute,
@@ -11,6 +12,7 @@ import {
 import type { Database } from '../../db/postgres/connect.ts'
 import { Gathering } from '../../db/postgres/gathering.ts'
 import type { AppDeps } from '../deps.ts'
+import { coalesce } from '../http/coalesce.ts'
 import { type Accepted, writeTogether } from './write.ts'
 
 /**
@@ -18,7 +20,7 @@ import { type Accepted, writeTogether } from './write.ts'
  * be round trips, waits for the rows of the counters, and commits.
  */
 export interface Together {
-  receivers: Gathering<Caller, Receiver | undefined>
+  findReceiver: (caller: Caller) => Promise<Receiver | undefined>
   /** By webhook: the used amount of its minute, after each request. */
   minutes: Gathering<Receiver, number>
   /** By organization: whether its month allows the request, and its limit. */
@@ -37,7 +39,7 @@ const MAX_BYTES = 1024 * 1024
 export function createTogether(db: Database): Together {
   const { system } = db
   return {
-    receivers: new Gathering((callers) => findReceivers(system, callers), { lanes: 2 }),
+    findReceiver: coalesce(callerKey, (callers) => findReceivers(system, callers)),
     minutes: new Gathering(async (webhooks) => {
       const { organization_id, id } = webhooks[0]!
       const rule = { ...incomingMinute(organization_id, id), limit: Number.POSITIVE_INFINITY }

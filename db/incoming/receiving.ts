@@ -19,9 +19,10 @@ export interface Receiver extends IncomingWebhook, Subscription {
   used_of_minute: number
 }
 
-/** The address of a request: an IPv4 address or the /64 of an IPv6 one. */
+/** Who calls which webhook. */
 export interface Caller {
   webhookId: string
+  /** An IPv4 address or the /64 of an IPv6 one. */
   source: string
 }
 
@@ -31,13 +32,19 @@ export const incomingMinute = (organizationId: string, webhookId: string) =>
 
 const MINUTE_SUBJECT = 'incoming:'
 
-/** Loads the webhooks of several requests in one round trip; across organizations, because the URL contains none. */
-export async function findReceivers(system: Knex, callers: Caller[]): Promise<(Receiver | undefined)[]> {
-  const { rows } = await system.raw<{ rows: (Receiver & { place: number })[] }>(
-    `select w.*, o.plan, o.limits, c.place, coalesce(m.used, 0) as used_of_minute,
+/** Identifies a caller. */
+export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId.toLowerCase()} ${source}`
+
+/**
+ * Loads the webhooks of several callers in one round trip; across organizations, because the URL contains none.
+ * @returns the webhooks by `callerKey`.
+ */
+export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
+  const { rows } = await system.raw<{ rows: (Receiver & { source: string })[] }>(
+    `select w.*, o.plan, o.limits, c.source, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
-     from unnest(?::uuid[], ?::text[]) with ordinality as c (webhook_id, source, place)
+     from unnest(?::uuid[], ?::text[]) as c (webhook_id, source)
      join incoming_webhooks w on w.id = c.webhook_id
      join organizations o on o.id = w.organization_id
      left join incoming_sources s
@@ -51,8 +58,9 @@ export async function findReceivers(system: Knex, callers: Caller[]): Promise<(R
       new Date(windowAt(60, Date.now()).start),
     ],
   )
-  const found = new Map(rows.map(({ place, ...receiver }) => [place, receiver]))
-  return callers.map((_, i) => found.get(i + 1))
+  return new Map(
+    rows.map(({ source, ...receiver }) => [callerKey({ webhookId: receiver.id, source }), receiver]),
+  )
 }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
