@@ -10,6 +10,7 @@ import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
+import { createTogether } from './incoming/together.ts'
 import { answersLink } from './settings/link-page.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
@@ -21,6 +22,7 @@ export function createApp(deps: AppDeps): Koa {
   const v1 = createGateway(deps, v1Realm(deps))
   const settings = createGateway(deps, appRealm(deps))
   const reference = createReference(deps, routes, appRoutes)
+  const incoming = { ...deps, together: createTogether(deps.db) }
   const ready = createReadiness(deps)
   const answersPreflight = createCors(deps.config.CORS_ORIGINS)
 
@@ -52,7 +54,7 @@ export function createApp(deps: AppDeps): Koa {
     }
     if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
-    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, deps, path, search)
+    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {

@@ -2,18 +2,19 @@ import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
-import type { AppDeps } from '../deps.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
+import { decompressed } from './decompress.ts'
 import { type Delivery, deliveryOf } from './delivery-id.ts'
 import { describeRequest } from './log-row.ts'
 import type { SecretMask } from './mask.ts'
 import type { Target } from './request-url.ts'
+import type { IncomingDeps } from './together.ts'
 
 /** The state of one request. The log row is built from it. */
 export interface Call {
   ctx: Koa.Context
-  deps: AppDeps
+  deps: IncomingDeps
   webhook: Receiver
   target: Target
   sourceIp: string
@@ -30,8 +31,8 @@ export interface Call {
   mapped?: Mapped
 }
 
-/** The log row of an accepted request, without its outcome. */
-export function baseLog(call: Call): NewLog {
+/** The log row of an accepted request, without its outcome. `keepsRest`: as in `describeRequest`. */
+export function baseLog(call: Call, keepsRest = false): NewLog {
   const { ctx, webhook, sourceIp, started, bytes, content, verified, mapped, mask } = call
   const { headers } = ctx.req
   const { verification } = webhook
@@ -49,7 +50,7 @@ export function baseLog(call: Call): NewLog {
     record_id: null,
     run_id: null,
     warnings: mapped?.warnings ?? [],
-    ...describeRequest({ headers, bytes, content, verification, verified, mask }),
+    ...describeRequest({ headers, bytes, content, verification, verified, mask, keepsRest }),
     ...(verified && bytes ? (call.delivery ?? deliveryOf(headers, verification, bytes)) : NO_DELIVERY),
     replay_of: null,
     replay_id: null,
@@ -69,8 +70,12 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   const { deps, webhook } = call
   const { organization_id, block_log_id } = webhook
+  // Blocked before its body was read as its sender meant it: a replay needs that.
+  if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
+    call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
+  // Beyond the rate limit there can be any number of them.
   const row: NewLog = {
-    ...baseLog(call),
+    ...baseLog(call, refusal.code !== 'rate_limited'),
     status: refusal.logStatus,
     http_status: refusal.status,
     error: refusal.code,

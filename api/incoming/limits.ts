@@ -1,11 +1,11 @@
 import type Koa from 'koa'
-import { takeFromWindow, usedOfWindow, windowAt } from '../../db/access/limits.ts'
+import { usedOfWindow, windowAt } from '../../db/access/limits.ts'
 import { limitOf } from '../../db/access/plans.ts'
-import { takeIncomingQuota } from '../../db/incoming/quota.ts'
-import { countAgainst, type Receiver } from '../../db/incoming/receiving.ts'
+import { countAgainst, incomingMinute, type Receiver } from '../../db/incoming/receiving.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { Refusal, secondsUntil } from './answer.ts'
+import type { IncomingDeps } from './together.ts'
 
 const MINUTE = 60
 
@@ -16,20 +16,18 @@ export const countFailure = (system: System, webhook: Receiver, sourceIp: string
   countAgainst(system, source(webhook, sourceIp), WRONG_SECRETS)
 
 /** Sets the rate-limit headers without counting the request. */
-export async function showRate(ctx: Koa.Context, system: System, webhook: Receiver): Promise<void> {
-  const used = await usedOfWindow(system, minuteRule(webhook, 0))
-  setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), used)
-}
+export const showRate = (ctx: Koa.Context, webhook: Receiver): void =>
+  setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), webhook.used_of_minute)
 
 /** Counts a request in the webhook's minute. Throws rate_limited, and counts the breach against the address. */
 export async function takeRate(
   ctx: Koa.Context,
-  system: System,
+  { db: { system }, together }: IncomingDeps,
   webhook: Receiver,
   sourceIp: string,
 ): Promise<void> {
   const limit = await ceiling(system, webhook)
-  const { used } = await takeFromWindow(system, minuteRule(webhook, limit))
+  const used = await together.minutes.add(webhook.id, webhook)
   setHeaders(ctx, limit, used)
   if (used <= limit) return
   if (webhook.block)
@@ -44,8 +42,8 @@ export async function takeRate(
 }
 
 /** Counts a request in the organization's month. Throws quota_exceeded. */
-export async function takeQuota(system: System, webhook: Receiver): Promise<void> {
-  const { granted, limit } = await takeIncomingQuota(system, webhook.organization_id, webhook)
+export async function takeQuota({ together }: IncomingDeps, webhook: Receiver): Promise<void> {
+  const { granted, limit } = await together.months.add(webhook.organization_id, webhook)
   if (granted) return
   const retryAfter = secondsUntil(windowAt('month', Date.now()).end / 1000)
   throw new Refusal('quota_exceeded', `the monthly quota of ${limit} requests is exceeded`, {
@@ -57,20 +55,17 @@ export async function takeQuota(system: System, webhook: Receiver): Promise<void
 async function ceiling(system: System, webhook: Receiver): Promise<number> {
   const { rate_limit, burst } = webhook
   if (burst === 0) return Math.min(rate_limit, perMinute(webhook))
-  const before = await usedOfWindow(system, minuteRule(webhook, 0), Date.now() - MINUTE * 1000)
+  const before = await usedOfWindow(
+    system,
+    incomingMinute(webhook.organization_id, webhook.id),
+    Date.now() - MINUTE * 1000,
+  )
   const overdrawn = Math.min(burst, Math.max(0, before - rate_limit))
   return Math.min(rate_limit + burst - overdrawn, perMinute(webhook))
 }
 
 /** The plan can have been downgraded since the webhook was saved: its limit applies too. */
 const perMinute = (webhook: Receiver) => limitOf(webhook, 'incoming_per_minute')
-
-const minuteRule = (webhook: Receiver, limit: number) => ({
-  organizationId: webhook.organization_id,
-  subject: `incoming:${webhook.id}`,
-  limit,
-  period: MINUTE,
-})
 
 const source = (webhook: Receiver, sourceIp: string) => ({
   organizationId: webhook.organization_id,

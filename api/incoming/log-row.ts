@@ -16,7 +16,7 @@ const MAX_VALUE = 500
 
 type Described = Pick<
   NewLog,
-  'headers' | 'content_type' | 'payload' | 'payload_truncated' | 'payload_size' | 'verified'
+  'headers' | 'content_type' | 'payload' | 'payload_truncated' | 'payload_rest' | 'payload_size' | 'verified'
 >
 
 /** The columns of a log row that describe the request, not its outcome. */
@@ -28,8 +28,10 @@ export function describeRequest(request: {
   verification: Verification
   verified: boolean
   mask: SecretMask
+  /** Whether the request may be replayed, which needs all of it. */
+  keepsRest: boolean
 }): Described {
-  const { bytes, content = bytes, verified, mask } = request
+  const { bytes, content = bytes, verified, mask, keepsRest } = request
   const type = request.headers['content-type']
   const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
   const text = whole === undefined ? null : mask.text(whole)
@@ -39,6 +41,7 @@ export function describeRequest(request: {
     content_type: type === undefined ? null : firstCharacters(mask.text(type), MAX_VALUE),
     payload: kept,
     payload_truncated: kept !== text,
+    payload_rest: keepsRest && verified && kept !== text ? text!.slice(kept!.length) : null,
     verified,
     payload_size: bytes?.length ?? declaredSize(request.headers['content-length']),
   }

@@ -1,19 +1,17 @@
 import type Koa from 'koa'
-import { applyMapped, fitted, withFittingCustomFields } from '../../db/incoming/apply.ts'
+import { fitted } from '../../db/incoming/apply.ts'
 import { captureRequest } from '../../db/incoming/capture.ts'
-import { insertLog, LOG_ACTION_OF, type NewLog } from '../../db/incoming/logs.ts'
+import type { NewLog } from '../../db/incoming/logs.ts'
 import { senderHeaders } from '../../db/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/incoming/mapping/senders/woocommerce.ts'
 import type { Payload } from '../../db/incoming/parse-body.ts'
-import { claimDelivery, findReceiver, type Receiver, storeDelivery } from '../../db/incoming/receiving.ts'
-import type { Saved } from '../../db/incoming/save.ts'
-import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import type { Receiver } from '../../db/incoming/receiving.ts'
+import type { Actor } from '../../db/postgres/tenancy.ts'
+import { settle } from '../../db/records/sets.ts'
 import { open } from '../../db/seal.ts'
-import type { AppDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
-import { traceOf } from '../http/trace.ts'
 import { Refusal, secondsUntil, toRefusal } from './answer.ts'
 import { baseLog, type Call, logRefusal, logSetUp } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
@@ -22,6 +20,7 @@ import { deliveryOf } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { SecretMask } from './mask.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
+import type { IncomingDeps } from './together.ts'
 import { verify } from './verify.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -32,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  */
 export async function handleIncoming(
   ctx: Koa.Context,
-  deps: AppDeps,
+  deps: IncomingDeps,
   path: string,
   search: string,
 ): Promise<void> {
@@ -49,7 +48,7 @@ export async function handleIncoming(
     const mask = new SecretMask(secrets)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
     ctx.state.organization = webhook.organization_id
-    await guard(call)
+    guard(call)
     ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
     ctx.status = 200
   } catch (error) {
@@ -63,8 +62,10 @@ export async function handleIncoming(
   }
 }
 
-async function findWebhook(deps: AppDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
-  const webhook = UUID.test(id) ? await findReceiver(deps.db.system, id, subnetOf(sourceIp)) : undefined
+async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
+  const webhook = UUID.test(id)
+    ? await deps.together.findReceiver({ webhookId: id, source: subnetOf(sourceIp) })
+    : undefined
   if (!webhook) throw new Refusal('not_found', 'webhook not found')
   return webhook
 }
@@ -80,8 +81,8 @@ function requireMethod(ctx: Koa.Context, target: Target, webhook: Receiver, secr
 }
 
 /** Throws for a request that is refused whoever sent it. */
-async function guard({ ctx, deps, webhook, sourceIp }: Call): Promise<void> {
-  await showRate(ctx, deps.db.system, webhook)
+function guard({ ctx, webhook, sourceIp }: Call): void {
+  showRate(ctx, webhook)
   if (webhook.status !== 'Active') throw new Refusal('webhook_inactive', 'the webhook is inactive')
   if (webhook.ip_whitelist.length > 0 && !ipMatches(sourceIp, webhook.ip_whitelist))
     throw new Refusal('ip_not_allowed', 'the IP address is not on the whitelist')
@@ -98,7 +99,7 @@ async function answerChallenge(call: Call, { kind, verified, text }: Challenge):
     throw unverified('wrong')
   }
   call.verified = true
-  await takeRate(ctx, deps.db.system, webhook, sourceIp)
+  await takeRate(ctx, deps, webhook, sourceIp)
   if (text === undefined) return answerSetUp(call, kind)
   await logSetUp(call, `${kind}: nothing was written`)
   // The text is the sender's: no browser may take it for a page.
@@ -132,8 +133,8 @@ async function receive(call: Call): Promise<object> {
   }
   call.verified = true
 
-  await takeRate(ctx, system, webhook, sourceIp)
-  await takeQuota(system, webhook)
+  await takeRate(ctx, deps, webhook, sourceIp)
+  await takeQuota(deps, webhook)
 
   const content = await decompressed(ctx.req, bytes)
   call.content = content
@@ -179,7 +180,7 @@ async function answerSetUp(call: Call, kind: string): Promise<object> {
 async function captureSample(call: Call): Promise<object | undefined> {
   const { deps, webhook } = call
   const message = 'captured as a sample: nothing was written'
-  const row: NewLog = { ...baseLog(call), action: 'Skipped', message }
+  const row: NewLog = { ...baseLog(call, true), action: 'Skipped', message }
   const actor: Actor = { type: 'webhook', id: webhook.id }
   const isCaptured = await deps.db.tenant(webhook.organization_id, actor, (tx) =>
     captureRequest(tx, webhook.id, row),
@@ -188,32 +189,14 @@ async function captureSample(call: Call): Promise<object | undefined> {
   return isCaptured ? { success: true, message, record_id: null, entity, action: 'skipped' } : undefined
 }
 
-/** Writes the delivery, the record with its history and event, the run and the log row in one transaction. */
+/** Writes the request, in one transaction with others that arrive at the same time. */
 async function write(call: Call, payload: Payload): Promise<object> {
-  const { deps, webhook } = call
-  const actor: Actor = { type: 'webhook', id: webhook.id }
-  const { fingerprint, has_delivery_id } = call.delivery!
-  const given = call.mapped!
-  const perform = async (tx: Tenant) => {
-    // First: a retry may come after its request was replayed through another mapping.
-    const earlier = has_delivery_id && (await claimDelivery(tx, webhook.id, fingerprint))
-    if (earlier) {
-      const message = 'already received'
-      const warnings = ['duplicate delivery: nothing was written']
-      await insertLog(tx, success(call, 'skipped', earlier.record_id, { message, warnings }))
-      return { success: true, message, ...earlier }
-    }
-    call.mapped = await withFittingCustomFields(tx, webhook, fitted(webhook, given))
-    const { record, action, runId, warnings } = await applyMapped(tx, webhook, payload, call.mapped)
-    const answer = { record_id: record.id, entity: webhook.target_entity.toLowerCase(), action }
-    if (has_delivery_id) await storeDelivery(tx, webhook.id, fingerprint, answer)
-    const message = `${answer.entity} ${action}`
-    await insertLog(tx, success(call, action, record.id, { message, run_id: runId, warnings }))
-    return { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) }
-  }
-  return deps.db.tenant(webhook.organization_id, actor, perform, traceOf(call.ctx))
-}
-
-function success(call: Call, action: Saved['action'], recordId: string, more: Partial<NewLog>): NewLog {
-  return { ...baseLog(call), action: LOG_ACTION_OF[action], record_id: recordId, ...more }
+  const { webhook } = call
+  const mapped = await settle(() => fitted(webhook, call.mapped!))
+  const isUnfit = 'error' in mapped
+  // A retry is answered as its first request, which may have been replayed through another mapping.
+  if (isUnfit && !call.delivery!.has_delivery_id) throw mapped.error
+  // Those of other settings are written by themselves, and an unfit one would fail with all others.
+  const settings = `${webhook.id} ${webhook.updated_at.getTime()} ${isUnfit}`
+  return call.deps.together.writes.add(settings, { call, payload, mapped })
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import {
+  countIneffective,
   getEntry,
   MAX_REPLAY,
   type Period,
@@ -88,6 +89,14 @@ const previewSchema = z
     object: z.literal('incoming_replay_preview'),
     dry_run: z.literal(true),
     ...shared,
+    skipped: z.int().meta({
+      description:
+        'Entries of `total` that would only be skipped: an equal request was accepted, or is replayed before them.',
+    }),
+    incomplete: z.int().meta({
+      description:
+        'Verified entries that are not in `total`, because only the beginning of their payload is stored: see `replay_problem` of the log.',
+    }),
     examples: z
       .array(previewOfEntry.extend({ log_id: z.uuid() }))
       .meta({ description: `What would happen to the first ${EXAMPLES} entries, each by itself.` }),
@@ -183,11 +192,12 @@ async function replayPeriod(request: Request) {
       present(await getReplay(tx, webhook_id, await createReplay(tx, webhook_id, period, draft))),
     )
   doNotStore()
-  const { total, ids } = await tenant(async (tx) => ({
+  const { ids, ...counts } = await tenant(async (tx) => ({
     total: await previewReplay(tx, webhook_id, period),
+    ...(await countIneffective(tx, webhook_id, period)),
     ids: await readEntries(tx, webhook_id, period, null, EXAMPLES),
   }))
-  return preview(request, { log_id: null, ...period, total }, ids)
+  return preview(request, { log_id: null, ...period, ...counts }, ids)
 }
 
 async function replayEntry(request: Request) {
@@ -195,7 +205,9 @@ async function replayEntry(request: Request) {
   const { log_id: logId, field_mapping: draft = null, dry_run } = body
   if (dry_run) {
     doNotStore()
-    return preview(request, { log_id: logId!, include: [], since: null, until: null, total: 1 }, [logId!])
+    const entry = { log_id: logId!, include: [], since: null, until: null, total: 1, incomplete: 0 }
+    const shown = await preview(request, entry, [logId!])
+    return { ...shown, skipped: shown.examples.filter(({ outcome }) => outcome === 'skipped').length }
   }
   const webhook = await webhookWith(request, draft)
   const entry = await tenant((tx) => getEntry(tx, params.webhook_id, logId!))

@@ -70,7 +70,7 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
     tag,
     summary: 'Retrieve a log entry',
     description:
-      'Returns the request with its headers (secrets masked), the first 65,536 characters of the payload, the mapped data and the result.',
+      'Returns the request with its headers (secrets masked), the first 65,536 characters of the payload, the mapped data and the result. `replay_problem` says whether the request can be replayed.',
     params: logParams,
     response: { status: 200, schema: logDetailSchema },
     handler: (request) =>

@@ -3,7 +3,8 @@ import { isTarget, targetNames } from '../../db/incoming/mapping/targets.ts'
 import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../../db/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
-import { didYouMean } from '../../workflows/definition/errors.ts'
+import { normalise, SYNONYMS } from '../../db/records/model/synonyms.ts'
+import { meantBy, nearest } from '../../workflows/definition/errors.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /** What the requests of a webhook do, its key must be allowed to do. */
@@ -35,10 +36,17 @@ export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | '
   if (issues.length > 0) throw invalid(issues)
 }
 
+/** What the name means in other systems, the nearest name of a field, or what a name near it means elsewhere. */
 function suggestion(to: string, target: TargetEntity): { hint: string } {
   const names = targetNames(target)
-  const { hint } = didYouMean(to, names)
-  return { hint: hint ?? `use custom_fields.<name>, or one of ${names.join(', ')}` }
+  const others = SYNONYMS[ENTITY_OF[target]]
+  const name = normalise(to)
+  const field =
+    others[name]?.field ?? meantBy(to, names) ?? others[nearest(name, Object.keys(others)) ?? '']?.field
+  if (field === 'full_name')
+    return { hint: 'write two rules, to first_name and last_name, each with the transform split_name' }
+  if (field && names.includes(field)) return { hint: `did you mean ${field}?` }
+  return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
 }
 
 /** Throws validation_error for a custom field that identifies no record. */

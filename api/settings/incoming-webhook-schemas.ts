@@ -185,13 +185,17 @@ export const logSchema = z
     }),
     replay_of: z.uuid().nullable().meta({ description: 'Of a replay: the entry whose request it is.' }),
     replay_id: z.uuid().nullable(),
+    replay_problem: z.string().nullable().meta({
+      description:
+        'Why the request cannot be replayed; null if it can. A payload above 65,536 characters is stored whole for requests that failed, exceeded the quota or were captured as a sample; of those that succeeded or exceeded the rate limit only the beginning is.',
+    }),
   })
   .meta({ id: 'IncomingWebhookLog' })
 export const logDetailSchema = logSchema
   .extend({
     headers: z.record(z.string(), z.string()),
     payload: z.string().nullable(),
-    payload_truncated: z.boolean(),
+    payload_truncated: z.boolean().meta({ description: 'Whether `payload` is only the beginning.' }),
     mapped_data: z.unknown(),
     result: z
       .object({

@@ -57,15 +57,48 @@ export async function takeFromWindow(
   return { granted: Math.max(0, Math.min(amount, rule.limit - (used - amount))), used }
 }
 
-/** Takes one if the window has one left, exactly, in one statement; a refused one is not counted. The limit may be infinite. */
-export async function takeUpToLimit(db: Knex, rule: WindowRule, now = Date.now()): Promise<boolean> {
+export interface TakeOptions {
+  /**
+   * Only for a statement that is its own transaction: its commit does not wait for the disk. The next commit that does
+   * writes it too, and a crash of PostgreSQL before that loses what was taken.
+   */
+  isFlushedLater?: boolean
+}
+
+/**
+ * Takes up to `amount` from a window, exactly; what is refused is not counted. The limit may be infinite. One statement,
+ * unless less than the amount is left: then one for each.
+ * @returns the granted amount.
+ */
+export async function takeUpToLimit(
+  db: Knex,
+  rule: WindowRule,
+  amount = 1,
+  options: TakeOptions = {},
+  now = Date.now(),
+): Promise<number> {
+  if (await takeAll(db, rule, amount, options, now)) return amount
+  let granted = 0
+  while (granted < amount - 1 && (await takeAll(db, rule, 1, options, now))) granted++
+  return granted
+}
+
+async function takeAll(
+  db: Knex,
+  rule: WindowRule,
+  amount: number,
+  { isFlushedLater = false }: TakeOptions,
+  now: number,
+): Promise<boolean> {
   const { start, end } = windowAt(rule.period, now)
-  if (rule.limit <= 0) return false
+  const limit = Math.min(rule.limit, MAX_INTEGER)
+  if (limit < amount) return false
   const { rows } = await db.raw<{ rows: unknown[] }>(
-    `insert into ${tableOf(rule.period)} as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, 1)
-     on conflict (organization_id, subject, window_start) do update set used = w.used + 1 where w.used < ?
-     returning true`,
-    [rule.organizationId, rule.subject, new Date(start), new Date(end), Math.min(rule.limit, MAX_INTEGER)],
+    `insert into ${tableOf(rule.period)} as w (organization_id, subject, window_start, ends_at, used) values (?, ?, ?, ?, ?)
+     on conflict (organization_id, subject, window_start) do update set used = w.used + excluded.used
+       where w.used <= ? - excluded.used
+     returning ${isFlushedLater ? "set_config('synchronous_commit', 'off', true)" : 'true'}`,
+    [rule.organizationId, rule.subject, new Date(start), new Date(end), amount, limit],
   )
   return rows.length > 0
 }

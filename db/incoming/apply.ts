@@ -3,8 +3,8 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { fitCustomFields, fitMapped } from './check-mapped.ts'
 import type { Mapped } from './mapping/types.ts'
 import type { Payload } from './parse-body.ts'
-import { type Saved, saveMapped, updateMapped } from './save.ts'
-import { startWorkflow } from './start-workflow.ts'
+import { type Saved, saveAll, type ToSave, updateMapped } from './save.ts'
+import { startWorkflows } from './start-workflow.ts'
 import type { IncomingWebhook } from './types.ts'
 
 /** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
@@ -26,8 +26,26 @@ export interface Applied extends Saved {
   warnings: string[]
 }
 
+/** A payload with its mapping from `fitted`. */
+export interface ToApply extends ToSave {
+  payload: Payload
+}
+
 /**
- * Writes the record of a mapping from `fitted` and queues the workflow, in the caller's transaction.
+ * Writes the records of mappings and queues the workflow for each, in the caller's transaction. Throws as `saveAll`.
+ */
+export async function applyAll(tx: Tenant, webhook: IncomingWebhook, all: ToApply[]): Promise<Applied[]> {
+  if (all.length === 0) return []
+  const saved = await saveAll(tx, webhook, all)
+  const started = await startWorkflows(tx, webhook, all, saved)
+  return saved.map((one, i) => {
+    const { runId = null, warning } = started[i]!
+    return { ...one, runId, warnings: [...(all[i]!.mapped.warnings ?? []), ...(warning ? [warning] : [])] }
+  })
+}
+
+/**
+ * Writes the record of one mapping.
  * @param onto the record that an earlier writing of the same payload made: it is updated, and nothing else is repeated.
  */
 export async function applyMapped(
@@ -37,11 +55,9 @@ export async function applyMapped(
   mapped: Mapped,
   onto?: string,
 ): Promise<Applied> {
+  if (!onto) return (await applyAll(tx, webhook, [{ payload, mapped }]))[0]!
   const warnings = mapped.warnings ?? []
-  if (onto) return { ...(await updateMapped(tx, webhook, mapped, onto)), runId: null, warnings }
-  const saved = await saveMapped(tx, webhook, mapped)
-  const { runId = null, warning } = await startWorkflow(tx, webhook, payload, saved)
-  return { ...saved, runId, warnings: [...warnings, ...(warning ? [warning] : [])] }
+  return { ...(await updateMapped(tx, webhook, mapped, onto)), runId: null, warnings }
 }
 
 /** Leaves out the custom fields that their definitions refuse, if automatic mapping guessed them. */

@@ -1,6 +1,6 @@
 import { csvLines, writeCell, writeList } from '../csv/write-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { filtered, LISTED, type LogEntry, type LogFilters } from './logs.ts'
+import { columnsOf, filtered, LISTED, type LogEntry, type LogFilters } from './logs.ts'
 
 /** Entries that are read at once. */
 const PAGE = 500
@@ -15,7 +15,10 @@ export async function* exportLogs(
   let last: string | undefined
   do {
     const page = await tenant<LogEntry[]>((tx) => {
-      const rows = filtered(tx, webhookId, filters).select(LISTED).orderBy('id', 'desc').limit(PAGE)
+      const rows = filtered(tx, webhookId, filters)
+        .select(columnsOf(tx, LISTED))
+        .orderBy('id', 'desc')
+        .limit(PAGE)
       return last ? rows.where('id', '<', last) : rows
     })
     if (page.length > 0) yield csvLines(page.map(cellsOf))

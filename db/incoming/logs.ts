@@ -32,6 +32,8 @@ export interface LogEntry {
   /** The entry that was replayed, and the replay. */
   replay_of: string | null
   replay_id: string | null
+  /** Why the request cannot be replayed; null if it can. */
+  replay_problem: string | null
 }
 
 /** A log entry with all details. */
@@ -45,8 +47,10 @@ export interface LogDetail extends LogEntry {
   verified: boolean
 }
 
-export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests'> {
+export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests' | 'replay_problem'> {
   content_type: string | null
+  /** What follows `payload`, if that is truncated and the request may be replayed. */
+  payload_rest: string | null
   /** Equal for an equal request; null for an unverified one. */
   fingerprint: Buffer | null
   has_delivery_id: boolean
@@ -70,6 +74,7 @@ export const LISTED = [
   'requests',
   'replay_of',
   'replay_id',
+  'replay_problem',
 ] as const
 const DETAIL = [
   ...LISTED,
@@ -81,9 +86,43 @@ const DETAIL = [
   'verified',
 ] as const
 
+/** SQL: why the request of an entry cannot be replayed. */
+export const REPLAY_PROBLEM = `case
+  when not verified then 'its sender did not prove to have the secret'
+  when payload is null then 'it has no payload'
+  when payload_truncated and payload_rest is null then 'only the beginning of its payload is stored'
+end`
+
+/** Columns of entries for a query; `replay_problem` is computed. */
+export const columnsOf = (tx: Tenant, columns: readonly string[]) =>
+  columns.map((column) =>
+    column === 'replay_problem' ? tx.trx.raw(`${REPLAY_PROBLEM} as replay_problem`) : column,
+  )
+
+/** The columns of a new row. */
+const STORED = [
+  'organization_id',
+  ...DETAIL.filter((column) => !['created_at', 'requests', 'replay_problem'].includes(column)),
+  ...['content_type', 'payload_rest', 'fingerprint', 'has_delivery_id'],
+]
+
 /** Logs an accepted request, in the transaction of its writes. */
-export async function insertLog(tx: Tenant, log: NewLog, id: string = uuidv7()): Promise<void> {
-  await tx.trx('incoming_logs').insert({ ...toRow(tx.organizationId, log), id })
+export const insertLog = (tx: Tenant, log: NewLog, id?: string): Promise<void> =>
+  insertLogs(tx, [id === undefined ? log : { ...log, id }])
+
+/** Logs accepted requests, in the transaction of their writes. The text of the statement does not depend on their number. */
+export async function insertLogs(tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> {
+  const rows = logs.map((log) => ({
+    ...{ organization_id: tx.organizationId, id: uuidv7(), ...log },
+    // The form in which PostgreSQL reads bytea from JSON.
+    fingerprint: log.fingerprint && `\\x${log.fingerprint.toString('hex')}`,
+  }))
+  const columns = STORED.join(', ')
+  await tx.trx.raw(
+    `insert into incoming_logs (${columns})
+     select ${columns} from jsonb_populate_recordset(null::incoming_logs, ?)`,
+    [JSON.stringify(rows)],
+  )
 }
 
 /** Logs a refused request, whose transaction was rolled back or never began. */
@@ -129,7 +168,7 @@ export function listLogs(
   filters: LogFilters,
   page: IdPage,
 ): Promise<Page<LogEntry>> {
-  const rows = filtered(tx, webhookId, filters).select(LISTED)
+  const rows = filtered(tx, webhookId, filters).select(columnsOf(tx, LISTED))
   return pageById(tx, rows, page, { of: ['incoming logs', webhookId, filters] })
 }
 
@@ -138,7 +177,7 @@ export async function getLog(tx: Tenant, webhookId: string, id: string): Promise
   const row = await tx
     .trx('incoming_logs')
     .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
-    .first(DETAIL)
+    .first(columnsOf(tx, DETAIL))
   if (!row) throw notFound('log entry')
   return row as LogDetail
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -14,25 +15,52 @@ export interface Receiver extends IncomingWebhook, Subscription {
   blocked_until: Date | null
   /** The log row of the requests during this block. */
   block_log_id: string | null
+  /** Requests that counted in this minute. */
+  used_of_minute: number
 }
 
+/** Who calls which webhook. */
+export interface Caller {
+  webhookId: string
+  /** An IPv4 address or the /64 of an IPv6 one. */
+  source: string
+}
+
+/** The window of a webhook's requests in a minute. */
+export const incomingMinute = (organizationId: string, webhookId: string) =>
+  ({ organizationId, subject: `${MINUTE_SUBJECT}${webhookId}`, period: 60 }) as const
+
+const MINUTE_SUBJECT = 'incoming:'
+
+/** Identifies a caller. */
+export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId.toLowerCase()} ${source}`
+
 /**
- * Loads the webhook in one round trip; across organizations, because the URL contains none.
- * @param source the address or, for IPv6, its /64.
+ * Loads the webhooks of several callers in one round trip; across organizations, because the URL contains none.
+ * @returns the webhooks by `callerKey`.
  */
-export async function findReceiver(system: Knex, id: string, source: string): Promise<Receiver | undefined> {
-  const { rows } = await system.raw<{ rows: Receiver[] }>(
-    `select w.*, o.plan, o.limits,
+export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
+  const { rows } = await system.raw<{ rows: (Receiver & { source: string })[] }>(
+    `select w.*, o.plan, o.limits, c.source, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
-     from incoming_webhooks w
+     from unnest(?::uuid[], ?::text[]) as c (webhook_id, source)
+     join incoming_webhooks w on w.id = c.webhook_id
      join organizations o on o.id = w.organization_id
      left join incoming_sources s
-       on s.organization_id = w.organization_id and s.webhook_id = w.id and s.source_ip = ?
-     where w.id = ?`,
-    [source, id],
+       on s.organization_id = w.organization_id and s.webhook_id = w.id and s.source_ip = c.source
+     left join limit_windows m
+       on m.organization_id = w.organization_id and m.subject = ? || w.id and m.window_start = ?`,
+    [
+      callers.map(({ webhookId }) => webhookId),
+      callers.map(({ source }) => source),
+      MINUTE_SUBJECT,
+      new Date(windowAt(60, Date.now()).start),
+    ],
   )
-  return rows[0]
+  return new Map(
+    rows.map(({ source, ...receiver }) => [callerKey({ webhookId: receiver.id, source }), receiver]),
+  )
 }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
@@ -72,38 +100,63 @@ export interface DeliveryAnswer {
   action: 'created' | 'updated' | 'skipped'
 }
 
-/**
- * Claims a delivery for this transaction, or returns its stored answer of the last 24 hours. A concurrent request with
- * the same delivery waits here until the first one commits or rolls back.
- */
+/** Claims one delivery as `claimDeliveries` does. */
 export async function claimDelivery(
   tx: Tenant,
   webhookId: string,
   fingerprint: Buffer,
 ): Promise<DeliveryAnswer | undefined> {
-  const { rows: claimed } = await tx.trx.raw<{ rows: unknown[] }>(
-    `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint) values (?, ?, ?)
-     on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
-       where d.created_at < now() - interval '24 hours'
-     returning true`,
-    [tx.organizationId, webhookId, fingerprint],
-  )
-  if (claimed.length > 0) return undefined
-  const row = await tx
-    .trx('incoming_deliveries')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint })
-    .first('answer')
-  return row?.answer
+  return (await claimDeliveries(tx, webhookId, [fingerprint]))[0]
 }
 
-export async function storeDelivery(
+/**
+ * Claims different deliveries for this transaction; for those that have an answer of the last 24 hours, returns it. A
+ * concurrent request with the same delivery waits here until the first one commits or rolls back.
+ */
+export async function claimDeliveries(
   tx: Tenant,
   webhookId: string,
-  fingerprint: Buffer,
-  answer: DeliveryAnswer,
+  fingerprints: Buffer[],
+): Promise<(DeliveryAnswer | undefined)[]> {
+  if (fingerprints.length === 0) return []
+  const { rows: claimed } = await tx.trx.raw<{ rows: { fingerprint: Buffer }[] }>(
+    // In order: two transactions could wait for each other.
+    `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint)
+     select ?, ?, f from unnest(?::bytea[]) f order by f
+     on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
+       where d.created_at < now() - interval '24 hours'
+     returning fingerprint`,
+    [tx.organizationId, webhookId, fingerprints],
+  )
+  if (claimed.length === fingerprints.length) return fingerprints.map(() => undefined)
+  const ours = new Set(claimed.map((row) => hex(row.fingerprint)))
+  const { rows } = await tx.trx.raw<{ rows: { fingerprint: Buffer; answer: DeliveryAnswer }[] }>(
+    `select fingerprint, answer from incoming_deliveries
+     where organization_id = ? and webhook_id = ? and fingerprint = any(?::bytea[])`,
+    [tx.organizationId, webhookId, fingerprints.filter((one) => !ours.has(hex(one)))],
+  )
+  const answers = new Map(rows.map((row) => [hex(row.fingerprint), row.answer]))
+  return fingerprints.map((one) => answers.get(hex(one)))
+}
+
+export const hex = (fingerprint: Buffer): string => fingerprint.toString('hex')
+
+/** Stores the answers of claimed deliveries. */
+export async function storeDeliveries(
+  tx: Tenant,
+  webhookId: string,
+  deliveries: { fingerprint: Buffer; answer: DeliveryAnswer }[],
 ): Promise<void> {
-  await tx
-    .trx('incoming_deliveries')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint })
-    .update({ answer: JSON.stringify(answer) })
+  if (deliveries.length === 0) return
+  await tx.trx.raw(
+    `update incoming_deliveries d set answer = a.answer
+     from unnest(?::bytea[], ?::text[]) as given (fingerprint, json) cross join lateral (select given.json::jsonb) a (answer)
+     where d.organization_id = ? and d.webhook_id = ? and d.fingerprint = given.fingerprint`,
+    [
+      deliveries.map(({ fingerprint }) => fingerprint),
+      deliveries.map(({ answer }) => JSON.stringify(answer)),
+      tx.organizationId,
+      webhookId,
+    ],
+  )
 }

@@ -1,7 +1,7 @@
 import { conflict, notFound } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
-import type { LogAction, LogStatus } from './logs.ts'
+import { columnsOf, type LogAction, type LogStatus, REPLAY_PROBLEM } from './logs.ts'
 
 /** The log entries that a replay repeats. */
 
@@ -33,6 +33,9 @@ export interface ReplayedEntry {
   content_type: string | null
   payload: string | null
   payload_truncated: boolean
+  payload_rest: string | null
+  /** Of entries that are read with `getEntry`: null. */
+  replay_problem: string | null
   payload_size: number
   verified: boolean
   fingerprint: Buffer | null
@@ -41,8 +44,8 @@ export interface ReplayedEntry {
 
 const COLUMNS = [
   ...['id', 'created_at', 'source_ip', 'status', 'action', 'error', 'record_id', 'mapped_data', 'headers'],
-  ...['content_type', 'payload', 'payload_truncated', 'payload_size', 'verified', 'fingerprint'],
-  'has_delivery_id',
+  ...['content_type', 'payload', 'payload_truncated', 'payload_rest', 'payload_size', 'verified'],
+  ...['fingerprint', 'has_delivery_id', 'replay_problem'],
 ] as const
 
 /** Entries of a replay at most. */
@@ -50,30 +53,56 @@ export const MAX_REPLAY = 100_000
 /** The clock of a process makes the ids of entries, that of the database their times. */
 const CLOCKS = `interval '1 minute'`
 
-/** SQL: the entries of a period that can be replayed. Replays of failed entries are not replayed: their originals are. */
-const ENTRIES = `
+/** SQL: the entries of a period. Replays of failed entries are not replayed: their originals are. */
+const PERIOD = `
   from incoming_logs l
   where l.organization_id = :organizationId and l.webhook_id = :webhookId
     and l.id >= ${firstIdAt(`:since::timestamptz - ${CLOCKS}`)} and l.id < ${firstIdAt(`:until::timestamptz + ${CLOCKS}`)}
     and l.created_at >= :since and l.created_at < :until
-    and l.verified and l.payload is not null and not l.payload_truncated
     and (:failed and l.status = 'Failed' and l.replay_of is null
       or :blocked and l.status = 'Blocked' and l.replay_of is null
       or :succeeded and l.status = 'Success' and l.record_id is not null
         and (l.action = 'Created' or l.action = 'Updated' and l.replay_of is null))`
+/** SQL: those that can be replayed. */
+const ENTRIES = `${PERIOD} and ${REPLAY_PROBLEM} is null`
 
 const keysOf = (tx: Tenant, webhookId: string, { include, since, until }: Period) => ({
   ...{ organizationId: tx.organizationId, webhookId, since, until },
   ...Object.fromEntries(REPLAY_INCLUDES.map((one) => [one, include.includes(one)])),
 })
 
-/** The number of entries of the period, at most one more than MAX_REPLAY. */
+/** The number of entries of the period that can be replayed, at most one more than MAX_REPLAY. */
 export async function countEntries(tx: Tenant, webhookId: string, period: Period): Promise<number> {
   const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
     `select count(*)::integer as count from (select ${ENTRIES} limit ${MAX_REPLAY + 1}) e`,
     keysOf(tx, webhookId, period) as never,
   )
   return rows[0]!.count
+}
+
+/**
+ * Of the entries that can be replayed, those that would only be skipped: an equal request was accepted, or is replayed
+ * before. And the verified ones of which only the beginning of the payload is stored.
+ */
+export async function countIneffective(
+  tx: Tenant,
+  webhookId: string,
+  period: Period,
+): Promise<{ skipped: number; incomplete: number }> {
+  const { rows } = await tx.trx.raw<{ rows: { skipped: number; incomplete: number }[] }>(
+    `with entries as materialized (
+       select l.id, l.fingerprint, l.has_delivery_id, l.status,
+         row_number() over (partition by l.status = 'Success', l.fingerprint order by l.id) as place ${ENTRIES}
+     )
+     select
+       (select count(*) from entries e where e.status <> 'Success' and e.fingerprint is not null and (e.place > 1
+          or exists (select from incoming_logs a where a.organization_id = :organizationId and a.webhook_id = :webhookId
+                     and a.fingerprint = e.fingerprint and a.status = 'Success' and a.record_id is not null
+                     and (e.has_delivery_id or a.id > e.id))))::integer as skipped,
+       (select count(*) ${PERIOD} and l.verified and ${REPLAY_PROBLEM} is not null)::integer as incomplete`,
+    keysOf(tx, webhookId, period) as never,
+  )
+  return rows[0]!
 }
 
 /** The ids of the entries after `position`, oldest first. */
@@ -96,17 +125,11 @@ export async function getEntry(tx: Tenant, webhookId: string, id: string): Promi
   const entry = await tx
     .trx('incoming_logs')
     .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
-    .first<ReplayedEntry | undefined>(...COLUMNS)
+    .first<ReplayedEntry | undefined>(columnsOf(tx, COLUMNS))
   if (!entry) throw notFound('log entry')
-  const problem = problemOf(entry)
+  const problem = entry.replay_problem
   if (problem) throw conflict(`the log entry cannot be replayed: ${problem}`, { param: 'log_id' })
   return entry
-}
-
-function problemOf({ verified, payload, payload_truncated }: ReplayedEntry): string | undefined {
-  if (!verified) return 'its sender did not prove to have the secret'
-  if (payload === null) return 'it has no payload'
-  return payload_truncated ? 'its payload is too long for the log, which has only its beginning' : undefined
 }
 
 /** Locks the entry: replays of one entry take turns. Undefined if it has expired. */

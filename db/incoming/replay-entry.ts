@@ -8,7 +8,7 @@ import { senderHeaders } from './mapping/senders/index.ts'
 import type { Mapped } from './mapping/types.ts'
 import type { Payload } from './parse-body.ts'
 import { takeIncomingQuota } from './quota.ts'
-import { claimDelivery, storeDelivery } from './receiving.ts'
+import { claimDelivery, storeDeliveries } from './receiving.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from './refusals.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
 import type { IncomingWebhook } from './types.ts'
@@ -30,8 +30,8 @@ export interface Outcome {
 }
 
 /** The body of an entry, for its mapping. */
-export const bodyOf = ({ payload, content_type, headers }: ReplayedEntry): Body => ({
-  content: payload ?? '',
+export const bodyOf = ({ payload, payload_rest, content_type, headers }: ReplayedEntry): Body => ({
+  content: (payload ?? '') + (payload_rest ?? ''),
   type: content_type ?? '',
   headers: senderHeaders(headers),
 })
@@ -61,15 +61,20 @@ export async function replayEntry(
 
   async function within(): Promise<Outcome | typeof QUOTA_EXCEEDED> {
     const isNew = entry.status === 'Blocked' && UNCOUNTED.includes(entry.error ?? '')
-    if (isNew && !(await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted)
+    if (isNew && (await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted === 0)
       return QUOTA_EXCEEDED
     const { changes: _, ...done } = await tryPayload(tx, webhook, parsed, ontoOf(entry), false)
     if (entry.has_delivery_id && entry.status !== 'Success' && done.record_id && done.outcome !== 'failed')
-      await storeDelivery(tx, webhook.id, entry.fingerprint!, {
-        record_id: done.record_id,
-        entity: webhook.target_entity.toLowerCase(),
-        action: done.outcome,
-      })
+      await storeDeliveries(tx, webhook.id, [
+        {
+          fingerprint: entry.fingerprint!,
+          answer: {
+            record_id: done.record_id,
+            entity: webhook.target_entity.toLowerCase(),
+            action: done.outcome,
+          },
+        },
+      ])
     return done
   }
 }
@@ -221,6 +226,8 @@ function logOf(
   const isFailed = outcome.outcome === 'failed'
   return {
     ...{ webhook_id: webhook.id, source_ip, headers, content_type, payload, payload_truncated, payload_size },
+    // The entry keeps it.
+    payload_rest: null,
     ...{ verified: true, fingerprint, has_delivery_id, replay_of: entry.id, replay_id: replayId },
     status: isFailed ? 'Failed' : 'Success',
     action: isFailed ? null : LOG_ACTION_OF[outcome.outcome as keyof typeof LOG_ACTION_OF],

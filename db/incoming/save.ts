@@ -1,13 +1,15 @@
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { TraceContext } from '../postgres/trace.ts'
 import { companiesNamed } from '../records/companies.ts'
-import { createRecord } from '../records/create.ts'
-import { findByKey } from '../records/find-by-key.ts'
+import { createSet } from '../records/create.ts'
+import { finderBy } from '../records/find-by-key.ts'
 import type { EntityName } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
-import { createSchema, type RecordInput } from '../records/model/schemas.ts'
-import { recordOf } from '../records/sets.ts'
+import { type AgxRecord, createSchema, REQUEST_TRACE, type RecordInput } from '../records/model/schemas.ts'
+import { upsertKey } from '../records/model/upsert-keys.ts'
+import { type Outcome, recordOf } from '../records/sets.ts'
 import { updateSet } from '../records/update.ts'
-import { upsertRecord } from '../records/upsert.ts'
+import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
 import type { Mapped } from './mapping/types.ts'
 import { ENTITY_OF, type IncomingWebhook } from './types.ts'
 
@@ -16,20 +18,27 @@ export interface Saved {
   record: Record<string, unknown> & { id: string }
 }
 
+/** The mapping of a payload, and its request where it is not that of the transaction. */
+export interface ToSave {
+  mapped: Mapped
+  trace?: TraceContext | undefined
+}
+
 type Settings = Pick<IncomingWebhook, 'target_entity' | 'deduplication'>
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
 
 /**
- * Writes the mapped record by the webhook's deduplication rule. If several records have the key, the oldest matches; a
- * payload without the key creates a record. A mapped note is added unless the payload is skipped.
- * Throws `validation_error`, `conflict`.
+ * Writes mapped records by the webhook's deduplication rule, as if one after the other, with a constant number of
+ * statements where their keys differ. If several records have the key, the oldest matches; a payload without the key
+ * creates a record. A mapped note is added unless the payload is skipped.
+ * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
-export async function saveMapped(tx: Tenant, webhook: Settings, mapped: Mapped): Promise<Saved> {
-  const saved = await saveRecord(tx, webhook, mapped)
-  if (mapped.note?.trim() && saved.action !== 'skipped')
-    await addNote(tx, ENTITY_OF[webhook.target_entity], saved.record.id, mapped.note)
+export async function saveAll(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+  const save = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
+  const saved = await save[webhook.deduplication.action](tx, webhook, all)
+  await addNotes(tx, ENTITY_OF[webhook.target_entity], all, saved)
   return saved
 }
 
@@ -40,27 +49,70 @@ export async function updateMapped(
   mapped: Mapped,
   id: string,
 ): Promise<Saved> {
-  const fields: RecordInput = { ...mapped.fields, ...(await companyOf(tx, mapped)) }
-  const update = { id, patch: changes(fields, mapped), adding: ADDING }
+  const [fields] = await fieldsOf(tx, [{ mapped }])
+  const update = { id, patch: changes(fields!, mapped), adding: ADDING }
   const record = recordOf(await updateSet(tx, ENTITY_OF[webhook.target_entity], [update]))
   return { action: 'updated', record }
 }
 
-async function saveRecord(tx: Tenant, webhook: Settings, mapped: Mapped): Promise<Saved> {
+async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
   const entity = ENTITY_OF[webhook.target_entity]
-  const { action } = webhook.deduplication
-  const by = keyFieldOf(webhook)
-  if (action === 'Skip') {
-    const [id] = await findByKey(tx, entity, by, mapped.fields)
-    if (id) return { action: 'skipped', record: { id } }
+  const finder = await finderBy(tx, entity, keyFieldOf(webhook))
+  const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
+  const found = await finder.find(keys.flatMap((key) => key ?? []))
+  const isNew = (place: number) => {
+    const key = keys[place]
+    return key === undefined || (!found.has(key) && keys.indexOf(key) === place)
   }
-  const fields: RecordInput = { ...mapped.fields, ...(await companyOf(tx, mapped)) }
-  // The id of a known sender identifies duplicates; here they are wanted.
-  if (action === 'Create Anyway' && mapped.sender) delete fields.external_id
-  if (action !== 'Update') return { action: 'created', record: await createRecord(tx, entity, fields) }
+  const news = [...all.keys()].filter(isNew)
+  const created = await create(
+    tx,
+    entity,
+    await fieldsOf(
+      tx,
+      news.map((place) => all[place]!),
+    ),
+  )
+  const byKey = new Map(news.map((place, i) => [keys[place], created[i]!.id]))
+  return keys.map((key, place): Saved => {
+    if (isNew(place)) return { action: 'created', record: created[news.indexOf(place)]! }
+    return { action: 'skipped', record: { id: found.get(key!)?.[0] ?? byKey.get(key)! } }
+  })
+}
+
+async function updateOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+  const entity = ENTITY_OF[webhook.target_entity]
+  const by = keyFieldOf(webhook)
+  const fields = await fieldsOf(tx, all)
   const options = { takesOldest: true, adding: ADDING }
-  const { record, created } = await upsertRecord(tx, entity, by, fields, changes(fields, mapped), options)
-  return { action: created ? 'created' : 'updated', record }
+  const items = fields.map((input, i) => ({ input, patch: changes(input, all[i]!.mapped) }))
+  if (items.length === 1) {
+    const { input, patch } = items[0]!
+    const { record, created } = await upsertRecord(tx, entity, by, input, patch, options)
+    return [{ action: created ? 'created' : 'updated', record }]
+  }
+  // Without any key its field is not looked at: the definition of a custom field may be gone.
+  if (fields.every((input) => upsertKey(by, input) === undefined))
+    return created(await create(tx, entity, fields))
+  const finder = await finderBy(tx, entity, by)
+  const keyed = items.map((item) => ({ ...item, key: finder.keyOf(item.input) }))
+  return (await upsertKeyed(tx, finder, keyed, options)).map((outcome) => {
+    const record = recordOf([outcome])
+    return { action: 'created' in outcome && outcome.created ? 'created' : 'updated', record }
+  })
+}
+
+async function createAnyway(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+  const fields = await fieldsOf(tx, all)
+  // The id of a known sender identifies duplicates; here they are wanted.
+  for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id
+  return created(await create(tx, ENTITY_OF[webhook.target_entity], fields))
+}
+
+const created = (records: AgxRecord[]): Saved[] => records.map((record) => ({ action: 'created', record }))
+
+async function create(tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<AgxRecord[]> {
+  return (await createSet(tx, entity, inputs)).map((outcome: Outcome) => recordOf([outcome]))
 }
 
 /** The field whose value identifies duplicates. */
@@ -70,23 +122,44 @@ function keyFieldOf({ target_entity, deduplication: { by } }: Settings): string 
 }
 
 /** The fields from the payload only: the defaults of a new record must not change an existing one. */
-const changes = (fields: RecordInput, mapped: Mapped): RecordInput =>
-  Object.fromEntries(Object.entries(fields).filter(([field]) => comesFromPayload(field, mapped)))
+const changes = (fields: RecordInput, mapped: Mapped): RecordInput => ({
+  ...Object.fromEntries(Object.entries(fields).filter(([field]) => comesFromPayload(field, mapped))),
+  [REQUEST_TRACE]: fields[REQUEST_TRACE],
+})
 
 function comesFromPayload(field: string, mapped: Mapped): boolean {
   const source = field === 'company_id' ? 'company_name' : field
   return Object.keys(mapped.sources).some((name) => name === source || name.startsWith(`${source}.`))
 }
 
-async function companyOf(tx: Tenant, { company_name }: Mapped): Promise<{ company_id?: string }> {
-  if (!company_name?.trim()) return {}
-  const input = createSchema('companies').parse({ name: company_name })
-  const [company] = await companiesNamed(tx, [input])
-  if ('error' in company!) throw company.error
-  return { company_id: company!.id }
+/** The fields of the records, with the companies that the payloads name: found, or created. */
+async function fieldsOf(tx: Tenant, all: ToSave[]): Promise<RecordInput[]> {
+  const named = all.filter(({ mapped }) => mapped.company_name?.trim())
+  const companies =
+    named.length === 0
+      ? []
+      : await companiesNamed(
+          tx,
+          named.map(({ mapped, trace }) => ({
+            ...createSchema('companies').parse({ name: mapped.company_name }),
+            [REQUEST_TRACE]: trace,
+          })),
+        )
+  for (const company of companies) if ('error' in company) throw company.error
+  const ids = new Map(named.map((one, i) => [one, (companies[i] as { id: string }).id]))
+  return all.map((one) => ({
+    ...one.mapped.fields,
+    ...(ids.has(one) ? { company_id: ids.get(one) } : {}),
+    [REQUEST_TRACE]: one.trace,
+  }))
 }
 
-async function addNote(tx: Tenant, entity: EntityName, id: string, text: string): Promise<void> {
-  const note = { body: text, associations: [{ object: entity, id }] }
-  await createRecord(tx, 'notes', createSchema('notes').parse(note))
+async function addNotes(tx: Tenant, entity: EntityName, all: ToSave[], saved: Saved[]): Promise<void> {
+  const notes = all.flatMap(({ mapped: { note }, trace }, i) => {
+    const { action, record } = saved[i]!
+    if (!note?.trim() || action === 'skipped') return []
+    const input = { body: note, associations: [{ object: entity, id: record.id }] }
+    return [{ ...createSchema('notes').parse(input), [REQUEST_TRACE]: trace }]
+  })
+  await create(tx, 'notes', notes)
 }

@@ -59,6 +59,8 @@ export async function up(knex: Knex): Promise<void> {
       headers jsonb not null,
       payload text,
       payload_truncated boolean not null default false,
+      -- what follows the payload, where a replay needs it
+      payload_rest text,
       mapped_data jsonb,
       -- without foreign keys: the log may outlive the record and the run
       record_id uuid,

@@ -17,15 +17,18 @@ export async function companiesNamed(
   const keyOf = (input: RecordInput) => finder.keyOf(input)!
   const byKey = new Map(inputs.map((input) => [keyOf(input), input]))
   const companies = new Map<string, { id: string } | Failed>()
-  for (const [key, ids] of await finder.find([...byKey.keys()])) companies.set(key, { id: ids[0]! })
-  const missing = [...byKey].filter(([key]) => !companies.has(key))
+  const missing = () => [...byKey.keys()].filter((key) => !companies.has(key))
+  // A lock on the name would let the requests of one company wait for each other's commits: only its creation needs it.
+  for (const look of [finder.peek, finder.find])
+    for (const [key, ids] of await look(missing())) companies.set(key, { id: ids[0]! })
+  const created = missing()
   // Without a savepoint: a name alone violates no unique constraint.
   const made = await createSet(
     tx,
     'companies',
-    missing.map(([, input]) => input),
+    created.map((key) => byKey.get(key)!),
   )
   for (const [i, outcome] of made.entries())
-    companies.set(missing[i]![0], 'error' in outcome ? outcome : { id: outcome.record.id })
+    companies.set(created[i]!, 'error' in outcome ? outcome : { id: outcome.record.id })
   return inputs.map((input) => companies.get(keyOf(input))!)
 }

@@ -18,6 +18,8 @@ export interface Finder {
    * until they end, so that concurrent find-or-create operations create one record.
    */
   find(keys: string[]): Promise<Map<string, string[]>>
+  /** The same without serialising: a record that is not found may be about to be created. */
+  peek(keys: string[]): Promise<Map<string, string[]>>
 }
 
 /**
@@ -33,12 +35,11 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
       const value = upsertKey(by, fields)
       return isLowered ? value?.toLowerCase() : value
     },
-    find: (keys) =>
-      findLocked(tx, entity, by, keys, {
-        sql: `select id, created_at from ${entity}
-              where organization_id = ? and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
-        bindings: [tx.organizationId],
-      }),
+    ...lookUps(tx, entity, by, {
+      sql: `select id, created_at from ${entity}
+            where organization_id = ? and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
+      bindings: [tx.organizationId],
+    }),
   }
 }
 
@@ -62,12 +63,11 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
       const reading = value === undefined ? undefined : readValue(definition, value)
       return reading && 'value' in reading ? uniqueKey(reading.value) : undefined
     },
-    find: (keys) =>
-      findLocked(tx, entity, by, keys, {
-        sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
-              where organization_id = ? and entity = ? and name = ? and value_key = key`,
-        bindings: [tx.organizationId, entity, name],
-      }),
+    ...lookUps(tx, entity, by, {
+      sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
+            where organization_id = ? and entity = ? and name = ? and value_key = key`,
+      bindings: [tx.organizationId, entity, name],
+    }),
   }
 }
 
@@ -87,28 +87,36 @@ export async function findByKey(
 const MAX_FOUND = 100
 
 /** `matches`: selects id and created_at of the records with `key`. */
-async function findLocked(
+function lookUps(
   tx: Tenant,
   entity: EntityName,
   by: string,
-  keys: string[],
   matches: { sql: string; bindings: string[] },
-): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>()
-  if (keys.length === 0) return found
-  // Sorted: see lock.ts.
-  await tx.trx.raw(
-    `select pg_advisory_xact_lock(lock) from (
-       select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
-     ) locks`,
-    [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
-  )
-  const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
-    `select key, id from unnest(?::text[]) as wanted (key)
-     cross join lateral (${matches.sql} order by created_at, id limit ${MAX_FOUND}) match
-     order by created_at, id`,
-    [[...new Set(keys)], ...matches.bindings],
-  )
-  for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
-  return found
+): Pick<Finder, 'find' | 'peek'> {
+  const peek = async (keys: string[]) => {
+    const found = new Map<string, string[]>()
+    if (keys.length === 0) return found
+    const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
+      `select key, id from unnest(?::text[]) as wanted (key)
+       cross join lateral (${matches.sql} order by created_at, id limit ${MAX_FOUND}) match
+       order by created_at, id`,
+      [[...new Set(keys)], ...matches.bindings],
+    )
+    for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
+    return found
+  }
+  return {
+    peek,
+    async find(keys) {
+      // Sorted: see lock.ts.
+      if (keys.length > 0)
+        await tx.trx.raw(
+          `select pg_advisory_xact_lock(lock) from (
+             select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
+           ) locks`,
+          [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
+        )
+      return peek(keys)
+    },
+  }
 }

@@ -34,7 +34,7 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
   if (tx.spans)
     traceEvents(
       tx,
-      made.flatMap(({ events }) => events.map((event) => ({ ...event, cause }))),
+      made.flatMap(({ write: { trace }, events }) => events.map((event) => ({ ...event, cause, trace }))),
     )
   tx.wake('agx_events')
 }
@@ -60,6 +60,7 @@ const rowOf = (kind: Kind, write: Write, events: { id: string; name: string }[])
     action: write.action,
     changes: write.changes,
     previous: write.previous ?? null,
+    trace: write.trace?.traceId ?? null,
     search_text: searchTextOf(kind, write.record),
     events,
   })
@@ -78,7 +79,7 @@ const build = (kind: Kind, isNew: boolean): string =>
      select i.*, (i.record ->> 'id')::uuid as id, (i.record ->> 'version')::integer as version,
             (i.record ->> 'updated_at')::timestamptz as at
      from jsonb_to_recordset(?) as i (record jsonb, action text, changes jsonb, previous jsonb, search_text text,
-                                      events jsonb)
+                                      trace uuid, events jsonb)
    ),
    record as (${isNew ? insert(kind) : update(kind)}),
    history as (
@@ -86,7 +87,7 @@ const build = (kind: Kind, isNew: boolean): string =>
      select ?, ?, id, version, action, changes, ?, at from input
    )
    insert into events (organization_id, id, name, data, previous, subject_id, created_at, actor, cause, depth, trace_id)
-   select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}, ${traceBelow('?', '?')}
+   select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}, coalesce(trace, ${traceBelow('?', '?')})
    from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`
 
 const insert = (kind: Kind): string => {

@@ -3,6 +3,7 @@ import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import { traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { TraceContext } from '../postgres/trace.ts'
 import { traceQueued } from '../traces/runs.ts'
 
 export interface NewRun {
@@ -17,6 +18,8 @@ export interface NewRun {
   chain: Chain
   /** The run of which it is a child. */
   parent_run_id?: string
+  /** The request, where it is not that of the transaction. */
+  trace?: TraceContext | undefined
 }
 
 /** Where a run stands in a chain of runs that start each other: how many led to it, and the id of the last of them. */
@@ -33,33 +36,48 @@ export const CHAIN_START: Chain = { depth: 0, cause: null }
  * @returns the run's id; that of the earlier run if the workflow has one of the same trigger key. Throws `not_found` for a version that does not exist.
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
-  const id = uuidv7()
-  const { rowCount, rows } = await tx.trx.raw<{ rowCount: number; rows: { trace_id: string }[] }>(
+  const [id] = await insert(tx, [run])
+  return id ?? earlierRun(tx, run)
+}
+
+/** Queues many runs without trigger keys. @returns their ids. Throws `not_found` as `createRun` does. */
+export async function createRuns(tx: Tenant, runs: Omit<NewRun, 'trigger_key'>[]): Promise<string[]> {
+  if (runs.length === 0) return []
+  const ids = await insert(tx, runs)
+  if (ids.includes(undefined)) throw notFound('workflow version')
+  return ids as string[]
+}
+
+/** @returns the id of each run; undefined for one that was not inserted. */
+async function insert(tx: Tenant, runs: NewRun[]): Promise<(string | undefined)[]> {
+  const rows = runs.map((run) => ({
+    organization_id: tx.organizationId,
+    id: uuidv7(),
+    workflow_id: run.workflow.id,
+    version: run.workflow.version,
+    name: run.workflow.name,
+    trigger: run.trigger,
+    trigger_key: run.trigger_key,
+    inputs: run.inputs,
+    record_id: run.record_id,
+    ...run.chain,
+    parent_run_id: run.parent_run_id,
+    trace_id: run.trace?.traceId,
+  }))
+  const { rows: inserted } = await tx.trx.raw<{ rows: { id: string; trace_id: string }[] }>(
     `${insertRuns(
-      `select cast(:organizationId as uuid) as organization_id, cast(:id as uuid) as id,
-         cast(:workflowId as uuid) as workflow_id, cast(:version as integer) as version, cast(:name as text) as name,
-         cast(:trigger as jsonb) as trigger, cast(:triggerKey as text) as trigger_key, cast(:inputs as jsonb) as inputs,
-         cast(:recordId as uuid) as record_id, cast(:depth as integer) as depth, cast(:cause as uuid) as cause,
-         cast(:parentRunId as uuid) as parent_run_id, cast(null as jsonb) as error, cast(null as uuid) as trace_id`,
-    )}${tx.spans ? ' returning trace_id' : ''}`,
-    {
-      organizationId: tx.organizationId,
-      id,
-      name: run.workflow.name,
-      trigger: JSON.stringify(run.trigger),
-      triggerKey: run.trigger_key ?? null,
-      inputs: JSON.stringify(run.inputs),
-      recordId: run.record_id ?? null,
-      ...run.chain,
-      parentRunId: run.parent_run_id ?? null,
-      workflowId: run.workflow.id,
-      version: run.workflow.version,
-    },
+      `select * from jsonb_to_recordset(?) as r (
+         organization_id uuid, id uuid, workflow_id uuid, version integer, name text, trigger jsonb, trigger_key text,
+         inputs jsonb, record_id uuid, depth integer, cause uuid, parent_run_id uuid, error jsonb, trace_id uuid)`,
+    )} returning id, trace_id`,
+    [JSON.stringify(rows)],
   )
-  if (rowCount === 0) return earlierRun(tx, run)
-  if (tx.spans) traceQueued(tx, id, rows[0]!.trace_id)
-  tx.wake('agx_runs')
-  return id
+  if (inserted.length > 0) tx.wake('agx_runs')
+  const traces = new Map(inserted.map(({ id, trace_id }) => [id, trace_id]))
+  if (tx.spans)
+    for (const [i, { id }] of rows.entries())
+      if (traces.has(id)) traceQueued(tx, id, traces.get(id)!, runs[i]!.trace)
+  return rows.map(({ id }) => (traces.has(id) ? id : undefined))
 }
 
 async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promise<string> {

@@ -1,5 +1,6 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import { spanIdOf } from './spans.ts'
+import type { TraceContext } from '../postgres/trace.ts'
+import { spanIdOf, spanParent } from './spans.ts'
 
 /**
  * Records that events were raised: deliveries and the runs that they start are below these spans. An event of a run has
@@ -8,18 +9,27 @@ import { spanIdOf } from './spans.ts'
  */
 export function traceEvents(
   tx: Tenant,
-  events: { id: string; name: string; cause: string | null; span?: string | undefined }[],
+  events: {
+    id: string
+    name: string
+    cause: string | null
+    span?: string | undefined
+    /** The request, where it is not that of the transaction. */
+    trace?: TraceContext | undefined
+  }[],
 ): void {
   const { spans } = tx
-  if (!spans?.parent) return
+  if (!spans) return
   const now = Date.now()
-  for (const { id, name, cause, span } of events)
-    if (cause === spans.runId)
+  for (const { id, name, cause, span, trace } of events) {
+    const parent = spanParent(spans, trace)
+    if (parent && cause === spans.runId)
       spans.add(
         {
           ...{ name, kind: 'producer', id: spanIdOf(id), start: now, end: now },
           attributes: { 'agx.organization_id': tx.organizationId, 'agx.event_id': id },
         },
-        span === undefined ? spans.parent : { ...spans.parent, parent: span },
+        span === undefined ? parent : { ...parent, parent: span },
       )
+  }
 }

@@ -1,7 +1,8 @@
 import type { RunFacts, RunNode } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { nodeSpanId, queuedSpanId, spanIdOf } from './spans.ts'
+import type { TraceContext } from '../postgres/trace.ts'
+import { nodeSpanId, queuedSpanId, spanIdOf, spanParent } from './spans.ts'
 
 /** The spans of a run: one when it ends, from its start, and one for each attempt of a node. */
 
@@ -75,10 +76,14 @@ export function traceNode(
   })
 }
 
-/** Records that a run was queued: its span is below this one, also if another process ends it. */
-export function traceQueued(tx: Tenant, runId: string, traceId: string): void {
+/**
+ * Records that a run was queued: its span is below this one, also if another process ends it. `trace`: the request, where
+ * it is not that of the transaction.
+ */
+export function traceQueued(tx: Tenant, runId: string, traceId: string, trace?: TraceContext): void {
   const { spans } = tx
-  if (!spans?.parent) return
+  const parent = spans && spanParent(spans, trace)
+  if (!parent) return
   const now = Date.now()
   spans.add(
     {
@@ -86,6 +91,6 @@ export function traceQueued(tx: Tenant, runId: string, traceId: string): void {
       attributes: { 'agx.organization_id': tx.organizationId, 'agx.run_id': runId },
     },
     // A retry has the trace of the run that led to the first one.
-    spans.parent.traceId === traceId ? spans.parent : { traceId },
+    parent.traceId === traceId ? parent : { traceId },
   )
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { TraceContext } from '../postgres/trace.ts'
 
 /**
  * The spans of a trace (OpenTelemetry). A span is recorded when it has ended, by the process in which it ended. The parents
@@ -50,6 +51,10 @@ export const nodeSpanId = (runId: string, path: string, nodeId: string, attempt:
   hashed(`node ${runId} ${path} ${nodeId} ${attempt}`)
 
 const hashed = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
+
+/** What spans of a transaction are below: its request, or the given one. */
+export const spanParent = (spans: PendingSpans, trace: TraceContext | undefined): SpanParent | undefined =>
+  trace ? { traceId: trace.traceId, parent: trace.spanId } : spans.parent
 
 /** The spans of one transaction: they are recorded once it has committed. */
 export class PendingSpans implements Iterable<EndedSpan> {

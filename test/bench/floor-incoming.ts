@@ -38,7 +38,13 @@ async function record(kept: Statement[]): Promise<void> {
       },
       ...{ record_id: record.id, run_id: null, warnings: [], replay_of: null, replay_id: null },
       ...{ headers: { host: 'x' }, content_type: 'application/json', payload: JSON.stringify(body) },
-      ...{ payload_truncated: false, mapped_data: mapped, error_details: undefined, verified: true },
+      ...{
+        payload_truncated: false,
+        payload_rest: null,
+        mapped_data: mapped,
+        error_details: undefined,
+        verified: true,
+      },
       ...{ fingerprint: Buffer.alloc(32), has_delivery_id: false },
     })
   })

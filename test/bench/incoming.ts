@@ -8,14 +8,13 @@ import { inTurns, print, printPairs } from './report.ts'
 import { liftLimits, ownerSession } from './setup.ts'
 
 const ROUNDS = 3
-const CLIENTS = 32
 const MAPPINGS = 5_000
 
 /**
  * Requests with a payload of 20 fields, each a new contact with its log row, against a bare Koa handler that parses the
- * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Option: `--seconds=`.
+ * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Options: `--seconds=`, `--clients=`.
  */
-export async function benchIncoming(stack: TestStack, seconds: number): Promise<void> {
+export async function benchIncoming(stack: TestStack, seconds: number, clients: number): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
   const organizationId = await liftLimits(db)
   const post = await ownerSession(stack)
@@ -28,15 +27,15 @@ export async function benchIncoming(stack: TestStack, seconds: number): Promise<
   let accepted = 0
   const before = await logged(db, webhook.id)
   const ours = async (time = seconds) => {
-    const result = await load(stack.apiUrl, CLIENTS, time, shot)
+    const result = await load(stack.apiUrl, clients, time, shot)
     accepted += result.requests - result.refused
     return result
   }
-  const bare = (time = seconds) => load(`http://127.0.0.1:${floor.ready.port}`, CLIENTS, time, shot)
+  const bare = (time = seconds) => load(`http://127.0.0.1:${floor.ready.port}`, clients, time, shot)
   let floors = (await bare(1)).requests
   await ours(1)
   printPairs(
-    `incoming, ${CLIENTS} clients`,
+    `incoming, ${clients} clients`,
     await inTurns(ROUNDS, ours, async () => {
       const result = await bare()
       floors += result.requests

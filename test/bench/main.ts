@@ -19,7 +19,7 @@ import { benchVolume } from './volume.ts'
  * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  * `validate` prints the CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one
  * parse by the schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
- * `--seconds=` for each of its three rounds.
+ * `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,
@@ -28,7 +28,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   outgoing: (stack) =>
     benchDeliveries(stack, { drained: Number(options.deliveries), waiting: Number(options.waiting) }),
   imports: benchImports,
-  incoming: (stack) => benchIncoming(stack, Number(options.seconds)),
+  incoming: (stack) => benchIncoming(stack, Number(options.seconds), Number(options.clients)),
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()
@@ -45,6 +45,7 @@ const { positionals: wanted, values: options } = parseArgs({
     only: { type: 'string' },
     runs: { type: 'string', default: '20000' },
     seconds: { type: 'string', default: '5' },
+    clients: { type: 'string', default: '32' },
     deliveries: { type: 'string', default: '10000' },
     waiting: { type: 'string', default: '100000' },
   },

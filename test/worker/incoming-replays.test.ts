@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { gzipSync } from 'node:zlib'
 import { Compute } from '../../api/compute/compute.ts'
 import { advanceReplay } from '../../db/incoming/replays.ts'
 import { createKey } from '../support/api.ts'
@@ -147,9 +148,18 @@ describe('a replay of an incoming webhook', function () {
     const [unverified] = await on.logs(webhook)
     const refused = await replay(webhook, { log_id: unverified.id }, 409)
     assert.match(refused.body.error.message, /did not prove to have the secret/)
-    await on.send(webhook, { mail: 'x@x.test', text: 'x'.repeat(70_000) })
-    const [long] = await on.logs(webhook)
-    assert.match((await replay(webhook, { log_id: long.id }, 409)).body.error.message, /too long/)
+    assert.match(unverified.replay_problem, /did not prove to have the secret/)
+    const accepting = await on.createWebhook()
+    await on.send(accepting, { email: 'long@x.test', text: 'x'.repeat(70_000) })
+    const [long] = await on.logs(accepting)
+    assert.deepEqual(
+      [long.status, long.replay_problem],
+      ['Success', 'only the beginning of its payload is stored'],
+    )
+    const { message } = (await replay(accepting, { log_id: long.id }, 409)).body.error
+    assert.match(message, /only the beginning of its payload is stored/)
+    const whole = await replay(accepting, { since: since(), include: ['succeeded'], dry_run: true })
+    assert.deepEqual([whole.body.total, whole.body.incomplete], [0, 1])
     await replay(webhook, { log_id: webhook.id }, 404)
     const { body } = await replay(webhook, { since: since(), dry_run: true })
     assert.equal(body.total, 0)
@@ -159,6 +169,73 @@ describe('a replay of an incoming webhook', function () {
     await replay(webhook, { log_id: long.id, field_mapping }, 422)
     await on.app('POST', `/webhooks/incoming/${webhook.id}/deactivate`)
     await replay(webhook, { since: since() }, 409)
+  })
+
+  it('has the whole of a long payload that failed, with its secrets masked, also beyond what the log shows', async () => {
+    const webhook = await strict()
+    const payload = {
+      who: '\u{1f600}',
+      text: `${'\u{1f600}'.repeat(40_000)}${'x'.repeat(60_000)}`,
+      secret: webhook.secret,
+      mail: 'long1@x.test',
+    }
+    const packed = gzipSync(JSON.stringify(payload))
+    const headers = { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }
+    assert.equal((await on.send(webhook, packed, headers)).status, 400)
+    const [{ id: log_id, replay_problem }] = await on.logs(webhook)
+    assert.equal(replay_problem, null)
+    const path = `/webhooks/incoming/${webhook.id}/logs/${log_id}`
+    const detail = (await on.app('GET', path)).body
+    assert.deepEqual([[...detail.payload].length, detail.payload_truncated], [65_536, true])
+    const field_mapping = mapping(...BY_MAIL.rules, rule('secret', 'job_title'))
+    const { body } = await replay(webhook, { log_id, field_mapping })
+    assert.equal(body.created, 1)
+    const { email, first_name, job_title } = await on.contact(body.result.record_id)
+    assert.deepEqual([email, first_name, job_title], ['long1@x.test', '\u{1f600}', '[masked]'])
+    const [entry] = await on.logs(webhook)
+    assert.deepEqual(
+      [entry.replay_of, entry.replay_problem],
+      [log_id, 'only the beginning of its payload is stored'],
+    )
+  })
+
+  it('has a compressed request that exceeded the rate limit, and of a long one only the beginning', async () => {
+    const webhook = await on.createWebhook({ rate_limit: 1 })
+    const packed = (n: number, text = '') => gzipSync(JSON.stringify({ email: `packed${n}@x.test`, text }))
+    const headers = { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }
+    for (let n = 0; n < 4; n++) await on.send(webhook, packed(n, n === 3 ? 'x'.repeat(70_000) : ''), headers)
+    const [long, packedOne] = await on.logs(webhook)
+    assert.deepEqual(
+      [long, packedOne].map(({ error, replay_problem }) => [error, replay_problem]),
+      [
+        ['rate_limited', 'only the beginning of its payload is stored'],
+        ['rate_limited', null],
+      ],
+    )
+    const { body } = await replay(webhook, { log_id: packedOne.id })
+    assert.equal((await on.contact(body.result.record_id)).email, 'packed2@x.test')
+  })
+
+  it('says in a dry run how many entries would only be skipped', async () => {
+    const webhook = await strict()
+    for (const mail of ['dry1', 'dry2', 'dry2', 'dry3']) await on.send(webhook, { mail: `${mail}@x.test` })
+    const [{ id: log_id }] = await on.logs(webhook)
+    const dry = async (body: object) => {
+      const { total, skipped, incomplete } = (
+        await replay(webhook, { dry_run: true, field_mapping: BY_MAIL, ...body })
+      ).body
+      return { total, skipped, incomplete }
+    }
+    // The two equal ones: the second is skipped after the first.
+    assert.deepEqual(await dry({ since: since() }), { total: 4, skipped: 1, incomplete: 0 })
+    assert.deepEqual(await dry({ log_id }), { total: 1, skipped: 0, incomplete: 0 })
+    await replay(webhook, { log_id, field_mapping: BY_MAIL })
+    assert.deepEqual(await dry({ since: since() }), { total: 4, skipped: 2, incomplete: 0 })
+    assert.deepEqual(await dry({ log_id }), { total: 1, skipped: 1, incomplete: 0 })
+    const { body } = await replay(webhook, { since: since(), field_mapping: BY_MAIL })
+    await advance(body.id)
+    const done = (await on.app('GET', `/webhooks/incoming/${webhook.id}/replays/${body.id}`)).body
+    assert.deepEqual([done.total, done.created, done.skipped], [4, 2, 2])
   })
 
   it('of a period is done by one worker at a time, entry by entry, and can be paused, resumed and stopped', async () => {

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '../../errors.ts'
 import type { Actor } from '../../postgres/tenancy.ts'
+import type { TraceContext } from '../../postgres/trace.ts'
 import { writableColumns } from './columns.ts'
 import type { Rules } from './custom-fields/types.ts'
 import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
-import type { AgxRecord, RecordInput } from './schemas.ts'
+import { type AgxRecord, REQUEST_TRACE, type RecordInput } from './schemas.ts'
 
 /** Computes the stored values of a write, without the database. */
 
@@ -18,6 +19,8 @@ export interface Write {
   changes: Record<string, unknown>
   /** The old values of the changed fields, for the event. */
   previous?: Record<string, unknown>
+  /** The request, where it is not that of the transaction. */
+  trace?: TraceContext | undefined
 }
 
 /**
@@ -44,7 +47,7 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
       .filter((column) => !isEmpty(record[column]))
       .map((column) => [column, { from: null, to: record[column] }]),
   )
-  return { action: 'created', record, changes }
+  return { action: 'created', record, changes, trace: given[REQUEST_TRACE] }
 }
 
 /** The parts of a patch that are added to the record's values instead of replacing them. */
@@ -107,7 +110,7 @@ export function change(
     ])
   const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
   const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
-  return { ...nextVersion('updated', actor, before, values, now), previous }
+  return { ...nextVersion('updated', actor, before, values, now), previous, trace: given[REQUEST_TRACE] }
 }
 
 /** The next version of a record, with `values` replacing its own. */

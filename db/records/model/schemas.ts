@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { didYouMean } from '../../../workflows/definition/errors.ts'
 import { capitalized } from '../../../workflows/record-kinds.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
+import type { TraceContext } from '../../postgres/trace.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
@@ -245,7 +246,13 @@ function shownAs(field: Field): z.ZodType {
   return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
 }
 
-export type RecordInput = Record<string, unknown>
+export type RecordInput = Record<string, unknown> & { [REQUEST_TRACE]?: TraceContext | undefined }
+
+/**
+ * In an input: the trace of its request, for a set of inputs of several requests in one transaction. A symbol, because
+ * it is not a field.
+ */
+export const REQUEST_TRACE = Symbol('trace of the request')
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
 /** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */

@@ -243,6 +243,26 @@ describe('a webhook with manual mapping', function () {
       [wrong.error.message, wrong.detail[0].hint],
       ['field_mapping.rules.0.to: emial is not a mappable field of a contact', 'did you mean email?'],
     )
+    const hintOf = async (to: string, target_entity = 'Contact') => {
+      const field_mapping = { mode: 'manual', rules: [{ from: 'a', to }] }
+      const path = '/webhooks/incoming'
+      return (await test.app('POST', path, { name: 'x', target_entity, field_mapping }, 422)).body.detail[0]
+        .hint
+    }
+    assert.deepEqual(
+      await Promise.all(
+        ['mail_adresse', 'Vorname', 'companyname', 'address.zip', 'full_name'].map((to) => hintOf(to)),
+      ),
+      [
+        'did you mean email?',
+        'did you mean first_name?',
+        'did you mean company_name?',
+        'did you mean address.postal_code?',
+        'write two rules, to first_name and last_name, each with the transform split_name',
+      ],
+    )
+    assert.match(await hintOf('xyzxyz'), /^use custom_fields.<name>, or one of first_name/)
+    assert.equal(await hintOf('branche', 'Company'), 'did you mean industry?')
     const webhook = await test.createWebhook({ field_mapping: { mode: 'manual', rules } })
     await test.app('PATCH', `/webhooks/incoming/${webhook.id}`, { target_entity: 'Company' }, 422)
     const { body } = await test.app('GET', `/webhooks/incoming/${webhook.id}`)

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict'
-import { LimitWindows, takeFromWindow, windowAt } from '../../../db/access/limits.ts'
+import {
+  LimitWindows,
+  takeFromWindow,
+  takeUpToLimit,
+  usedOfWindow,
+  windowAt,
+} from '../../../db/access/limits.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 describe('limits', () => {
@@ -33,6 +39,26 @@ describe('limits', () => {
     )
     const allowed = answers.filter((answer) => answer.allowed).length
     assert.ok(allowed <= 500 && allowed >= 480, String(allowed))
+  })
+
+  it('count what they grant only, in any amount, also where the commit does not wait for the disk', async () => {
+    for (const isFlushedLater of [false, true]) {
+      const month = { ...rule(`month ${isFlushedLater}`, 10), period: 'month' } as const
+      const take = (amount: number) => takeUpToLimit(db.system, month, amount, { isFlushedLater })
+      assert.deepEqual([await take(11), await take(1), await take(2), await take(1)], [10, 0, 0, 0])
+      assert.equal(await usedOfWindow(db.system, month), 10)
+      const none = { ...month, subject: `none ${isFlushedLater}` }
+      assert.equal(await takeUpToLimit(db.system, { ...none, limit: 0 }), 0)
+      assert.equal(await takeUpToLimit(db.system, { ...none, limit: Number.POSITIVE_INFINITY }, 3), 3)
+      const many = { ...month, subject: `many ${isFlushedLater}`, limit: 100 }
+      const granted = await Promise.all(
+        Array.from({ length: 60 }, (_, n) => takeUpToLimit(db.system, many, 1 + (n % 4), { isFlushedLater })),
+      )
+      assert.equal(
+        granted.reduce((sum, one) => sum + one, 0),
+        100,
+      )
+    }
   })
 
   it('count months in UTC', () => {

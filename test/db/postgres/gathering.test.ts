@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import { EachAlone, Gathering, type GatheringOptions } from '../../../db/postgres/gathering.ts'
+
+describe('gathered work', () => {
+  /** Works on numbers by doubling them; keeps what was worked on together. */
+  function doubling(options: GatheringOptions<number> = {}, fail: (items: number[]) => void = () => {}) {
+    const batches: number[][] = []
+    const gathering = new Gathering<number, number>(async (items) => {
+      batches.push(items)
+      await pause(5)
+      fail(items)
+      return items.map((n) => n * 2)
+    }, options)
+    const all = (numbers: number[], key = 'one') =>
+      Promise.allSettled(numbers.map((n) => gathering.add(key, n))).then((results) =>
+        results.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message)),
+      )
+    return { batches, all }
+  }
+
+  it('begins at once, and what arrives meanwhile is worked on together, each with its own result', async () => {
+    const { batches, all } = doubling()
+    assert.deepEqual(await all([1, 2, 3, 4]), [2, 4, 6, 8])
+    assert.deepEqual(batches, [[1], [2, 3, 4]])
+  })
+
+  it('keeps keys apart, and works on as many at once as there are lanes', async () => {
+    const { batches, all } = doubling({ lanes: 2 })
+    await Promise.all([all([1, 2, 3], 'one'), all([4], 'other')])
+    assert.deepEqual(batches.toSorted(), [[1], [2], [3], [4]])
+  })
+
+  it('has bounds: items, bytes, and one of each id', async () => {
+    const bySize = doubling({ size: 2 })
+    await bySize.all([1, 2, 3, 4])
+    assert.deepEqual(bySize.batches, [[1], [2, 3], [4]])
+    const byBytes = doubling({ bytes: 10, bytesOf: (n) => n })
+    assert.deepEqual(await byBytes.all([1, 6, 5, 4, 99]), [2, 12, 10, 8, 198])
+    assert.deepEqual(byBytes.batches, [[1], [6, 4], [5], [99]])
+    const byId = doubling({ idOf: (n) => (n > 1 ? String(n) : undefined) })
+    await byId.all([1, 2, 2, 3, 1, 1])
+    assert.deepEqual(byId.batches, [[1], [2, 3, 1, 1], [2]])
+  })
+
+  it('an error is that of all, unless nothing was done: then only of those that fail alone', async () => {
+    const whole = doubling({}, (items) => {
+      if (items.includes(3)) throw new Error('lost')
+    })
+    assert.deepEqual(await whole.all([1, 2, 3]), [2, 'lost', 'lost'])
+    const apart = doubling({}, (items) => {
+      if (items.includes(3)) throw new EachAlone(new Error('wrong'))
+    })
+    assert.deepEqual(await apart.all([1, 2, 3, 4]), [2, 4, 'wrong', 8])
+    assert.deepEqual(apart.batches, [[1], [2, 3, 4], [2], [3], [4]])
+    assert.deepEqual(await apart.all([3]), ['wrong'])
+  })
+})
