@@ -1,4 +1,4 @@
-import type { TraceContext } from '../../db/postgres/trace.ts'
+import type { TraceContext } from '../../db/traces/context.ts'
 import { newSpanId, type Traces } from '../../db/traces/spans.ts'
 
 /** The header by which a receiver continues the trace (W3C Trace Context). */

@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
-import type { TraceContext } from '../../db/postgres/trace.ts'
+import type { TraceContext } from '../../db/traces/context.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp } from './client-ip.ts'
 import type { RouteRequest } from './route.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type Koa from 'koa'
-import type { TraceContext } from '../../db/postgres/trace.ts'
+import type { TraceContext } from '../../db/traces/context.ts'
 import { newSpanId, type Traces } from '../../db/traces/spans.ts'
 
 /** W3C Trace Context: version, trace id, parent, flags; later versions may append more. */

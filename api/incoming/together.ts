@@ -9,8 +9,8 @@ import {
   incomingMinute,
   type Receiver,
 } from '../../db/incoming/receiving.ts'
+import { Batcher } from '../../db/postgres/batcher.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { Gathering } from '../../db/postgres/gathering.ts'
 import type { AppDeps } from '../deps.ts'
 import { coalesce } from '../http/coalesce.ts'
 import { type Accepted, writeTogether } from './write.ts'
@@ -22,11 +22,11 @@ import { type Accepted, writeTogether } from './write.ts'
 export interface Together {
   findReceiver: (caller: Caller) => Promise<Receiver | undefined>
   /** By webhook: the used amount of its minute, after each request. */
-  minutes: Gathering<Receiver, number>
+  minutes: Batcher<Receiver, number>
   /** By organization: whether its month allows the request, and its limit. */
-  months: Gathering<Subscription, { granted: boolean; limit: number }>
+  months: Batcher<Subscription, { granted: boolean; limit: number }>
   /** By webhook and its settings: the answers of accepted requests. */
-  writes: Gathering<Accepted, object>
+  writes: Batcher<Accepted, object>
 }
 
 export interface IncomingDeps extends AppDeps {
@@ -40,18 +40,18 @@ export function createTogether(db: Database): Together {
   const { system } = db
   return {
     findReceiver: coalesce(callerKey, (callers) => findReceivers(system, callers)),
-    minutes: new Gathering(async (webhooks) => {
+    minutes: new Batcher(async (webhooks) => {
       const { organization_id, id } = webhooks[0]!
       const rule = { ...incomingMinute(organization_id, id), limit: Number.POSITIVE_INFINITY }
       const { used } = await takeFromWindow(system, rule, webhooks.length)
       return webhooks.map((_, i) => used - webhooks.length + i + 1)
     }),
-    months: new Gathering(async (subscriptions, organizationId) => {
+    months: new Batcher(async (subscriptions, organizationId) => {
       const options = { requests: subscriptions.length, isFlushedLater: true }
       const { granted, limit } = await takeIncomingQuota(system, organizationId, subscriptions[0]!, options)
       return subscriptions.map((_, i) => ({ granted: i < granted, limit }))
     }),
-    writes: new Gathering((all) => writeTogether(db, all), {
+    writes: new Batcher((all) => writeTogether(db, all), {
       lanes: 2,
       bytes: MAX_BYTES,
       bytesOf: ({ call }) => call.content!.length,

@@ -1,5 +1,4 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { TraceContext } from '../postgres/trace.ts'
 import { companiesNamed } from '../records/companies.ts'
 import { createSet } from '../records/create.ts'
 import { finderBy } from '../records/find-by-key.ts'
@@ -10,6 +9,7 @@ import { upsertKey } from '../records/model/upsert-keys.ts'
 import { type Outcome, recordOf } from '../records/sets.ts'
 import { updateSet } from '../records/update.ts'
 import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
+import type { TraceContext } from '../traces/context.ts'
 import type { Mapped } from './mapping/types.ts'
 import { ENTITY_OF, type IncomingWebhook } from './types.ts'
 

@@ -9,13 +9,5 @@
  */
 export const TRACE = `coalesce(nullif(current_setting('app.trace_id', true), '')::uuid, gen_random_uuid())`
 
-/** What a transaction belongs to. */
-export interface TraceContext {
-  /** A UUID. */
-  traceId: string
-  /** The span of the request, if traces are exported. */
-  spanId?: string | undefined
-}
-
 /** SQL: a trace id as the API shows it. */
 export const traceText = (column: string): string => `replace(${column}::text, '-', '')`

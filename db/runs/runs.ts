@@ -3,7 +3,7 @@ import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { notFound } from '../errors.ts'
 import { traceBelow } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { TraceContext } from '../postgres/trace.ts'
+import type { TraceContext } from '../traces/context.ts'
 import { traceQueued } from '../traces/runs.ts'
 
 export interface NewRun {

@@ -1,5 +1,5 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { TraceContext } from '../postgres/trace.ts'
+import type { TraceContext } from './context.ts'
 import { spanIdOf, spanParent } from './spans.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { RunFacts, RunNode } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../workflows/interpret/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { TraceContext } from '../postgres/trace.ts'
+import type { TraceContext } from './context.ts'
 import { nodeSpanId, queuedSpanId, spanIdOf, spanParent } from './spans.ts'
 
 /** The spans of a run: one when it ends, from its start, and one for each attempt of a node. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { TraceContext } from '../postgres/trace.ts'
+import type { TraceContext } from './context.ts'
 
 /**
  * The spans of a trace (OpenTelemetry). A span is recorded when it has ended, by the process in which it ended. The parents

@@ -1,5 +1,5 @@
-/** Bounds of the work on gathered items. */
-export interface GatheringOptions<T> {
+/** Bounds of the work on batches. */
+export interface BatcherOptions<T> {
   /** Items that are worked on together at most. Default 50. */
   size?: number
   /** Works of one key at the same time. Default 1. */
@@ -23,16 +23,16 @@ export class EachAlone extends Error {
 const ALONE = 4
 
 /**
- * Gathers what arrives while work of the same key is under way, and works on it together: under load many requests share
+ * Collects what arrives while work of the same key is under way, and works on it as a batch: under load many requests share
  * one statement or one transaction, and a single one does not wait.
  */
-export class Gathering<T, R> {
+export class Batcher<T, R> {
   private readonly queues = new Map<string, Queue<T, R>>()
   private readonly work: (items: T[], key: string) => Promise<R[]>
-  private readonly options: GatheringOptions<T>
+  private readonly options: BatcherOptions<T>
 
   /** `work` returns the result of each item. What it throws is the error of all, unless it is EachAlone. */
-  constructor(work: (items: T[], key: string) => Promise<R[]>, options: GatheringOptions<T> = {}) {
+  constructor(work: (items: T[], key: string) => Promise<R[]>, options: BatcherOptions<T> = {}) {
     this.work = work
     this.options = options
   }

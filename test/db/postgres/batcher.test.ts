@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { EachAlone, Gathering, type GatheringOptions } from '../../../db/postgres/gathering.ts'
+import { Batcher, type BatcherOptions, EachAlone } from '../../../db/postgres/batcher.ts'
 
-describe('gathered work', () => {
+describe('a batcher', () => {
   /** Works on numbers by doubling them; keeps what was worked on together. */
-  function doubling(options: GatheringOptions<number> = {}, fail: (items: number[]) => void = () => {}) {
+  function doubling(options: BatcherOptions<number> = {}, fail: (items: number[]) => void = () => {}) {
     const batches: number[][] = []
-    const gathering = new Gathering<number, number>(async (items) => {
+    const batcher = new Batcher<number, number>(async (items) => {
       batches.push(items)
       await pause(5)
       fail(items)
       return items.map((n) => n * 2)
     }, options)
     const all = (numbers: number[], key = 'one') =>
-      Promise.allSettled(numbers.map((n) => gathering.add(key, n))).then((results) =>
+      Promise.allSettled(numbers.map((n) => batcher.add(key, n))).then((results) =>
         results.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message)),
       )
     return { batches, all }
