@@ -143,7 +143,9 @@ async function main(): Promise<void> {
         // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
         await Promise.race([relay.close(), setTimeout(RELAY_MS)])
         for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
-        await Promise.all([running.catch(() => {}), sweep.close()])
+        // Bounded: a call to a Temporal that hangs must not keep the process from connecting again.
+        const ended = Promise.all([running.catch(() => {}), sweep.close()])
+        await Promise.race([ended, setTimeout(graceMs + EXIT_MS, undefined, { ref: false })])
         health.watch(undefined)
         await connection.close()
       }
