@@ -3,7 +3,7 @@ import { NIL, v7 as uuidv7 } from 'uuid'
 import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../seal.ts'
-import { hashLinkToken, type LinkKind } from './link-tokens.ts'
+import { type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
  * Mails with the links of invitations, password resets and sign-ups. A row is written with what it tells of, in one
@@ -72,16 +72,9 @@ export const openToken = (
   { organization_id, id, sealed }: Pick<ClaimedAccountMail, 'organization_id' | 'id' | 'sealed'>,
 ): string | undefined => (sealed === null ? undefined : open(key, sealed, ownerOfMail(organization_id, id)))
 
-const TABLES: Record<LinkKind, string> = {
-  invitation: 'invitations',
-  password_reset: 'password_resets',
-  sign_up: 'sign_ups',
-}
-
 /** Whether a link still works: the invitation may have been withdrawn, or the reset used or replaced. */
 export async function linkWorks(system: System, kind: LinkKind, token: string): Promise<boolean> {
-  const link = system(TABLES[kind]).where({ token_hash: hashLinkToken(token) })
-  return (await link.whereRaw('expires_at > now()').first('expires_at')) !== undefined
+  return (await usableLink(system, kind, token).first('expires_at')) !== undefined
 }
 
 /** Records how an attempt ended. Without a further attempt, the token is deleted. */

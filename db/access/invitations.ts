@@ -8,7 +8,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../seal.ts'
 import { insertAccountMail } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
-import { hashLinkToken, newLinkToken } from './link-tokens.ts'
+import { newLinkToken, usableLink } from './link-tokens.ts'
 import { lockMembers, memberWithEmail, requireMayManage } from './members.ts'
 import { hashPassword } from './passwords.ts'
 import type { MemberRole } from './roles.ts'
@@ -112,7 +112,7 @@ export async function withdrawInvitation(tx: Tenant, id: string): Promise<void> 
 
 /** The invited address of a token. Throws not_found. */
 export async function invitedEmail(system: Knex, token: string): Promise<string> {
-  const found = await withToken(system, token).first('email')
+  const found = await usableLink(system, 'invitation', token).first('email')
   if (!found) throw unusable()
   return found.email
 }
@@ -139,7 +139,7 @@ export async function acceptInvitation(
 
   const accept = async (trx: Knex) => {
     // The deletion makes the token usable once: of two concurrent requests the second finds no row.
-    const [invitation] = await withToken(trx, token)
+    const [invitation] = await usableLink(trx, 'invitation', token)
       .delete()
       .returning(['organization_id', ...COLUMNS])
     if (!invitation) throw unusable()
@@ -164,11 +164,6 @@ async function newUser(name: string | undefined, password: string): Promise<User
   if (name === undefined) throw invalid([issue])
   return { id: uuidv7(), password_hash: await hashPassword(password) }
 }
-
-const withToken = (system: Knex, token: string) =>
-  system('invitations')
-    .where({ token_hash: hashLinkToken(token) })
-    .whereRaw('expires_at > now()')
 
 const unusable = () =>
   notFound('invitation', 'it has expired, or was accepted, withdrawn or replaced: ask for a new one')

@@ -4,7 +4,7 @@ import { type Actor, SYSTEM, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../seal.ts'
 import { insertAccountMail, NO_ORGANIZATION } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
-import { hashLinkToken, newLinkToken } from './link-tokens.ts'
+import { newLinkToken, usableLink } from './link-tokens.ts'
 import { lockMember, requireMayManage } from './members.ts'
 import { hashPassword } from './passwords.ts'
 
@@ -98,7 +98,7 @@ export async function requestPasswordReset(system: Knex, email: string, mailKey?
 
 /** Throws not_found unless the token works now. */
 export async function requireResetToken(system: Knex, token: string): Promise<void> {
-  if (!(await withToken(system, token).first('user_id'))) throw unusable()
+  if (!(await usableLink(system, 'password_reset', token).first('user_id'))) throw unusable()
 }
 
 /** Sets a new password and ends all sessions of the user, in all organizations. Throws not_found. */
@@ -106,7 +106,9 @@ export async function resetPassword(system: Knex, token: string, password: strin
   const password_hash = await hashPassword(password)
   await system.transaction(async (trx) => {
     // The deletion makes the token usable once: of two concurrent requests the second finds no row.
-    const [reset] = await withToken(trx, token).delete().returning(['organization_id', 'user_id', 'mailed'])
+    const [reset] = await usableLink(trx, 'password_reset', token)
+      .delete()
+      .returning(['organization_id', 'user_id', 'mailed'])
     if (!reset) throw unusable()
     const { organization_id, user_id, mailed } = reset
     // An accepted invitation adds a membership: it waits for this lock, or is seen.
@@ -150,11 +152,6 @@ async function changePassword(
   for (const organizationId of organizations)
     await recordChange({ trx, organizationId, actor }, 'member.password_changed', { id, name })
 }
-
-const withToken = (system: Knex, token: string) =>
-  system('password_resets')
-    .where({ token_hash: hashLinkToken(token) })
-    .whereRaw('expires_at > now()')
 
 const unusable = () =>
   notFound('password reset', 'it has expired, or was used or replaced: ask for a new one')

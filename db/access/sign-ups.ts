@@ -6,7 +6,7 @@ import type { SecretsKey } from '../seal.ts'
 import { insertAccountMail, NO_ORGANIZATION } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
 import { lockFirstOrganization } from './bootstrap.ts'
-import { hashLinkToken, newLinkToken } from './link-tokens.ts'
+import { newLinkToken, usableLink } from './link-tokens.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import type { Plan } from './plans.ts'
 import { type Client, openSession, type SignedIn } from './sessions.ts'
@@ -76,7 +76,7 @@ export async function signUpAtOnce(system: Knex, rule: SignUpRule, signUp: SignU
 
 /** The address of a sign-up that is not confirmed yet. Throws not_found. */
 export async function signUpEmail(system: Knex, token: string): Promise<string> {
-  const found = await withToken(system, token).first('email')
+  const found = await usableLink(system, 'sign_up', token).first('email')
   if (!found) throw unusable()
   return found.email
 }
@@ -89,7 +89,7 @@ export async function confirmSignUp(
   client: Client,
   replaced?: string,
 ): Promise<SignedIn> {
-  const pending = await withToken(system, token).first()
+  const pending = await usableLink(system, 'sign_up', token).first()
   if (!pending) throw unusable()
   const { email, password_hash } = pending
   const known = await findUser(system, email)
@@ -102,7 +102,7 @@ export async function confirmSignUp(
   try {
     return await system.transaction(async (trx) => {
       // The deletion makes the token usable once: of two concurrent requests the second finds no row.
-      if ((await withToken(trx, token).delete()) === 0) throw unusable()
+      if ((await usableLink(trx, 'sign_up', token).delete()) === 0) throw unusable()
       const made = await createOwned(trx, rule, { ...pending, user })
       return openSession(trx, made.userId, made.organizationId, client, replaced)
     })
@@ -146,10 +146,5 @@ async function createOwned(
   })
   return { userId, organizationId }
 }
-
-const withToken = (system: Knex, token: string) =>
-  system('sign_ups')
-    .where({ token_hash: hashLinkToken(token) })
-    .whereRaw('expires_at > now()')
 
 const unusable = () => notFound('sign-up', 'its link has expired or was used: sign up again')
