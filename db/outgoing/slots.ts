@@ -8,14 +8,12 @@ import { SLOT_END } from './slot-lease.ts'
  * attempts whose lease has expired, take them here.
  */
 
-/** SQL: whether the delivery `d` has a leased slot. */
-export const HAS_SLOT = `coalesce(case d.status
-  when 'queued' then d.lease_until > now()
-  when 'delivering' then d.next_attempt_at is null and d.slot_until > now() end, false)`
-
 /** SQL: whether the delivery `d` is in an attempt that holds a slot; or is being started, and holds one. */
 const IN_ATTEMPT = `d.in_attempt and d.slot_until > now()`
 const IN_START = `d.status = 'queued' and d.lease_until > now()`
+
+/** SQL: whether the delivery `d` has a leased slot. */
+export const HAS_SLOT = `coalesce((${IN_ATTEMPT}) or (${IN_START}), false)`
 
 /** SQL: the leased slots, as rows with organization_id and webhook_id, of the deliveries `d` for which `condition` holds. */
 export const leasedSlots = (condition = 'true'): string => `(

@@ -1,8 +1,9 @@
+import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import type { SecretsKey } from '../../db/seal.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { accountMailsQueue } from './account-mails.ts'
-import { approvalMailsQueue, type MailDeps } from './approval-mails.ts'
+import { approvalMailsQueue } from './approval-mails.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
@@ -10,6 +11,7 @@ import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
+import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
 import { runBatchesQueue } from './run-batches.ts'
 import { runCommandsQueue } from './run-commands.ts'
@@ -28,7 +30,8 @@ export function allQueues({
   mailer,
   publicUrl,
   secretsKey,
-}: QueueDeps & MailDeps & { secretsKey: SecretsKey }): Queue<unknown>[] {
+}: QueueDeps &
+  MailDeps & { approvalLink: (approval: ApprovalKey) => string; secretsKey: SecretsKey }): Queue<unknown>[] {
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),

@@ -1,0 +1,62 @@
+import type { Mailer } from '../../activities/mail/mailer.ts'
+import type { MailOutcome } from '../../db/mails/queue.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+import { SYSTEM, type System, type Tenant } from '../../db/postgres/tenancy.ts'
+import type { Queue } from '../relay.ts'
+
+export interface MailDeps {
+  db: Database
+  /** Undefined if the service cannot send mails. */
+  mailer: Mailer | undefined
+  /** Without it a link is only a path, which no mail can use. */
+  publicUrl: string | undefined
+}
+
+/** Sends one mail. `signal` ends the attempt. */
+type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
+
+/** Less than the lease of the row. */
+const ATTEMPT_TIMEOUT_MS = 45_000
+
+/**
+ * A queue of mails. It starts no workflow: a mail is one call, and its row has the attempts. After a crash the lease
+ * ends and the mail is sent again, with the same Message-ID.
+ */
+export function mailsQueue<Mail extends { organization_id: string }>(
+  { db, mailer, publicUrl }: MailDeps,
+  {
+    name,
+    claim,
+    prepare,
+    record,
+  }: {
+    name: string
+    claim(system: System, limit: number): Promise<Mail[]>
+    /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
+    prepare(mail: Mail): Promise<Send | MailOutcome>
+    record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<void>
+  },
+): Queue<Mail> {
+  const attempt = async (mail: Mail): Promise<MailOutcome> => {
+    const send = await prepare(mail)
+    if (typeof send !== 'function') return send
+    if (!mailer) return unset('SMTP_URL')
+    if (!publicUrl) return unset('PUBLIC_URL')
+    return send(mailer, publicUrl, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS))
+  }
+  return {
+    name,
+    channel: 'agx_mails',
+    claim,
+    async start(_client, mail) {
+      const outcome = await attempt(mail)
+      await db.tenant(mail.organization_id, SYSTEM, (tx) => record(tx, mail, outcome))
+    },
+  }
+}
+
+const unset = (setting: string): MailOutcome => ({
+  status: 'failed',
+  problem: `The service cannot send the link: its operator has not set ${setting}.`,
+  retryable: false,
+})
