@@ -3,7 +3,9 @@ import { findNodeType } from '../nodes/index.ts'
 import { type Problem, pointer, write, writeInstead } from './errors.ts'
 import type { Lowered } from './lower.ts'
 import { NODE_MEMBERS } from './reference-hints.ts'
+import { renderedTexts } from './rendered-texts.ts'
 import { flowText } from './repair.ts'
+import { GIVEN_MEMBERS, TRIGGER_MEMBERS } from './trigger-members.ts'
 import type { Definition, InputSpec, NodeSpec } from './types.ts'
 
 /** Checks what is valid by its form, but means something else than its author thinks. */
@@ -42,7 +44,7 @@ function converted(type: InputSpec['type'], value: unknown): unknown {
 
 /** The members that a plain `<root>.<member>` must have to be taken for a reference. */
 const MEMBERS: Record<string, readonly string[]> = {
-  trigger: ['record', 'data', 'payload', 'event', 'type', 'previous', 'changed', 'run', 'node', 'error'],
+  trigger: TRIGGER_MEMBERS,
   run: ['id', 'workflow_id', 'workflow_name', 'started_at'],
   org: ['id', 'name', 'currency', 'timezone'],
 }
@@ -53,8 +55,8 @@ const BRACED =
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
 
 /** Warns about references without `{{ }}`: they are plain text. */
-function literalReferences({ definition, texts, nodePath }: Lowered): Problem[] {
-  const { nodes, inputs } = definition
+function literalReferences(lowered: Lowered): Problem[] {
+  const { nodes, inputs } = lowered.definition
   const ids = new Set(nodes.map(({ id }) => id))
   const resolves = (text: string) => {
     const [, root = '', name = '', member] = PLAIN.exec(text) ?? []
@@ -63,44 +65,39 @@ function literalReferences({ definition, texts, nodePath }: Lowered): Problem[] 
     return MEMBERS[root]?.includes(name) ?? false
   }
   const problems: Problem[] = []
-  const check = (text: string, path: () => string, node_id?: string) => {
+  for (const { text, path, node, setting } of renderedTexts(lowered)) {
     const braced = BRACED.exec(text)
-    const found = braced ? braced[0] : resolves(text) ? text : undefined
-    if (found === undefined) return
+    // A `when` without placeholders has a finding of its own.
+    const isPlain = !(node && setting === undefined) && resolves(text)
+    const found = braced ? braced[0] : isPlain ? text : undefined
+    if (found === undefined) continue
     problems.push({
       code: 'literal_reference',
       message: `${found.slice(0, 100)} is plain text: only {{ … }} is a placeholder`,
       hint: braced ? writeInstead(`{{ ${braced[1]} }}`, braced[0]) : write(flowText(`{{ ${text} }}`)),
       path: path(),
-      ...(node_id === undefined ? {} : { node_id }),
+      ...(node ? { node_id: node.id } : {}),
     })
   }
-  for (const { id, config, when } of nodes) {
-    for (const { text, path } of texts.of(config))
-      check(text, () => `${nodePath(id)}/config${pointer(...path)}`, id)
-    if (when !== undefined && BRACED.test(when)) check(when, () => `${nodePath(id)}/when`, id)
-  }
-  for (const { text, path } of texts.of(definition.outputs)) check(text, () => `/outputs${pointer(...path)}`)
   return problems
 }
 
 /** Warns about what may be missing where it is read: inputs that are not required, records that no trigger gives. */
-function readsOf({ definition, texts, nodePath }: Lowered): Problem[] {
-  const { inputs, nodes, outputs, trigger } = definition
+function readsOf(lowered: Lowered): Problem[] {
+  const { inputs, trigger } = lowered.definition
   const read = new Set<string>()
   const problems: Problem[] = []
   /** Reported once each. */
   const absent = new Set<string>()
-  const check = (text: string, path: () => string, node?: NodeSpec, compared = false) => {
-    for (const {
-      path: [root, name],
-      optional,
-    } of texts.readable(text)) {
+  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+    for (const reference of lowered.texts.readable(text)) {
+      const [root, name] = reference.path
       // A comparison holds or not for null too.
-      if (root === 'inputs' && typeof name === 'string' && !compared && !optional) read.add(name)
+      if (root === 'inputs' && typeof name === 'string' && !reference.optional && !isCompared(node, setting))
+        read.add(name)
       // With a default as well: it would always be the default.
       const member = String(name)
-      if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_BY_EVENTS.includes(member)) continue
+      if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_MEMBERS.includes(member)) continue
       if (absent.has(member)) continue
       absent.add(member)
       problems.push({
@@ -112,16 +109,6 @@ function readsOf({ definition, texts, nodePath }: Lowered): Problem[] {
       })
     }
   }
-  for (const node of nodes) {
-    const type = findNodeType(node.type)
-    for (const { text, path } of texts.of(node.config)) {
-      // A filter of what it waits for compares too.
-      const compared = type?.compared || Object.hasOwn(type?.late ?? {}, String(path[0]))
-      check(text, () => `${nodePath(node.id)}/config${pointer(...path)}`, node, compared)
-    }
-    if (node.when !== undefined) check(node.when, () => `${nodePath(node.id)}/when`, node, true)
-  }
-  for (const { text, path } of texts.of(outputs)) check(text, () => `/outputs${pointer(...path)}`)
   const given = trigger.type === 'manual' || trigger.type === 'webhook'
   const missing = Object.entries(inputs).filter(
     ([name, input]) => read.has(name) && !input.required && input.default === undefined,
@@ -141,6 +128,13 @@ function readsOf({ definition, texts, nodePath }: Lowered): Problem[] {
   ]
 }
 
+/** Whether what is read there is only compared: in a `when`, in a condition, in the filter of what a node waits for. */
+function isCompared(node: NodeSpec | undefined, setting: string | undefined): boolean {
+  if (!node) return false
+  const type = findNodeType(node.type)
+  return setting === undefined || type?.compared === true || Object.hasOwn(type?.late ?? {}, setting)
+}
+
 /** The default to propose for an input of a trigger that gives none. */
 const EMPTY: Record<InputSpec['type'], unknown> = {
   string: '',
@@ -150,6 +144,3 @@ const EMPTY: Record<InputSpec['type'], unknown> = {
   array: [],
   any: '',
 }
-
-/** What the trigger has where an event or a webhook starts the run, and not where a person does. */
-const GIVEN_BY_EVENTS = ['record', 'payload', 'data', 'previous', 'changed', 'event']

@@ -3,6 +3,7 @@ import { hasPlaceholder } from '../expressions/template.ts'
 import { alwaysHolds, checkEventNames } from './check-events.ts'
 import { nearestName, type Problem, pointer, writeInstead } from './errors.ts'
 import { cronProblems, isTimezone, neverFires } from './schedule.ts'
+import { EVENT_MEMBERS } from './trigger-members.ts'
 import type { Definition, Trigger } from './types.ts'
 
 /** Checks the trigger, and that it can start the workflow: runs of events and schedules are given no inputs. */
@@ -25,8 +26,6 @@ const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
 
 /** What a `when` can read: there is no run yet. */
 const WHEN_ROOTS = ['trigger', 'org', 'env']
-/** The members of `trigger` in a run that an event starts: `record` or `data`, by the event. */
-const EVENT_MEMBERS = ['type', 'event', 'record', 'data', 'previous', 'changed']
 
 function whenProblems(when: string): Problem[] {
   const path = '/trigger/when'
