@@ -1,5 +1,6 @@
 import type { Approval } from '../../db/runs/approvals.ts'
-import { escaped, htmlPage } from '../http/html-page.ts'
+import { escaped } from '../http/escape-html.ts'
+import { htmlPage } from '../http/html-page.ts'
 import { MAX_COMMENT } from './shape.ts'
 
 /** What is to be decided, with a form; or what was decided. */

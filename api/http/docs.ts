@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { escaped } from './escape-html.ts'
 
 /**
  * The bundle of the reference page: Scalar's API reference, which reads /openapi.json. It comes from Scalar's package
@@ -41,8 +42,6 @@ export const docsPage = (title: string, bundle: string) => `<!doctype html>
 </body>
 </html>
 `
-
-const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 
 /**
  * The Content-Security-Policy: scripts and requests of this origin only, and requests to `api`. Inline styles are

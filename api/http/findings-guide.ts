@@ -1,5 +1,6 @@
 import { CODES, type CodeEntry } from '../../workflows/nodes/codes.ts'
-import { escaped, guidePage } from './guide-page.ts'
+import { escaped } from './escape-html.ts'
+import { guidePage } from './guide-page.ts'
 
 const INTRODUCTION = `<p><code>POST /v1/workflows/validate</code> and every save of a workflow report findings. Each has one of
 these codes, which do not change. An error refuses the workflow, a warning does not. Apply all hints, then validate again.</p>`
@@ -19,7 +20,7 @@ export function findingsGuide(): string {
 
 function section(code: string, { meaning, mend, example }: CodeEntry): string {
   const shown = example
-    ? `\n<pre><code>${escaped(example.wrong)}</code></pre>\n<p>Mended:</p>\n<pre><code>${escaped(example.right)}</code></pre>`
+    ? `\n<pre><code>${escaped(example.wrong.trimEnd())}</code></pre>\n<p>Mended:</p>\n<pre><code>${escaped(example.right.trimEnd())}</code></pre>`
     : ''
   return `<h3 id="${code}"><a href="#${code}"><code>${code}</code></a></h3>\n<p>${prose(meaning)}</p>\n<p><b>Mend it:</b> ${prose(mend)}</p>${shown}`
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { escaped } from './escape-html.ts'
 
 /** The few pages that people see who follow a link in a mail. */
 
@@ -22,15 +23,6 @@ export const pagePolicy = (script?: string): string =>
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; ')
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-export const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!)
 
 export const htmlPage = (title: string, content: string) => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,4 +1,5 @@
-import { escaped, guidePage } from '../guide-page.ts'
+import { escaped } from '../escape-html.ts'
+import { guidePage } from '../guide-page.ts'
 import { SNIPPETS, textOf } from './snippets.ts'
 
 const RULES = `
@@ -35,7 +36,7 @@ export async function receiverGuide(): Promise<string> {
   const sections = await Promise.all(
     SNIPPETS.map(async (snippet) => {
       const install = snippet.install ? `<p><code>${escaped(snippet.install)}</code></p>\n` : ''
-      return `<h3>${snippet.title}</h3>\n${install}<pre><code>${escaped(await textOf(snippet))}</code></pre>`
+      return `<h3>${snippet.title}</h3>\n${install}<pre><code>${escaped((await textOf(snippet)).trimEnd())}</code></pre>`
     }),
   )
   return guidePage(
