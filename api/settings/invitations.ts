@@ -10,13 +10,13 @@ import {
 } from '../../db/access/invitations.ts'
 import { LINK_PATHS } from '../../db/access/link-tokens.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
-import { mailsLinks } from '../../db/config.ts'
 import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
 import { HOUR, limit, limitAttempts } from './limit-attempts.ts'
+import { mailKeyOf } from './mail-key.ts'
 import { answerSession, clientOf, replacedSession, sessionSchema } from './session.ts'
 
 const invitationSchema = z
@@ -89,13 +89,11 @@ export const invitationRoutes: AppRoute[] = [
     example: { email: 'grace@example.com', role: 'member' },
     response: { status: 201, schema: withLink },
     async handler({ body, deps, caller, tenant }) {
-      const mailed = mailsLinks(deps.config)
-      if (mailed) await limitMails(deps, caller.organization.id, body.email)
-      const { invitation, token } = await tenant((tx) =>
-        createInvitation(tx, body, mailed ? deps.secretsKey : undefined),
-      )
+      const mailKey = mailKeyOf(deps)
+      if (mailKey) await limitMails(deps, caller.organization.id, body.email)
+      const { invitation, token } = await tenant((tx) => createInvitation(tx, body, mailKey))
       const link = baseUrl(deps) + LINK_PATHS.invitation(token)
-      return { object: 'invitation', ...invitation, ...(!mailed && { token, link }) }
+      return { object: 'invitation', ...invitation, ...(!mailKey && { token, link }) }
     },
   }),
   appRoute({

@@ -9,13 +9,13 @@ import {
   requireResetToken,
   resetPassword,
 } from '../../db/access/password-resets.ts'
-import { mailsLinks } from '../../db/config.ts'
 import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
 import { HOUR, limit } from './limit-attempts.ts'
+import { mailKeyOf } from './mail-key.ts'
 
 /** Hides the time of the request, which is longer for a known address. */
 const LEAST_MS = 300
@@ -42,7 +42,7 @@ export const passwordResetRoutes: AppRoute[] = [
     async handler({ body, deps, clientIp }) {
       await limitResets(deps, clientIp)
       await limitResetMails(deps, `email ${body.email.toLowerCase()}`)
-      const mailKey = mailsLinks(deps.config) ? deps.secretsKey : undefined
+      const mailKey = mailKeyOf(deps)
       await Promise.all([requestPasswordReset(deps.db.system, body.email, mailKey), pause(LEAST_MS)])
       if (mailKey) deps.db.notifier.send('agx_mails')
       return { object: 'password_reset_request', email: body.email }
@@ -100,7 +100,7 @@ export const passwordResetRoutes: AppRoute[] = [
     },
     async handler({ params, deps, caller, tenant }) {
       const elsewhere = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
-      const mailKey = mailsLinks(deps.config) ? deps.secretsKey : undefined
+      const mailKey = mailKeyOf(deps)
       if (mailKey) await limitResetMails(deps, `member ${params.user_id}`)
       const { email, token, expires_at } = await tenant((tx) =>
         createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere, mailKey }),
