@@ -15,22 +15,22 @@ import {
   type MapBody,
   parsedBy,
   previewReplay,
-  REPLAY_STATUSES,
   type Replay,
   replayOne,
   setReplayStatus,
 } from '../../db/incoming/replays.ts'
 import type { FieldMapping } from '../../db/incoming/types.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
+import { REPLAY_STATUSES } from '../../db/replays.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { outcomeSchema, previewSchema as previewOfEntry } from './incoming-outcome-schema.ts'
 import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import { params } from './incoming-webhook-schemas.ts'
 import { fieldMapping } from './mapping-schema.ts'
 import { periodOf } from './replay-period.ts'
+import { replayRoutes } from './replay-routes.ts'
 
 const tag = 'Incoming webhooks'
-const replayParams = params.extend({ replay_id: z.uuid() })
 
 /** Entries of a period whose differences a dry run shows. */
 const EXAMPLES = 10
@@ -128,58 +128,19 @@ response only shows what would change.`,
     },
     handler: (request) => (request.body.log_id === undefined ? replayPeriod(request) : replayEntry(request)),
   }),
-  appRoute({
-    method: 'GET',
-    path: '/webhooks/incoming/{webhook_id}/replays/{replay_id}',
-    role: leastRole('webhooks:read'),
-    id: 'getIncomingReplay',
-    tag,
-    summary: 'Retrieve a replay of requests',
-    description:
-      'Its progress. The log has an entry for each request: filter it by `replay_id`. Replays are kept as long as the log.',
-    params: replayParams,
-    response: { status: 200, schema: replaySchema },
-    handler: ({ params: { webhook_id, replay_id }, tenant }) =>
-      tenant(async (tx) => present(await getReplay(tx, webhook_id, replay_id))),
+  ...replayRoutes<Replay>({
+    ...{ webhooks: '/webhooks/incoming', tag, name: 'IncomingReplay', noun: 'a replay of requests' },
+    schema: replaySchema,
+    descriptions: {
+      get: 'Its progress. The log has an entry for each request: filter it by `replay_id`. Replays are kept as long as the log.',
+      pause: 'Replays no further entry until it is resumed.',
+      resume: 'Continues a paused replay.',
+      stop: 'Replays no further entry. What was written so far stays.',
+    },
+    ...{ getReplay, setReplayStatus, present: (replay) => present(replay) },
+    scopesOf: async (tx, webhookId) => scopesOf(await getIncomingWebhook(tx, webhookId)),
   }),
-  statusRoute(
-    'pause',
-    'paused',
-    'Pause a replay of requests',
-    'Replays no further entry until it is resumed.',
-  ),
-  statusRoute('resume', 'running', 'Resume a replay of requests', 'Continues a paused replay.'),
-  statusRoute(
-    'stop',
-    'stopped',
-    'Stop a replay of requests',
-    'Replays no further entry. What was written so far stays.',
-  ),
 ]
-
-function statusRoute(
-  verb: 'pause' | 'resume' | 'stop',
-  status: 'paused' | 'running' | 'stopped',
-  summary: string,
-  description: string,
-) {
-  return appRoute({
-    method: 'POST',
-    path: `/webhooks/incoming/{webhook_id}/replays/{replay_id}/${verb}`,
-    role: leastRole('webhooks:write'),
-    id: `${verb}IncomingReplay`,
-    tag,
-    summary,
-    description,
-    params: replayParams,
-    response: { status: 200, schema: replaySchema },
-    handler: ({ params: { webhook_id, replay_id }, tenant, requireScopes }) =>
-      tenant(async (tx) => {
-        requireScopes(scopesOf(await getIncomingWebhook(tx, webhook_id)))
-        return present(await setReplayStatus(tx, webhook_id, replay_id, status))
-      }),
-  })
-}
 
 async function replayPeriod(request: Request) {
   const { body, params, tenant, doNotStore } = request

@@ -5,16 +5,16 @@ import {
   createReplay,
   getReplay,
   previewReplay,
-  REPLAY_STATUSES,
   type Replay,
   setReplayStatus,
 } from '../../db/outgoing/replays.ts'
+import { REPLAY_STATUSES } from '../../db/replays.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { params } from './outgoing-webhook-schemas.ts'
 import { periodOf } from './replay-period.ts'
+import { replayRoutes } from './replay-routes.ts'
 
 const tag = 'Deliveries'
-const replayParams = params.extend({ replay_id: z.uuid() })
 
 const replayBody = z
   .strictObject({
@@ -86,43 +86,17 @@ webhook at a time. With \`dry_run\` the response only has the number of events.`
         return { object: 'replay_preview', dry_run: true, webhook_id, ...period, total }
       }),
   }),
-  appRoute({
-    method: 'GET',
-    path: '/webhooks/outgoing/{webhook_id}/replays/{replay_id}',
-    role: leastRole('webhooks:read'),
-    id: 'getReplay',
-    tag,
-    summary: 'Retrieve a replay',
-    description: 'Its progress. Replays are kept as long as deliveries.',
-    params: replayParams,
-    response: { status: 200, schema: replaySchema },
-    handler: ({ params: { webhook_id, replay_id }, tenant }) =>
-      tenant(async (tx) => present(await getReplay(tx, webhook_id, replay_id))),
+  ...replayRoutes<Replay>({
+    ...{ webhooks: '/webhooks/outgoing', tag, name: 'Replay', noun: 'a replay' },
+    schema: replaySchema,
+    descriptions: {
+      get: 'Its progress. Replays are kept as long as deliveries.',
+      pause: 'Creates no further deliveries until it is resumed.',
+      resume: 'Continues a paused replay after its last delivery.',
+      stop: 'Creates no further deliveries. Those so far are sent.',
+    },
+    ...{ getReplay, setReplayStatus, present: (replay) => present(replay) },
   }),
-  statusRoute('pause', 'paused', 'Pause a replay', 'Creates no further deliveries until it is resumed.'),
-  statusRoute('resume', 'running', 'Resume a replay', 'Continues a paused replay after its last delivery.'),
-  statusRoute('stop', 'stopped', 'Stop a replay', 'Creates no further deliveries. Those so far are sent.'),
 ]
-
-function statusRoute(
-  verb: 'pause' | 'resume' | 'stop',
-  status: 'paused' | 'running' | 'stopped',
-  summary: string,
-  description: string,
-) {
-  return appRoute({
-    method: 'POST',
-    path: `/webhooks/outgoing/{webhook_id}/replays/{replay_id}/${verb}`,
-    role: leastRole('webhooks:write'),
-    id: `${verb}Replay`,
-    tag,
-    summary,
-    description,
-    params: replayParams,
-    response: { status: 200, schema: replaySchema },
-    handler: ({ params: { webhook_id, replay_id }, tenant }) =>
-      tenant(async (tx) => present(await setReplayStatus(tx, webhook_id, replay_id, status))),
-  })
-}
 
 const present = (replay: Replay) => ({ object: 'replay' as const, ...replay })

@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Subscription } from '../access/plans.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { Database } from '../postgres/connect.ts'
-import { SYSTEM, type System, type Tenant } from '../postgres/tenancy.ts'
+import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
+import { type ClaimedReplay, type ReplayStatus, replaysIn } from '../replays.ts'
 import type { Body, Mapping } from './map-body.ts'
 import {
   countEntries,
@@ -20,9 +21,6 @@ import { getIncomingWebhook } from './webhooks.ts'
  * Replays: stored requests are mapped and written again, through the mapping of the webhook or a draft. Workers do those
  * of a period, entry by entry; an entry and the position behind it are one transaction, so that each is replayed once.
  */
-
-export const REPLAY_STATUSES = ['running', 'paused', 'stopped', 'completed'] as const
-export type ReplayStatus = (typeof REPLAY_STATUSES)[number]
 
 export interface Replay {
   id: string
@@ -46,10 +44,18 @@ export interface Replay {
   ended_at: Date | null
 }
 
-const SHOWN = [
-  ...['id', 'webhook_id', 'log_id', 'include', 'since', 'until', 'field_mapping', 'status', 'problem'],
-  ...['total', 'created', 'updated', 'skipped', 'failed', 'created_at', 'ended_at'],
-]
+const { lockActive, insertReplay, startReplay, ...life } = replaysIn<Replay>({
+  table: 'incoming_replays',
+  webhooks: 'incoming_webhooks',
+  channel: 'agx_incoming_replays',
+  shown: [
+    ...['id', 'webhook_id', 'log_id', 'include', 'since', 'until', 'field_mapping', 'status', 'problem'],
+    ...['total', 'created', 'updated', 'skipped', 'failed', 'created_at', 'ended_at'],
+  ],
+  inactiveHint: 'activate it first',
+  cleared: { problem: null },
+})
+export const { getReplay, setReplayStatus, claimReplays, releaseReplays } = life
 
 /** Parses and maps a body; `Compute` of the API, or a pool of the worker. */
 export type MapBody = (
@@ -86,24 +92,19 @@ export async function previewReplay(tx: Tenant, webhookId: string, period: Perio
 }
 
 /** Throws as `previewReplay`, and conflict if the webhook is Inactive or has an open replay. @returns its id. */
-export async function createReplay(
+export const createReplay = (
   tx: Tenant,
   webhookId: string,
   period: Period,
   draft: FieldMapping | null,
-): Promise<string> {
-  await lockActive(tx, webhookId)
-  const open = await tx
-    .trx('incoming_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, ended_at: null })
-    .first<{ id: string } | undefined>('id')
-  if (open) throw conflict('the webhook has an open replay', { hint: `stop the replay ${open.id} first` })
-  const total = await previewReplay(tx, webhookId, period)
-  const id = uuidv7()
-  await insert(tx, { id, webhook_id: webhookId, ...period, total }, draft)
-  tx.wake('agx_incoming_replays')
-  return id
-}
+): Promise<string> =>
+  startReplay(tx, webhookId, async () => ({
+    ...period,
+    total: await previewReplay(tx, webhookId, period),
+    ...drafted(draft),
+  }))
+
+const drafted = (draft: FieldMapping | null) => ({ field_mapping: draft && JSON.stringify(draft) })
 
 /**
  * Replays one entry in the caller's transaction.
@@ -122,99 +123,17 @@ export async function replayOne(
   const outcome = await replayEntry(tx, webhook, await subscriptionOf(tx), entry, parsed, id)
   if (outcome === QUOTA_EXCEEDED) throw new AppError('quota_exceeded', QUOTA)
   if (!outcome) throw notFound('log entry')
-  await insert(
-    tx,
-    {
-      ...{ id, webhook_id: webhook.id, log_id: logId, include: [], total: 1, [outcome.outcome]: 1 },
-      ...{ status: 'completed', ended_at: tx.trx.fn.now() },
-    },
-    draft,
-  )
+  await insertReplay(tx, id, webhook.id, {
+    ...{ log_id: logId, include: [], total: 1, [outcome.outcome]: 1, ...drafted(draft) },
+    ...{ status: 'completed', ended_at: tx.trx.fn.now() },
+  })
   return { id, outcome }
 }
 
 const QUOTA = 'the monthly quota of requests is exceeded'
 
-const insert = (tx: Tenant, values: object, draft: FieldMapping | null) =>
-  tx.trx('incoming_replays').insert({
-    ...{ organization_id: tx.organizationId, ...values },
-    field_mapping: draft && JSON.stringify(draft),
-    created_by: JSON.stringify(tx.actor),
-  })
-
-/** Serializes concurrent creations. */
-async function lockActive(tx: Tenant, webhookId: string): Promise<void> {
-  const webhook = await tx
-    .trx('incoming_webhooks')
-    .where({ organization_id: tx.organizationId, id: webhookId })
-    .forNoKeyUpdate()
-    .first<{ status: string } | undefined>('status')
-  if (!webhook) throw notFound('webhook')
-  if (webhook.status !== 'Active') throw conflict('the webhook is inactive', { hint: 'activate it first' })
-}
-
 const subscriptionOf = (tx: Tenant): Promise<Subscription> =>
   tx.trx('organizations').where({ id: tx.organizationId }).first('plan', 'limits')
-
-/** Throws not_found. */
-export async function getReplay(tx: Tenant, webhookId: string, id: string): Promise<Replay> {
-  const row = await tx
-    .trx('incoming_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
-    .first<Replay | undefined>(SHOWN)
-  if (!row) throw notFound('replay')
-  return row
-}
-
-/** Pauses, resumes or stops an open replay. What it wrote so far stays. Throws not_found; conflict if it has ended. */
-export async function setReplayStatus(
-  tx: Tenant,
-  webhookId: string,
-  id: string,
-  status: 'running' | 'paused' | 'stopped',
-): Promise<Replay> {
-  const count = await tx
-    .trx('incoming_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id, ended_at: null })
-    .update({ status, problem: null, ...(status === 'stopped' ? { ended_at: tx.trx.fn.now() } : {}) })
-  const replay = await getReplay(tx, webhookId, id)
-  if (count === 0)
-    throw conflict(`the replay has already ${replay.status === 'stopped' ? 'been stopped' : 'completed'}`)
-  tx.wake('agx_incoming_replays')
-  return replay
-}
-
-export interface ClaimedReplay {
-  organization_id: string
-  id: string
-}
-
-const LEASE = `interval '15 seconds'`
-
-/** Leases up to `limit` running replays of Active webhooks, the oldest first. */
-export async function claimReplays(system: System, limit: number): Promise<ClaimedReplay[]> {
-  const { rows } = await system.raw<{ rows: ClaimedReplay[] }>(
-    `update incoming_replays set lease_until = now() + ${LEASE}
-     where (organization_id, id) in (
-       select r.organization_id, r.id from incoming_replays r
-       join incoming_webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
-       where r.status = 'running' and (r.lease_until is null or r.lease_until < now()) and w.status = 'Active'
-       order by r.created_at limit ? for update of r skip locked)
-     returning organization_id, id`,
-    [limit],
-  )
-  return rows
-}
-
-/** Ends the leases of these replays. */
-export async function releaseReplays(system: System, replays: ClaimedReplay[]): Promise<void> {
-  await system('incoming_replays')
-    .whereIn(
-      ['organization_id', 'id'],
-      replays.map(({ organization_id, id }) => [organization_id, id]),
-    )
-    .update({ lease_until: null })
-}
 
 interface Progress extends Period {
   webhook_id: string

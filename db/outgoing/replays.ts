@@ -1,6 +1,6 @@
-import { v7 as uuidv7 } from 'uuid'
-import { conflict, notFound } from '../errors.ts'
-import type { System, Tenant } from '../postgres/tenancy.ts'
+import { conflict } from '../errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { type ReplayStatus, replaysIn } from '../replays.ts'
 import { insertDeliveries } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 import { countCandidates, MAX_REPLAY, type Period, readCandidates } from './replay-candidates.ts'
@@ -9,9 +9,6 @@ import { countCandidates, MAX_REPLAY, type Period, readCandidates } from './repl
  * Replays: an endpoint is sent again what failed, and sent what it missed, in a period. Workers create the deliveries in
  * pages; a page and the position behind it are one transaction, so that each event is replayed once.
  */
-
-export const REPLAY_STATUSES = ['running', 'paused', 'stopped', 'completed'] as const
-export type ReplayStatus = (typeof REPLAY_STATUSES)[number]
 
 export interface Replay extends Period {
   id: string
@@ -26,10 +23,23 @@ export interface Replay extends Period {
   ended_at: Date | null
 }
 
-const SHOWN = [
-  ...['id', 'webhook_id', 'include', 'since', 'until', 'status', 'total', 'created', 'skipped'],
-  ...['created_at', 'ended_at'],
-]
+/** A replay waits while its endpoint has so many queued deliveries, so that pausing and stopping it have an effect. */
+const MAX_QUEUED = 200
+
+const { startReplay, ...life } = replaysIn<Replay>({
+  table: 'outgoing_replays',
+  webhooks: 'outgoing_webhooks',
+  channel: 'agx_outgoing_replays',
+  shown: [
+    ...['id', 'webhook_id', 'include', 'since', 'until', 'status', 'total', 'created', 'skipped'],
+    ...['created_at', 'ended_at'],
+  ],
+  inactiveHint: 'activate it: that sends its held deliveries, too',
+  canAdvance: `(select count(*) from (
+    select from deliveries d where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id
+      and d.status = 'queued' limit ${MAX_QUEUED}) q) < ${MAX_QUEUED}`,
+})
+export const { getReplay, setReplayStatus, claimReplays, releaseReplays } = life
 
 /** The number of events that a replay would have now. Throws not_found; conflict above MAX_REPLAY. */
 export async function previewReplay(tx: Tenant, webhookId: string, period: Period): Promise<number> {
@@ -40,95 +50,11 @@ export async function previewReplay(tx: Tenant, webhookId: string, period: Perio
 }
 
 /** Throws as `previewReplay`, and conflict if the endpoint is Inactive or has an open replay. @returns its id. */
-export async function createReplay(tx: Tenant, webhookId: string, period: Period): Promise<string> {
-  // Serializes concurrent creations.
-  const webhook = await tx
-    .trx('outgoing_webhooks')
-    .where({ organization_id: tx.organizationId, id: webhookId })
-    .forNoKeyUpdate()
-    .first<{ status: string } | undefined>('status')
-  if (!webhook) throw notFound('webhook')
-  if (webhook.status !== 'Active')
-    throw conflict('the webhook is inactive', { hint: 'activate it: that sends its held deliveries, too' })
-  const open = await tx
-    .trx('outgoing_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, ended_at: null })
-    .first<{ id: string } | undefined>('id')
-  if (open) throw conflict('the webhook has an open replay', { hint: `stop the replay ${open.id} first` })
-  const total = await previewReplay(tx, webhookId, period)
-  const id = uuidv7()
-  await tx.trx('outgoing_replays').insert({
-    ...{ organization_id: tx.organizationId, id, webhook_id: webhookId, ...period, total },
-    created_by: JSON.stringify(tx.actor),
-  })
-  tx.wake('agx_outgoing_replays')
-  return id
-}
-
-/** Throws not_found. */
-export async function getReplay(tx: Tenant, webhookId: string, id: string): Promise<Replay> {
-  const row = await tx
-    .trx('outgoing_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id })
-    .first<Replay | undefined>(SHOWN)
-  if (!row) throw notFound('replay')
-  return row
-}
-
-/** Pauses, resumes or stops an open replay; its deliveries so far stay. Throws not_found; conflict if it has ended. */
-export async function setReplayStatus(
-  tx: Tenant,
-  webhookId: string,
-  id: string,
-  status: 'running' | 'paused' | 'stopped',
-): Promise<Replay> {
-  const count = await tx
-    .trx('outgoing_replays')
-    .where({ organization_id: tx.organizationId, webhook_id: webhookId, id, ended_at: null })
-    .update({ status, ...(status === 'stopped' ? { ended_at: tx.trx.fn.now() } : {}) })
-  const replay = await getReplay(tx, webhookId, id)
-  if (count === 0)
-    throw conflict(`the replay has already ${replay.status === 'stopped' ? 'been stopped' : 'completed'}`)
-  tx.wake('agx_outgoing_replays')
-  return replay
-}
-
-export interface ClaimedReplay {
-  organization_id: string
-  id: string
-}
-
-/** A replay waits while its endpoint has so many queued deliveries, so that pausing and stopping it have an effect. */
-const MAX_QUEUED = 200
-const LEASE = `interval '15 seconds'`
-
-/** Leases up to `limit` running replays of Active endpoints whose queue has room, the oldest first. */
-export async function claimReplays(system: System, limit: number): Promise<ClaimedReplay[]> {
-  const { rows } = await system.raw<{ rows: ClaimedReplay[] }>(
-    `update outgoing_replays set lease_until = now() + ${LEASE}
-     where (organization_id, id) in (
-       select r.organization_id, r.id from outgoing_replays r
-       join outgoing_webhooks w on w.organization_id = r.organization_id and w.id = r.webhook_id
-       where r.status = 'running' and (r.lease_until is null or r.lease_until < now()) and w.status = 'Active'
-         and (select count(*) from (
-           select from deliveries d where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id
-             and d.status = 'queued' limit ${MAX_QUEUED}) q) < ${MAX_QUEUED}
-       order by r.created_at limit ? for update of r skip locked)
-     returning organization_id, id`,
-    [limit],
-  )
-  return rows
-}
-
-/** Ends the leases of these replays. */
-export async function releaseReplays(system: System, replays: ClaimedReplay[]): Promise<void> {
-  await system('outgoing_replays')
-    .whereIn(
-      ['organization_id', 'id'],
-      replays.map(({ organization_id, id }) => [organization_id, id]),
-    )
-    .update({ lease_until: null })
-}
+export const createReplay = (tx: Tenant, webhookId: string, period: Period): Promise<string> =>
+  startReplay(tx, webhookId, async () => ({
+    ...period,
+    total: await previewReplay(tx, webhookId, period),
+  }))
 
 interface Progress extends Period {
   webhook_id: string

@@ -1,6 +1,7 @@
 import { mapIn, type tasks } from '../../db/incoming/map-body.ts'
-import { advanceReplay, type ClaimedReplay, claimReplays, releaseReplays } from '../../db/incoming/replays.ts'
+import { advanceReplay, claimReplays, releaseReplays } from '../../db/incoming/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import type { ClaimedReplay } from '../../db/replays.ts'
 import { Pool } from '../../workflows/compute/pool.ts'
 import type { Queue } from '../relay.ts'
 

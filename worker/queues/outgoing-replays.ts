@@ -1,6 +1,7 @@
-import { advanceReplay, type ClaimedReplay, claimReplays, releaseReplays } from '../../db/outgoing/replays.ts'
+import { advanceReplay, claimReplays, releaseReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import type { ClaimedReplay } from '../../db/replays.ts'
 import type { Queue } from '../relay.ts'
 
 /** Replays that one worker advances at the same time. */
