@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import type { TraceContext } from '../traces/context.ts'
-import { PendingSpans, type Traces } from '../traces/spans.ts'
+import { PendingSpans, parentIn, type Traces } from '../traces/spans.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
@@ -78,8 +78,7 @@ export function connect(options: ConnectOptions): Database {
       const { result, wakes, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
-        const spans =
-          options.traces && new PendingSpans(trace && { traceId: trace.traceId, parent: trace.spanId })
+        const spans = options.traces && new PendingSpans(trace && parentIn(trace))
         const traced = spans && { spans }
         const result = await transaction(
           app,

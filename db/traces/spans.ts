@@ -52,9 +52,12 @@ export const nodeSpanId = (runId: string, path: string, nodeId: string, attempt:
 
 const hashed = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
+/** The span of a request, as the parent of others. */
+export const parentIn = ({ traceId, spanId }: TraceContext): SpanParent => ({ traceId, parent: spanId })
+
 /** What spans of a transaction are below: its request, or the given one. */
 export const spanParent = (spans: PendingSpans, trace: TraceContext | undefined): SpanParent | undefined =>
-  trace ? { traceId: trace.traceId, parent: trace.spanId } : spans.parent
+  trace ? parentIn(trace) : spans.parent
 
 /** The spans of one transaction: they are recorded once it has committed. */
 export class PendingSpans implements Iterable<EndedSpan> {
