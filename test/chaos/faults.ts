@@ -2,7 +2,7 @@ import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { cancelRunById, startRun } from '../load/operations.ts'
+import { cancelRunById, createContacts, startRun } from '../load/operations.ts'
 import { until } from '../support/journey.ts'
 import type { Situation } from './endure.ts'
 
@@ -27,6 +27,7 @@ const BETWEEN_KILLS_MS = 6_000
 /** A kill within a phase of runs waits until so many are in it. */
 const SEVERAL = 3
 const WAIT_SECONDS = 90
+const BURST = 2_000
 
 export const FAULTS: Fault[] = [
   kill('worker-before-claim', 'the worker is killed; runs are queued before it is back', ({ system, load }) =>
@@ -73,6 +74,24 @@ export const FAULTS: Fault[] = [
   kill('temporal', 'Temporal is killed', ({ system }) => system.kill('temporal')),
   kill('postgres', 'PostgreSQL is killed', ({ system }) => system.kill('postgres')),
   kill('everything', 'all processes are killed at once', ({ system }) => system.restart()),
+  outage(
+    'burst',
+    `the worker, the api and Temporal are killed in turn, while ${BURST.toLocaleString('en')} events are delivered`,
+    async ({ system, load, outside }) => {
+      const arrived = outside.deliveries.size
+      const created = createContacts(load, BURST)
+      for (const [n, victim] of (['worker', 'api', 'temporal'] as const).entries()) {
+        const part = arrived + ((n + 1) * BURST) / 5
+        await until(
+          'deliveries of the burst',
+          () => (outside.deliveries.size > part ? true : undefined),
+          WAIT_SECONDS,
+        )
+        system.kill(victim)
+      }
+      await created
+    },
+  ),
   ...(['worker', 'api', 'temporal', 'postgres'] as const).map((victim) =>
     outage(`${victim}-down`, `the ${victim} is killed and stays down for 30 s`, ({ system }) =>
       system.down([victim], () => pause(OUTAGE_MS)),

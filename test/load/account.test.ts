@@ -43,6 +43,10 @@ async function createWorld(db: TestDatabase): Promise<World> {
   for (const { id } of await db.system('events').select('id')) {
     const row = { organization_id, id: uuidv7(), webhook_id: webhook.id, event_id: id, status: 'succeeded' }
     await db.system('deliveries').insert(row)
+    const { id: delivery_id } = row
+    await db
+      .system('delivery_attempts')
+      .insert({ organization_id, delivery_id, attempt: 1, status: 'succeeded' })
     deliveries.set(`msg_${id}_${webhook.id}`, 1)
   }
   const at = Date.now()
@@ -139,6 +143,7 @@ const CASES: [title: string, damage: (world: World) => unknown, ...checks: strin
       await db.system('deliveries').where(delivery).delete()
     },
     'events were matched once per webhook',
+    'what arrived has the id of a delivery',
   ],
   [
     'a delivery that failed',
@@ -152,6 +157,16 @@ const CASES: [title: string, damage: (world: World) => unknown, ...checks: strin
     'a delivery that did not arrive',
     ({ outside }) => outside.deliveries.delete([...outside.deliveries.keys()][0]!),
     'succeeded deliveries arrived',
+  ],
+  [
+    'a delivery that arrived with another id',
+    ({ outside }) => outside.deliveries.set('msg_another', 1),
+    'what arrived has the id of a delivery',
+  ],
+  [
+    'a successful attempt that is not in the log',
+    ({ db }) => db.system('delivery_attempts').update({ status: 'unknown' }),
+    'succeeded deliveries are in the log of attempts',
   ],
   ['a request that was given up', ({ ledger }) => ledger.abandoned.push('503'), 'requests were acknowledged'],
 ]

@@ -85,10 +85,12 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
     await check('effects of runs happened exactly once', await count(LOAD_RUNS), EFFECTS),
     await check('events were matched once per webhook', await count('from events'), EVENTS),
     await check('all deliveries succeeded', await count('from deliveries'), DELIVERIES),
+    await check('succeeded deliveries are in the log of attempts', await count('from deliveries'), UNLOGGED),
     await callsOf(db, outside),
     await arrivalsOf(db, outside),
   ]
   if (ledger.abandoned.length === 0 && !ledger.forgetful) {
+    checks.push(await idsOfArrivals(db, outside))
     const requested = ledger.runs.length
     const found = await count(`${LOAD_RUNS} and trigger ->> 'type' <> 'webhook'`)
     checks.push(equal('repeated requests started no second run', requested, found))
@@ -156,6 +158,10 @@ const EVENTS = `
   having e.matched_at is null
     or count(d.id) <> case when e.name in (${SUBSCRIBED.map((name) => `'${name}'`).join(', ')}) then 1 else 0 end`
 
+const UNLOGGED = `
+  select d.id::text as wrong from deliveries d where d.status = 'succeeded' and not exists (
+    select from delivery_attempts a
+    where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status = 'succeeded')`
 const DELIVERIES = `
   select id || ' ' || status || ' ' || coalesce(error, '') as wrong from deliveries where status <> 'succeeded'`
 
@@ -174,11 +180,25 @@ async function callsOf(db: Database, { calls }: Pick<Outside, 'calls'>): Promise
 }
 
 async function arrivalsOf(db: Database, { deliveries }: Pick<Outside, 'deliveries'>): Promise<Check> {
+  const ids = await webhookIds(db, `status = 'succeeded'`)
+  return {
+    name: 'succeeded deliveries arrived',
+    of: ids.length,
+    wrong: ids.filter((id) => !deliveries.has(id)),
+  }
+}
+
+async function idsOfArrivals(db: Database, { deliveries }: Pick<Outside, 'deliveries'>): Promise<Check> {
+  const known = new Set(await webhookIds(db, 'true'))
+  const wrong = [...deliveries.keys()].filter((id) => !known.has(id))
+  return { name: 'what arrived has the id of a delivery', of: deliveries.size, wrong }
+}
+
+async function webhookIds(db: Database, condition: string): Promise<string[]> {
   const { rows } = await db.system.raw<{ rows: { id: string }[] }>(
-    `select 'msg_' || event_id || '_' || webhook_id as id from deliveries where status = 'succeeded'`,
+    `select 'msg_' || event_id || '_' || webhook_id as id from deliveries where ${condition}`,
   )
-  const wrong = rows.flatMap(({ id }) => (deliveries.has(id) ? [] : [id]))
-  return { name: 'succeeded deliveries arrived', of: rows.length, wrong }
+  return rows.map(({ id }) => id)
 }
 
 /** One line per check: what was counted, and examples of what is wrong. */

@@ -32,12 +32,12 @@ class Refusal extends Error {
  * Sends a request as a careful client does: a request that failed is repeated with the same idempotency key, on each api
  * in turn. @returns the body of the 2xx.
  */
-async function send(
+async function send<Answer = Record<string, string>>(
   { target, ledger, giveUp }: Load,
   path: string,
   body?: object,
   headers: Record<string, string> = target.headers,
-): Promise<Record<string, string>> {
+): Promise<Answer> {
   const id = randomUUID()
   const keyed = { ...headers, 'idempotency-key': id }
   for (let attempt = Math.floor(Math.random() * target.apiUrls.length); ; attempt++) {
@@ -49,7 +49,7 @@ async function send(
         ...(body && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(ANSWER_MS),
       })
-      const parsed = (await answer.json()) as Record<string, string>
+      const parsed = (await answer.json()) as Answer
       if (answer.ok) return parsed
       throw new Refusal(`${path}: ${answer.status} ${JSON.stringify(parsed)}`, answer.status)
     } catch (error) {
@@ -70,6 +70,23 @@ export const createContact: Operation = async (load) => {
   const contact = { first_name: 'Load', email: `${randomUUID()}@a.example` }
   const { id } = await send(load, '/v1/objects/contacts', contact)
   load.ledger.contacts.push(acknowledged(id!))
+}
+
+/** Contacts of one batch. */
+const BATCH = 100
+
+/** Creates contacts in batches, one after the other. */
+export async function createContacts(load: Load, count: number): Promise<void> {
+  for (let made = 0; made < count; made += BATCH) {
+    const operations = Array.from({ length: Math.min(BATCH, count - made) }, () => ({
+      op: 'create',
+      data: { first_name: 'Load', email: `${randomUUID()}@a.example` },
+    }))
+    const { results } = await send<{ results: { id: string }[] }>(load, '/v1/objects/contacts/batch', {
+      operations,
+    })
+    load.ledger.contacts.push(...results.map(({ id }) => acknowledged(id)))
+  }
 }
 
 export const readContact: Operation = async (load) => {
