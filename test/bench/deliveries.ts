@@ -4,6 +4,7 @@ import { insertEvents } from '../../db/events/outbox.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
+import { benchHangingEndpoint } from './hanging-endpoint.ts'
 import { type LoadResult, summary } from './load.ts'
 import { benchRelayCost } from './relay-cost.ts'
 import { inTurns, type Pair, print, printPairs } from './report.ts'
@@ -22,7 +23,7 @@ const SINGLE_EVENTS = 30
 /**
  * Events written at once, until all have arrived, against a hand-written workflow whose local activity sends one
  * request to the same receiver. Latencies: from the write, queue included; of the floor, of one workflow. Then single
- * events with nothing else to do, `drained` events to a receiver that fails half of its answers, and the cost of claims
+ * events with nothing else to do, 50 endpoints of which one hangs, `drained` events to a receiver that fails half of its answers, and the cost of claims
  * with `waiting` deliveries.
  */
 export async function benchDeliveries(
@@ -51,6 +52,7 @@ export async function benchDeliveries(
   )
   printPairs('single events', single)
   await floor.close()
+  await benchHangingEndpoint(db, organizationId, post)
   await drain(db, organizationId, receiver, drained)
   await receiver.close()
   await db.close()
