@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
+import type { Scope } from '../../db/access/scopes.ts'
 import { testDelivery } from '../../db/outgoing/actions.ts'
 import {
   type Delivery,
@@ -13,6 +14,7 @@ import { EVENTS, exampleEvent } from '../../workflows/events.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { eventExample } from '../v1/event-examples.ts'
+import { scopesOfEvents } from './event-scopes.ts'
 import {
   allDeliveriesQuery,
   deliveryDetailSchema,
@@ -40,11 +42,15 @@ export const deliveryRoutes: AppRoute[] = [
     body: testBody,
     example: { event: 'contact.created' },
     response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, body, tenant }) =>
+    handler: ({ params, body, tenant, requireScopes }) =>
       tenant(async (tx) => {
         const webhook = await getOutgoingWebhook(tx, params.webhook_id)
         const name = body.event ?? exampleEvent(webhook.events[0]!)
-        return showDelivery(tx, await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }))
+        return showDelivery(
+          tx,
+          await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }),
+          requireScopes,
+        )
       }),
   }),
   appRoute({
@@ -83,9 +89,11 @@ export const deliveryRoutes: AppRoute[] = [
     id: 'getDelivery',
     tag,
     summary: 'Retrieve a delivery',
+    description: 'With its data, which a key reads only with the scopes of the event, and its attempts.',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, tenant }) => tenant((tx) => showDelivery(tx, params.delivery_id)),
+    handler: ({ params, tenant, requireScopes }) =>
+      tenant((tx) => showDelivery(tx, params.delivery_id, requireScopes)),
   }),
 ]
 
@@ -95,9 +103,15 @@ async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output
   return presentList({ ...page, data: page.data.map(present) })
 }
 
-/** A delivery as its routes answer. Throws not_found. */
-export async function showDelivery(tx: Tenant, id: string) {
+/** A delivery as its routes answer. Throws not_found, insufficient_scope. */
+export async function showDelivery(
+  tx: Tenant,
+  id: string,
+  requireScopes: (needed: readonly Scope[]) => void,
+) {
   const delivery = await getDelivery(tx, id)
+  // The data of a test is an example.
+  if (!delivery.test) requireScopes(scopesOfEvents([delivery.event]))
   const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
     ...attempt,
     duration_ms: duration_ms === null ? null : Math.round(duration_ms),

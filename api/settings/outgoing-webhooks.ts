@@ -16,6 +16,7 @@ import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { allows, type Caller } from '../http/scopes.ts'
 import { assertAllowedUrl } from './endpoint-url.ts'
+import { scopesOfEvents } from './event-scopes.ts'
 import {
   createBody,
   deletedSchema,
@@ -27,6 +28,9 @@ import {
 } from './outgoing-webhook-schemas.ts'
 
 const tag = 'Outgoing webhooks'
+
+const NEEDED =
+  'A key also needs the scopes to read the data of the events: `contacts:read` for `contact.*`, `workflows:run` for events of workflows.'
 
 export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -51,14 +55,15 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'createOutgoingWebhook',
     tag,
     summary: 'Create an outgoing webhook',
-    description: 'The response has the secret that signs deliveries. It is returned only once.',
+    description: `The response has the secret that signs deliveries. It is returned only once. ${NEEDED}`,
     // A stored response would keep the secret readable.
     idempotent: false,
     body: createBody,
     response: { status: 201, schema: withSecret },
     example: { name: 'Billing', url: 'https://example.com/hooks', events: ['contact.created'] },
-    async handler({ body, deps, tenant }) {
+    async handler({ body, deps, tenant, requireScopes }) {
       const { secret = newSecret(), headers, ...values } = body
+      requireScopes(scopesOfEvents(values.events))
       assertAllowedUrl(values.url, deps.config)
       const sealed = seal(deps.secretsKey, secret)
       const webhook = await tenant((tx) =>
@@ -86,16 +91,19 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Update an outgoing webhook',
-    description: 'Applies to the next attempt, also of open deliveries. `headers` replaces all headers.',
+    description: `Applies to the next attempt, also of open deliveries. \`headers\` replaces all headers. ${NEEDED}`,
     params,
     body: patchBody,
     example: { events: ['contact.*', 'deal.won'], concurrency: 2 },
     response: { status: 200, schema: webhookSchema },
-    handler({ params, body, deps, tenant }) {
+    handler({ params, body, deps, tenant, requireScopes }) {
       const { status, headers, ...values } = body
       if (values.url !== undefined) assertAllowedUrl(values.url, deps.config)
       const sealed = headers ? sealHeaders(deps.secretsKey, headers) : {}
       return tenant(async (tx) => {
+        const { events } = await getOutgoingWebhook(tx, params.webhook_id)
+        // A new URL gets what was selected before, too: open deliveries follow it.
+        requireScopes(scopesOfEvents([...events, ...(values.events ?? [])]))
         const updated = await updateOutgoingWebhook(tx, params.webhook_id, { ...values, ...sealed })
         return present(status ? await setOutgoingStatus(tx, params.webhook_id, status) : updated)
       })

@@ -92,4 +92,42 @@ describe('/v1/webhooks', function () {
     assert.equal((await as(scopes, 'PATCH', `${path}/${id}`, { workflow_id }))[0], 403)
     assert.equal((await as([...scopes, 'workflows:run'], 'PATCH', `${path}/${id}`, { workflow_id }))[0], 200)
   })
+
+  it('lets a key subscribe to and read only what it may read', async () => {
+    const { api, db } = suite
+    const as = async (scopes: string[], method: string, path: string, body?: object) => {
+      const { key } = await createKey(db, api.organizationId, { scopes: scopes as never })
+      const answer = await api.request(method, path, { key, ...(body ? { body } : {}) })
+      return [answer.status, answer.body.error?.message ?? answer.body.id] as [number, string]
+    }
+    const lacks = (scope: string) => [403, `the key lacks the scope ${scope}`]
+    const path = '/v1/webhooks/outgoing'
+    const write = ['webhooks:write']
+    const on = (events: string[]) => ({ ...hook, events })
+    assert.deepEqual(await as(write, 'POST', path, on(['contact.created'])), lacks('contacts:read'))
+    assert.deepEqual(await as(write, 'POST', path, on(['*'])), lacks('contacts:read'))
+    for (const event of ['workflow.completed', 'approval.*', 'invoice.paid', 'shipment.sent', 'shipment.*'])
+      assert.deepEqual(await as(write, 'POST', path, on([event])), lacks('workflows:run'), event)
+    assert.equal((await as(write, 'POST', path, on(['webhook.disabled'])))[0], 201)
+    const [status, id] = await as([...write, 'deals:read'], 'POST', path, on(['deal.*']))
+    assert.equal(status, 201)
+    // Another URL would get what the webhook selects already.
+    const url = { url: 'https://example.com/other' }
+    assert.deepEqual(await as(write, 'PATCH', `${path}/${id}`, url), lacks('deals:read'))
+    assert.deepEqual(
+      await as([...write, 'deals:read'], 'PATCH', `${path}/${id}`, { events: ['task.created'] }),
+      lacks('tasks:read'),
+    )
+    assert.equal((await as([...write, 'deals:read'], 'PATCH', `${path}/${id}`, url))[0], 200)
+
+    await api.request('POST', '/v1/objects/deals', { body: { name: 'Secret' } })
+    await matchEvents(db.system)
+    const { data } = (await api.request('GET', `${path}/${id}/deliveries`)).body
+    const delivery = `/v1/deliveries/${data[0].id}`
+    assert.deepEqual(await as(['webhooks:read'], 'GET', delivery), lacks('deals:read'))
+    assert.equal((await as(['webhooks:read', 'deals:read'], 'GET', delivery))[0], 200)
+    assert.deepEqual(await as(write, 'POST', `${delivery}/cancel`), lacks('deals:read'))
+    assert.equal((await db.system('deliveries').where({ id: data[0].id }).first('status')).status, 'queued')
+    assert.equal((await as(write, 'POST', `${path}/${id}/test`))[0], 200)
+  })
 })
