@@ -6,6 +6,7 @@ import { add } from './lists.ts'
 import type { Lowered } from './lower.ts'
 import { textsIn } from './texts.ts'
 import type { Definition, Edge, NodeSpec } from './types.ts'
+import { renderedNodes } from './verbatim.ts'
 
 /** The bodies of a definition's loops. */
 export interface Bodies {
@@ -131,7 +132,8 @@ export function readsResults({
   nodes,
   outputs,
 }: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
-  const texts = textsIn([...nodes.flatMap(({ config, when }) => [config, when]), outputs])
+  const rendered = renderedNodes(nodes).flatMap(({ config, when }) => [config, when])
+  const texts = textsIn([...rendered, outputs])
   // A path ends where it is known only at run time.
   const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
   const read = paths.filter(([root]) => root === 'nodes')

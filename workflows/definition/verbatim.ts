@@ -1,14 +1,17 @@
 import { findNodeType } from '../nodes/index.ts'
 import type { Lowered } from './lower.ts'
+import type { NodeSpec } from './types.ts'
 
-/** The same without the settings that are passed as written: `{{` in them is no placeholder. */
-export function withoutVerbatim(lowered: Lowered): Lowered {
-  const { definition } = lowered
-  const nodes = definition.nodes.map((node) => {
+/** The nodes without the settings that are passed as written: `{{` in them is no placeholder. */
+export const renderedNodes = (nodes: readonly NodeSpec[]): NodeSpec[] =>
+  nodes.map((node) => {
     const verbatim = findNodeType(node.type)?.verbatim ?? []
     if (verbatim.length === 0) return node
     const rendered = Object.entries(node.config).filter(([name]) => !verbatim.includes(name))
     return { ...node, config: Object.fromEntries(rendered) }
   })
-  return { ...lowered, definition: { ...definition, nodes } }
-}
+
+export const withoutVerbatim = (lowered: Lowered): Lowered => ({
+  ...lowered,
+  definition: { ...lowered.definition, nodes: renderedNodes(lowered.definition.nodes) },
+})

@@ -771,6 +771,13 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
 })
 
 describe('compiling', () => {
+  it('reads no placeholders in what is not rendered', () => {
+    const nodes = [{ id: 'a', type: 'code', config: { code: 'return { open: "{{", tag: "{%" }' } }]
+    const { definition } = validateDefinition({ name: 'Braces', nodes, edges: [] }, catalogue)
+    ok(definition)
+    equal(compile(definition).start, 'a')
+  })
+
   it('keeps every edge of any acyclic graph', () => {
     const graphs = fc.integer({ min: 1, max: 12 }).chain((size) =>
       fc
