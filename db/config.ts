@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { NOT_A_MAILBOX, parseMailbox } from '../workflows/mailbox.ts'
+import { requestMessage } from '../workflows/plain-words.ts'
 import { isKey } from './access/keys.ts'
 import { SIGN_UP_RULES } from './access/sign-up-rule.ts'
 import { isCidr } from './egress.ts'
@@ -190,7 +191,7 @@ export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.Pro
   const parsed = settings.safeParse({ ...fromProfile(set), ...set })
   if (!parsed.success)
     throw new ConfigError(
-      parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('\n'),
+      parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),
     )
   const values = parsed.data as z.output<typeof sharedSettings>
   if (values.SMTP_URL && !values.MAIL_FROM)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { plainTypeMessage } from '../workflows/plain-words.ts'
+import { requestMessage } from '../workflows/plain-words.ts'
 import { redactText } from '../workflows/redact.ts'
 import { isSecretName } from '../workflows/secret-names.ts'
 import type { Issue } from './errors.ts'
@@ -58,9 +58,7 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
       return [{ loc, msg: 'required', type: 'missing' }]
     // The message of an invalid key is generic; its inner issues have the reason.
     const msg =
-      issue.code === 'invalid_key'
-        ? issue.issues.map((one) => one.message).join(', ')
-        : (plainTypeMessage(issue) ?? issue.message)
+      issue.code === 'invalid_key' ? issue.issues.map(requestMessage).join(', ') : requestMessage(issue)
     const type = issue.code === 'custom' ? String(issue.params?.type ?? 'invalid') : issue.code
     const hint = issue.code === 'custom' && issue.params?.hint ? { hint: String(issue.params.hint) } : {}
     return [{ loc, msg, type, ...hint, ...echo(loc, issue.input) }]

@@ -45,7 +45,10 @@ describe('the tour of the README', function () {
     assert.match(stdout, /"total":1/)
     assert.match(stdout, /unknown field/)
     assert.match(stdout, /"index":0,"op":"upsert","status":200/)
-    assert.match(stdout, /^Alan;alan@;gold;line 3: E-Mail: Invalid email address/m)
+    assert.match(
+      stdout,
+      /^Alan;alan@;gold;line 3: E-Mail: must be an email address, such as ada@example.com/m,
+    )
     assert.match(stdout, /"email":"joan@example.com","custom_fields":{"tier":"gold"}/)
     assert.match(stdout, /"valid":true/)
     assert.match(stdout, /"hi":"ADA"/)

@@ -18,12 +18,22 @@ export const KINDS: Record<string, string> = {
 /** The same for JSON. */
 const JSON_KINDS: Record<string, string> = { ...KINDS, record: 'an object', object: 'an object' }
 
-/** Of a value of another type, or of none of several forms, in a request; undefined for other issues. */
-export function plainTypeMessage(issue: z.core.$ZodIssue): string | undefined {
-  if (!issue.message.startsWith('Invalid input')) return undefined
+/** Allowed values that a message names. */
+const MAX_NAMED = 30
+
+/** The message of an issue in a request: what must be instead, or the message that its schema has for it. */
+export function requestMessage(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value' && OWN.test(issue.message)) return `must be ${oneOf(issue.values)}`
+  if (!issue.message.startsWith('Invalid input')) return plainMessage(issue) ?? issue.message
   if (issue.code === 'invalid_union') return 'has none of the forms that it can have'
   const kind = issue.code === 'invalid_type' ? JSON_KINDS[issue.expected] : undefined
-  return kind && `must be ${kind}`
+  return kind ? `must be ${kind}` : issue.message
+}
+
+function oneOf(values: readonly unknown[]): string {
+  if (values.length === 1) return String(values[0])
+  const named = values.slice(0, MAX_NAMED).join(', ')
+  return `one of ${named}${values.length > MAX_NAMED ? `, … (${values.length} in all)` : ''}`
 }
 
 const FORMATS: Record<string, string> = {

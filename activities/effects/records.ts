@@ -20,6 +20,7 @@ import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { requestMessage } from '../../workflows/plain-words.ts'
 import type { Once } from './define.ts'
 
 const DEFAULT_LIMIT = 50
@@ -86,7 +87,7 @@ function entityOf(name: string): EntityName {
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {
   const parsed = schema.safeParse(fields)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const issues = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${requestMessage(issue)}`)
   throw new NodeError('validation_error', issues.join('; ').slice(0, 2_000))
 }
 

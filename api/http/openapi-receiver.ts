@@ -119,7 +119,7 @@ export const receiverOperation = {
       },
     },
     '400': failure('The payload is malformed or does not map to a valid record.', 'validation_failed', {
-      details: { email: 'Invalid email address' },
+      details: { email: 'must be an email address, such as ada@example.com' },
     }),
     '401': failure(
       'The secret or signature is wrong. `missing_secret`: it is missing. `stale_timestamp`: it is right, but too old.',

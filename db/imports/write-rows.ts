@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { createTurns } from '../../workflows/compute/turns.ts'
+import { requestMessage } from '../../workflows/plain-words.ts'
 import type { CsvRow } from '../csv/rows.ts'
 import { AppError, type Issue, invalid } from '../errors.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
@@ -107,9 +108,14 @@ function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
   return { row, read, patch, input, key: undefined, issues: read.issues }
 }
 
-function toIssue({ path, message, code, input }: z.core.$ZodIssue): Issue {
+function toIssue(issue: z.core.$ZodIssue): Issue {
+  const { path, code, input } = issue
   const missing = code === 'invalid_type' && input === undefined
-  return { loc: path.map(String), msg: missing ? 'is required' : message, type: code ?? 'custom' }
+  return {
+    loc: path.map(String),
+    msg: missing ? 'is required' : requestMessage(issue),
+    type: code ?? 'custom',
+  }
 }
 
 /** Adds the other issues of refused rows, so that all can be corrected together. */

@@ -55,7 +55,7 @@ describe('imports', function () {
     assert.equal(
       errors,
       "First Name;E-Mail;Phone Number;Do not contact;'=Shoe size;error\r\n" +
-        'Bob;no address;;no;;line 3: E-Mail: Invalid email address\r\n' +
+        'Bob;no address;;no;;line 3: E-Mail: must be an email address, such as ada@example.com\r\n' +
         'Dan;dan@rows.example;;perhaps;40;line 7: Do not contact: must be true or false, or yes or no\r\n',
     )
     const again = await imports.run(
@@ -154,7 +154,7 @@ describe('imports', function () {
       errors,
       'First Name,Company name,E-Mail,error\r\n' +
         `A,Acme," Inc",line 2: the row has 4 cells and the header 3: ${wrong},cells@lost.example\r\n` +
-        'B,,no address,line 3: E-Mail: Invalid email address\r\n',
+        'B,,no address,"line 3: E-Mail: must be an email address, such as ada@example.com"\r\n',
     )
     const second = await imports.run({ entity: 'contacts' }, errors)
     assert.deepEqual([second.progress.created, second.progress.failed], [0, 2])
@@ -411,7 +411,10 @@ describe('imports', function () {
     const file = `email,company name\nlong@company.example,${'x'.repeat(300)}\nshort@company.example,Short\n`
     const done = await imports.run({ entity: 'contacts' }, file)
     assert.deepEqual([done.status, done.progress.created, done.progress.failed], ['completed', 1, 1])
-    assert.match(await imports.errors(done.id), /company name: the company cannot be created: name: Too big/)
+    assert.match(
+      await imports.errors(done.id),
+      /company name: the company cannot be created: name: must have at most/,
+    )
 
     const definition = { name: 'tier', type: 'text', required: true }
     await api.request('POST', '/v1/custom-fields/companies', { body: definition })

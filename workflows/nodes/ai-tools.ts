@@ -5,6 +5,7 @@ import type { Grant, Lookups } from '../effects/lookups.ts'
 import type { RecordQuery } from '../effects/records.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { AI_TOOLS } from '../limits.ts'
+import { requestMessage } from '../plain-words.ts'
 import type { Catalogue } from './catalogue.ts'
 import { type ConfigProblem, NodeError } from './define.ts'
 
@@ -158,7 +159,7 @@ export async function answerCall(
     if (!grant || !found) throw new NodeError('not_allowed', `There is no tool ${made.tool}.`)
     const parsed = found.args.safeParse(args)
     if (!parsed.success) {
-      const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`)
+      const wrong = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`)
       throw new NodeError('invalid_arguments', wrong.join('; ').slice(0, 500))
     }
     for (const name of found.kinds)
