@@ -9,6 +9,12 @@ import { answerOf } from './answer.ts'
 import { type Plan, planQuery } from './query.ts'
 import { type Cell, statementOf } from './statement.ts'
 
+interface QueryOptions {
+  now?: Date
+  /** Of the request, for problems. */
+  part?: 'body' | 'query'
+}
+
 /**
  * Answers a query about the organization's data. Throws `validation_error` with all problems of the query, `unavailable`
  * if the answer takes too long.
@@ -16,9 +22,9 @@ import { type Cell, statementOf } from './statement.ts'
 export async function queryAnalytics(
   tx: Tenant,
   query: AnalyticsQuery,
-  now = new Date(),
+  options?: QueryOptions,
 ): Promise<AnalyticsResult> {
-  const [result] = await queryAll(tx, [query], now)
+  const [result] = await queryAll(tx, [query], options)
   return result!
 }
 
@@ -26,10 +32,10 @@ export async function queryAnalytics(
 export async function queryAll(
   tx: Tenant,
   queries: AnalyticsQuery[],
-  now = new Date(),
+  { now = new Date(), part = 'body' }: QueryOptions = {},
 ): Promise<AnalyticsResult[]> {
   const organization = await getOrganization(tx)
-  const plans = queries.map((query) => planQuery(query, { now, timezone: organization.timezone }))
+  const plans = queries.map((query) => planQuery(query, { now, timezone: organization.timezone }, part))
   return scanning(tx, async (scan) => {
     const results: AnalyticsResult[] = []
     for (const plan of plans) results.push(resultOf(plan, await cellsOf(scan, plan), organization, now))

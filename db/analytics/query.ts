@@ -42,12 +42,12 @@ type Period = Pick<AnalyticsQuery, 'from' | 'to' | 'last' | 'time_zone'>
 const DEFAULT_DAYS = 30
 
 /** Plans a query. Throws `validation_error` with all problems. */
-export function planQuery(query: AnalyticsQuery, context: QueryContext): Plan {
+export function planQuery(query: AnalyticsQuery, context: QueryContext, part = 'body'): Plan {
   const { plan, problems } = read(query, context)
   if (plan && problems.length === 0) return plan
   throw invalid(
     problems.map(({ path, message, type, hint }) => ({
-      ...{ loc: ['body', ...path], msg: message, type },
+      ...{ loc: [part, ...path], msg: message, type },
       ...(hint && { hint }),
     })),
   )

@@ -158,7 +158,7 @@ describe('metrics', function () {
   after(() => db.drop())
 
   const ask = (query: Partial<AnalyticsQuery> & { metric: string }, of = organizationId) =>
-    db.tenant(of, testActor, (tx) => queryAnalytics(tx, analyticsQuery.parse(query), now))
+    db.tenant(of, testActor, (tx) => queryAnalytics(tx, analyticsQuery.parse(query), { now }))
 
   /** The rows that a metric counts in a period, by the promise. */
   const rowsOf = (name: string, from: number, to: number): Row[] => {
@@ -302,7 +302,7 @@ describe('metrics', function () {
       const filter = Object.fromEntries(dimensions.map((dimension) => [dimension, null]))
       const query = analyticsQuery.parse({ metric: name, filter, interval: 'day' })
       const sent = await statementsOf(db, ({ tenant }) =>
-        tenant(organizationId, testActor, (tx) => queryAnalytics(tx, query, now)),
+        tenant(organizationId, testActor, (tx) => queryAnalytics(tx, query, { now })),
       )
       const { sql } = sent.find((one) => one.sql.includes(`from ${source.table} t`))!
       // That a record is not deleted is a condition of the index.
