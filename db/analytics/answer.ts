@@ -2,14 +2,14 @@ import type { AnalyticsRow } from '../../workflows/analytics.ts'
 import { add, type Decimal, decimalText, divide, parseDecimal } from '../../workflows/decimal.ts'
 import type { Metric } from './metric.ts'
 import type { Plan } from './query.ts'
-import { type Cell, CLASS_LEAST, CLASS_RATIO } from './statement.ts'
+import { type Cell, valueOfClass } from './statement.ts'
 
 /** Sums of which a value is made, of any number of cells. */
 interface Sums {
   n: number
   a: Decimal
-  /** By class, of a percentile. */
-  classes: Map<number, number>
+  /** Of a percentile. */
+  class: number
 }
 
 interface Group {
@@ -28,14 +28,15 @@ export function answerOf(plan: Plan, cells: Cell[], currency: string) {
   const groups = new Map<string, Group>()
   const totals = new Map<string | null, Sums>()
   for (const cell of cells) {
+    if (metric.measure.type !== 'percentile' || cell.bucket === 0) addTo(totals, cell.currency, cell)
+    if (cell.bucket === 0) continue
     const key = `${cell.place} ${cell.currency}`
     const group: Group = groups.get(key) ?? {
       ...{ place: cell.place, currency: cell.currency, buckets: new Map() },
       values: [cell.d1, cell.d2].slice(0, groupBy.length),
     }
     groups.set(key, group)
-    addTo(group.buckets, Number(cell.bucket), cell)
-    addTo(totals, cell.currency, cell)
+    addTo(group.buckets, cell.bucket, cell)
   }
   if (groupBy.length === 0 && (groups.size === 0 || onlyEmpty(metric, cells))) {
     const fallback = metric.currency ? currency : null
@@ -75,21 +76,24 @@ function byPlace(a: Group, b: Group): number {
   return String(a.currency) < String(b.currency) ? -1 : 1
 }
 
-const NOTHING = (): Sums => ({ n: 0, a: { digits: 0n, places: 0 }, classes: new Map() })
+const NOTHING = (): Sums => ({ n: 0, a: { digits: 0n, places: 0 }, class: 0 })
 
 function addTo<Key>(sums: Map<Key, Sums>, key: Key, cell: Cell): void {
   const found = sums.get(key) ?? NOTHING()
   sums.set(key, found)
   found.n += cell.n
   if (cell.a !== null) found.a = add(found.a, parseDecimal(cell.a)!)
-  if (cell.class !== null) found.classes.set(cell.class, (found.classes.get(cell.class) ?? 0) + cell.n)
+  if (cell.class !== null) found.class = cell.class
 }
 
 /** Null where there is nothing to make an average, a rate or a percentile of. */
 function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null {
   const { n, a } = sums
   if (measure.type === 'count') return n
-  if (measure.type === 'sum') return unit === 'money' ? money(a) : Number(decimalText(a))
+  if (measure.type === 'sum') {
+    const sum = measure.hundredths ? { ...a, places: a.places + 2 } : a
+    return unit === 'money' ? money(sum) : Number(decimalText(sum))
+  }
   if (n === 0) return null
   switch (measure.type) {
     case 'rate':
@@ -97,7 +101,7 @@ function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null 
     case 'average':
       return unit === 'money' ? money(divide(a, n, 2)) : rounded(Number(decimalText(a)) / n, 3)
     case 'percentile':
-      return rounded(percentile(sums, measure.p), 3)
+      return rounded(valueOfClass(sums.class), 3)
   }
 }
 
@@ -105,16 +109,6 @@ function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null 
 function money(value: Decimal): string {
   const [whole, places = ''] = decimalText(value).split('.')
   return `${whole}.${places.replace(/0+$/, '').padEnd(2, '0')}`
-}
-
-/** The value of the row that the percentage `p` of the rows reach at most: the middle of its class. */
-function percentile({ classes, n }: Sums, p: number): number {
-  let passed = 0
-  for (const [at, rows] of [...classes].sort(([a], [b]) => a - b)) {
-    passed += rows
-    if (passed >= p * n) return at === 0 ? 0 : CLASS_LEAST * CLASS_RATIO ** (at - 0.5)
-  }
-  return 0
 }
 
 const rounded = (value: number, places: number) => Math.round(value * 10 ** places) / 10 ** places

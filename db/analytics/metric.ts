@@ -26,11 +26,20 @@ export interface Source {
 export type Measure =
   | { type: 'count' }
   /** Rows in which `of` is null do not count. */
-  | { type: 'sum'; of: string }
+  | {
+      type: 'sum'
+      of: string
+      /** `of` is a hundred times the value: a division of each row takes as long as the rest. */
+      hundredths?: true
+    }
   | { type: 'average'; of: string }
   /** The percentage of the rows for which `is` holds. */
   | { type: 'rate'; is: string }
   | { type: 'percentile'; of: string; p: number }
+
+/** SQL: the seconds between two columns. The difference of two times is an interval, which takes twice as long. */
+export const secondsBetween = (from: string, to: string): string =>
+  `(date_part('epoch', t.${to}) - date_part('epoch', t.${from}))`
 
 export type Unit = 'count' | 'money' | 'percent' | 'days' | 'seconds' | 'milliseconds'
 

@@ -180,7 +180,7 @@ function valueProblems(name: string, { type, values }: Dimension, value: string 
 
 function choice(name: string, allowed: readonly string[]): string {
   const meant = meantBy(name, allowed)
-  return `${meant ? `did you mean ${meant}? ` : ''}one of ${allowed.join(', ')}`
+  return meant ? `did you mean ${meant}?` : `one of ${allowed.join(', ')}`
 }
 
 /** The period, as milliseconds; undefined if it is invalid. A date of `to` is included. */

@@ -82,11 +82,16 @@ export async function up(knex: Knex): Promise<void> {
   })
   await knex.raw(`
     create index contacts_email on contacts (organization_id, email_lower) where deleted_at is null;
-    -- for analytics: what was closed or completed in a period
+    -- For analytics: what was closed or completed in a period, and what is open now. A deal is in one of the first two.
+    create index deals_open on deals (organization_id, created_at)
+      include (owner_id, ${OF_DEALS.join(', ')}, closed_at) where deleted_at is null and closed_at is null;
     create index deals_closed on deals (organization_id, closed_at)
       include (owner_id, ${OF_DEALS.join(', ')}, created_at) where deleted_at is null and closed_at is not null;
     create index tasks_completed on tasks (organization_id, completed_at)
       include (owner_id, ${OF_TASKS.join(', ')}, created_at) where deleted_at is null and completed_at is not null;
+    create index tasks_open on tasks (organization_id, due_at)
+      include (owner_id, ${OF_TASKS.join(', ')}, created_at)
+      where deleted_at is null and status not in ('done', 'cancelled');
     create index companies_domain on companies (organization_id, domain) where deleted_at is null;
 
     -- One row per changed version of a record.

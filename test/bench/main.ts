@@ -72,7 +72,7 @@ if (chosen.includes('volume')) {
 }
 if (chosen.includes('analytics')) {
   say('analytics')
-  await benchAnalytics(Number(options.rows), options.database)
+  await benchAnalytics(Number(options.rows), { databaseUrl: options.database, only: options.only })
 }
 const onStack = chosen.filter((name) => name in ON_A_STACK)
 if (onStack.length > 0) {

@@ -1,4 +1,4 @@
-import type { Metric } from '../metric.ts'
+import { type Metric, secondsBetween } from '../metric.ts'
 import { RECORDS } from '../sources.ts'
 
 const activities = { subject: 'activities', source: RECORDS.activities, time: 'occurred_at' } as const
@@ -66,7 +66,7 @@ export const ACTIVITY_METRICS: Metric[] = [
     description: 'The average time from the creation of a task until it was done.',
     time: 'completed_at',
     where: DONE,
-    measure: { type: 'average', of: "date_part('epoch', t.completed_at - t.created_at) / 86400" },
+    measure: { type: 'average', of: `${secondsBetween('created_at', 'completed_at')} / 86400` },
   },
   {
     ...tasks,

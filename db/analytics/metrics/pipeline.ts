@@ -1,4 +1,4 @@
-import type { Metric } from '../metric.ts'
+import { type Metric, secondsBetween } from '../metric.ts'
 import { RECORDS } from '../sources.ts'
 
 const deals = { subject: 'pipeline', source: RECORDS.deals } as const
@@ -7,7 +7,8 @@ const present = { ...created, present: true } as const
 const closed = { ...deals, time: 'closed_at' } as const
 const money = { unit: 'money', currency: 'currency' } as const
 
-const OPEN = "t.stage not in ('won', 'lost')"
+/** A deal has a time of its end exactly while it is won or lost. */
+const OPEN = 't.closed_at is null'
 const WON = "t.stage = 'won' and t.closed_at is not null"
 const LOST = "t.stage = 'lost' and t.closed_at is not null"
 const AMOUNT = { type: 'sum', of: 't.amount' } as const
@@ -44,7 +45,7 @@ export const PIPELINE_METRICS: Metric[] = [
     name: 'deals.weighted_value',
     description: 'The same, each times its probability.',
     where: OPEN,
-    measure: { type: 'sum', of: '(t.amount * t.probability / 100)' },
+    measure: { type: 'sum', of: '(t.amount * t.probability)', hundredths: true },
   },
   {
     ...closed,
@@ -100,6 +101,6 @@ export const PIPELINE_METRICS: Metric[] = [
     unit: 'days',
     description: 'The average time from the creation of a deal until it was won.',
     where: WON,
-    measure: { type: 'average', of: "date_part('epoch', t.closed_at - t.created_at) / 86400" },
+    measure: { type: 'average', of: `${secondsBetween('created_at', 'closed_at')} / 86400` },
   },
 ]

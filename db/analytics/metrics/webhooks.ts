@@ -1,4 +1,4 @@
-import type { Metric } from '../metric.ts'
+import { type Metric, secondsBetween } from '../metric.ts'
 import { DELIVERIES, REQUESTS } from '../sources.ts'
 
 const requests = { subject: 'webhooks', source: REQUESTS, time: 'id' } as const
@@ -25,7 +25,7 @@ export const WEBHOOK_METRICS: Metric[] = [
     ...requests,
     name: 'requests.response_time_p95',
     unit: 'milliseconds',
-    description: 'The 95th percentile of the response time of accepted requests, within 1 %.',
+    description: 'The 95th percentile of the response time of accepted requests, within 2 %.',
     where: "t.status = 'Success'",
     measure: { type: 'percentile', of: 't.response_time_ms', p: 0.95 },
   },
@@ -63,8 +63,8 @@ export const WEBHOOK_METRICS: Metric[] = [
     ...deliveries,
     name: 'deliveries.duration_p95',
     unit: 'seconds',
-    description: 'The 95th percentile of the time from a delivery’s start to its success, within 1 %.',
+    description: 'The 95th percentile of the time from a delivery’s start to its success, within 2 %.',
     where: "t.status = 'succeeded'",
-    measure: { type: 'percentile', of: "date_part('epoch', t.ended_at - t.started_at)", p: 0.95 },
+    measure: { type: 'percentile', of: secondsBetween('started_at', 'ended_at'), p: 0.95 },
   },
 ]

@@ -103,13 +103,11 @@ describe('/v1/analytics', () => {
       assert.deepEqual(at(body.detail), [where])
       assert.match(`${first.msg}; ${first.hint}`, what)
     }
-    await wrong(
-      { group_by: ['stge'] },
-      'group_by.0',
-      /has no dimension stge; did you mean stage\? one of owner_id, stage/,
-    )
+    await wrong({ group_by: ['stge'] }, 'group_by.0', /has no dimension stge; did you mean stage\?$/)
     await wrong({ group_by: ['stage', 'stage'] }, 'group_by.1', /duplicate/)
-    await wrong({ filter: { stage: 'wo' } }, 'filter.stage', /cannot be wo; .*one of lead, qualified/)
+    await wrong({ group_by: ['colour'] }, 'group_by.0', /has no dimension colour; one of owner_id, stage/)
+    await wrong({ filter: { stage: 'wo' } }, 'filter.stage', /cannot be wo; did you mean won/)
+    await wrong({ filter: { stage: 'paid' } }, 'filter.stage', /cannot be paid; one of lead, qualified/)
     await wrong({ filter: { owner_id: 'me' } }, 'filter.owner_id', /must be an id/)
     await wrong({ filter: { "stage = '' or true --": 'x' } }, "filter.stage = '' or true --", /no dimension/)
     await wrong({ from: '2026-02-01', to: '2026-01-01' }, 'from', /before the end/)
