@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Scope } from '../../../db/access/scopes.ts'
 import { DASHBOARDS } from '../../../db/analytics/dashboards.ts'
 import { METRIC_NAMES } from '../../../db/analytics/metrics/index.ts'
 import { createKey } from '../../support/api.ts'
@@ -155,6 +156,23 @@ describe('/v1/analytics', () => {
         ['query', 'last'],
       ],
     )
+  })
+
+  it('is what a test of the node needs the scope for, and what its preview tells', async () => {
+    const test = async (scopes: Scope[], config: object) => {
+      const { key } = await createKey(suite.db, suite.api.organizationId, { scopes })
+      const body = { node_type: 'analytics_query', config }
+      return suite.api.request('POST', '/v1/workflows/nodes/test', { body, key })
+    }
+    const config = { metric: 'deals.won', group_by: ['stage'], interval: 'week' }
+    const refused = await test(['workflows:run', 'deals:read'], config)
+    assert.equal(refused.status, 403)
+    assert.match(refused.body.error.message, /analytics:read/)
+    const { body } = await test(['workflows:run', 'analytics:read'], config)
+    assert.deepEqual(body.preview.calls, ['querying deals.won by stage per week'])
+    assert.equal(body.preview.effect, 'read')
+    const wrong = await test(['workflows:run', 'analytics:read'], { metric: 'deals.wonn' })
+    assert.deepEqual(wrong.body.preview.warnings, ['config.metric: there is no metric deals.wonn.'])
   })
 
   it('lists its metrics', async () => {
