@@ -29,11 +29,20 @@ describe('analytics in workflows', () => {
         ['won', '1.25'],
         ['lost', '99.00'],
       ])
-        await createRecord(tx, 'deals', createSchema('deals').parse({ name: 'D', stage, amount, currency: 'EUR' }))
+        await createRecord(
+          tx,
+          'deals',
+          createSchema('deals').parse({ name: 'D', stage, amount, currency: 'EUR' }),
+        )
     })
     const { status, outputs } = await run(
       {
-        ...{ metric: 'deals.value', group_by: ['stage'], last: '{{ inputs.period }}', time_zone: 'Europe/Zurich' },
+        ...{
+          metric: 'deals.value',
+          group_by: ['stage'],
+          last: '{{ inputs.period }}',
+          time_zone: 'Europe/Zurich',
+        },
         filter: { stage: ['{{ inputs.stage }}', 'lead'] },
       },
       { period: '7d', stage: 'won' },

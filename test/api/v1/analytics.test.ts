@@ -127,6 +127,26 @@ describe('/v1/analytics', () => {
     assert.equal((await query({ metric: 'deals.won', filter: { owner_id: [id, null] } })).status, 200)
   })
 
+  it('answers odd texts and far periods without an error of the service', async () => {
+    const asked = { metric: 'contacts.created', group_by: ['lead_source'] }
+    for (const lead_source of ['', '%', "';--", '\u0000', '\ud800', '{}', 'null', 'x'.repeat(255)]) {
+      const { status } = await query({ ...asked, filter: { lead_source } })
+      assert.ok(status === 200 || status === 422, `${JSON.stringify(lead_source)}: ${status}`)
+    }
+    for (const name of ['__proto__', 'constructor', 'toString'])
+      assert.equal((await query({ metric: name, group_by: [name] })).status, 422)
+    for (const period of [
+      { from: '0001-01-02', to: '9999-12-29' },
+      { last: '9999999999d' },
+      { to: '0001-02-03' },
+      { from: '9999-12-29', to: '9999-12-29' },
+    ])
+      for (const metric of ['contacts.created', 'runs.count']) {
+        const { status, body } = await query({ metric, ...period })
+        assert.equal(status, 200, JSON.stringify([period, body]))
+      }
+  })
+
   it('has a dashboard for each subject, for any period', async () => {
     for (const { name, charts } of DASHBOARDS) {
       const { status, body } = await suite.api.request(
