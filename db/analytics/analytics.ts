@@ -38,7 +38,12 @@ export async function queryAll(
   const plans = queries.map((query) => planQuery(query, { now, timezone: organization.timezone }, part))
   return scanning(tx, async (scan) => {
     const results: AnalyticsResult[] = []
-    for (const plan of plans) results.push(resultOf(plan, await cellsOf(scan, plan), organization, now))
+    const deadline = performance.now() + ANALYTICS.ms
+    for (const plan of plans) {
+      // A scan may take as long again.
+      if (performance.now() > deadline) throw tooSlow()
+      results.push(resultOf(plan, await cellsOf(scan, plan), organization, now))
+    }
     return results
   })
 }
@@ -65,11 +70,14 @@ async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promis
     })
   } catch (error) {
     if (!isStatementTimeout(error)) throw error
-    throw new AppError('unavailable', `the answer takes more than ${ANALYTICS.ms / 1_000} s`, {
-      hint: 'take a shorter period, or a filter',
-    })
+    throw tooSlow()
   }
 }
+
+const tooSlow = () =>
+  new AppError('unavailable', `the answer takes more than ${ANALYTICS.ms / 1_000} s`, {
+    hint: 'take a shorter period, or a filter',
+  })
 
 async function cellsOf(tx: Tenant, plan: Plan): Promise<Cell[]> {
   const { sql, bindings } = statementOf(plan, tx.organizationId)

@@ -9,7 +9,7 @@ export const analyticsQueryNode = defineNode({
   alsoCalled: ['analytics', 'metric', 'metrics', 'query_analytics', 'report', 'statistics', 'stats', 'kpi'],
   engine: () => 6,
   description:
-    'Computes a metric, such as `deals.won_value`, of those that `GET /v1/analytics/metrics` lists. The output has `total`, the value of the period, and `rows`, one for each group and bucket: `{bucket, group, value}`. Deleted records are not counted.',
+    'Computes a metric, such as `deals.won_value`, one of those under Metrics. The output has `total`, the value of the period, and `rows`, one for each group and bucket: `{bucket, group, value}`. Deleted records are not counted.',
   effect: 'read',
   effects: ['analytics'],
   config: analyticsQuery,

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
+import type { MetricInfo } from '../analytics.ts'
 
 /** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {
+  metrics: readonly MetricInfo[]
   /**
    * The problems of a query of analytics that its schema does not find. `isUnknown`: a value that is not known yet.
    */
