@@ -213,3 +213,15 @@ export const CODE = {
   logLines: 100,
   logCharacters: 500,
 } as const
+
+/** Of questions about the organization's data. */
+export const ANALYTICS = {
+  dimensions: 2,
+  /** Values of one filter. */
+  values: 100,
+  groups: 100,
+  defaultGroups: 10,
+  buckets: 1_000,
+  rows: 10_000,
+  ms: 10_000,
+} as const

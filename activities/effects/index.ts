@@ -3,6 +3,7 @@ import type { HttpClient } from '../http/client.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { RateSource } from '../rates/source.ts'
 import type { CodeRunner } from '../sandbox/runner.ts'
+import { analyticsOf } from './analytics.ts'
 import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
@@ -31,6 +32,7 @@ export interface EffectDeps {
 /** Every effect of `workflows/effects/`, implemented. */
 export const createEffects = ({ db, http, mailer, code, rates }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
+  analytics: analyticsOf,
   http: (host) => httpOf(http, host),
   lookups: (host) => lookupsOf(db, host),
   events: eventsOf,

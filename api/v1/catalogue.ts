@@ -1,3 +1,5 @@
+import { describeMetric, METRICS } from '../../db/analytics/metrics/index.ts'
+import { queryProblems } from '../../db/analytics/query.ts'
 import { commonFields, READ_ONLY } from '../../db/records/model/common-fields.ts'
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/records/model/filters.ts'
 import { type Kind, referencesOf } from '../../db/records/model/kind.ts'
@@ -10,6 +12,11 @@ const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.inc
 
 /** The kinds of records with their fields and references, for node types and validation. */
 export const catalogue: Catalogue = {
+  metrics: METRICS.map(describeMetric),
+  checkAnalytics: (query, isUnknown) =>
+    queryProblems(query, { now: new Date(), timezone: 'UTC' }, isUnknown).map(
+      ({ path, message, type, hint }) => ({ path, message, hint, isName: type !== 'invalid_value' }),
+    ),
   entities: Object.fromEntries(
     Object.entries(entities).map(([name, kind]) => {
       const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)

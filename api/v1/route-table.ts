@@ -1,4 +1,5 @@
 import type { Route } from '../http/route.ts'
+import { analyticsRoutes } from './analytics.ts'
 import { associationRoutes } from './associations.ts'
 import { authoringGuideRoutes } from './authoring-guide.ts'
 import { batchRoutes } from './batch.ts'
@@ -47,5 +48,6 @@ export const routes: Route[] = [
   ...authoringGuideRoutes,
   ...templateRoutes,
   ...eventRoutes,
+  ...analyticsRoutes,
   ...webhookRoutes,
 ]

@@ -3,6 +3,11 @@ import { protect } from './protect.ts'
 import { recordTable } from './record-table.ts'
 import { sortIndex } from './sort-index.ts'
 
+/** The columns that analytics groups by or adds up, besides the owner. */
+const OF_DEALS = ['stage', 'pipeline', 'deal_type', 'source', 'currency', 'amount', 'probability']
+const OF_TASKS = ['status', 'priority', 'type', 'assignee_id']
+const OF_ACTIVITIES = ['type', 'status', 'direction']
+
 /**
  * The six kinds of records, their custom fields, links, history and merges.
  *
@@ -20,6 +25,7 @@ export async function up(knex: Knex): Promise<void> {
      lifecycle_stage text, do_not_contact boolean not null, last_contacted_at timestamptz(3),
      email_lower text generated always as (lower(email)) stored,
      last_name_lower text generated always as (lower(last_name)) stored`,
+    ['lead_status', 'lifecycle_stage', 'lead_source'],
     [['company_id', 'contacts_company']],
   )
   await recordTable(
@@ -30,6 +36,7 @@ export async function up(knex: Knex): Promise<void> {
      lifecycle_stage text, parent_company_id uuid,
      email_lower text generated always as (lower(email)) stored,
      name_lower text generated always as (lower(name)) stored`,
+    ['type', 'lifecycle_stage', 'industry'],
     [['parent_company_id', 'companies_parent']],
   )
   await recordTable(
@@ -38,6 +45,7 @@ export async function up(knex: Knex): Promise<void> {
     `name text not null, amount numeric, currency text, pipeline text not null, stage text not null,
      probability integer not null, expected_close_date date, closed_at timestamptz(3), lost_reason text,
      company_id uuid, contact_id uuid, source text, deal_type text`,
+    OF_DEALS,
     [
       ['company_id', 'deals_company'],
       ['contact_id', 'deals_contact'],
@@ -48,27 +56,42 @@ export async function up(knex: Knex): Promise<void> {
     'tasks',
     `title text not null, body text, status text not null, priority text not null, type text not null,
      due_at timestamptz(3), reminder_at timestamptz(3), completed_at timestamptz(3), assignee_id uuid`,
+    OF_TASKS,
     [['assignee_id', 'tasks_assignee']],
   )
   await recordTable(
     knex,
     'notes',
     'title text, body text not null, format text not null, pinned boolean not null, author_id uuid',
+    ['format', 'author_id'],
   )
   await recordTable(
     knex,
     'activities',
     `type text not null, subject text, body text, occurred_at timestamptz(3) not null, duration_seconds integer,
      direction text, outcome text, status text not null, location text`,
+    OF_ACTIVITIES,
   )
   await sortIndex(knex, 'contacts', 'last_name_lower', { name: 'contacts_last_name' })
   await sortIndex(knex, 'companies', 'name_lower', { name: 'companies_name', nullable: false })
   await sortIndex(knex, 'deals', 'amount')
   await sortIndex(knex, 'deals', 'expected_close_date')
-  await sortIndex(knex, 'tasks', 'due_at')
-  await sortIndex(knex, 'activities', 'occurred_at', { nullable: false })
+  await sortIndex(knex, 'tasks', 'due_at', { counted: ['owner_id', ...OF_TASKS, 'completed_at'] })
+  await sortIndex(knex, 'activities', 'occurred_at', {
+    ...{ nullable: false, counted: ['owner_id', ...OF_ACTIVITIES, 'duration_seconds'] },
+  })
   await knex.raw(`
     create index contacts_email on contacts (organization_id, email_lower) where deleted_at is null;
+    -- For analytics: what was closed or completed in a period, and what is open now. A deal is in one of the first two.
+    create index deals_open on deals (organization_id, created_at)
+      include (owner_id, ${OF_DEALS.join(', ')}, closed_at) where deleted_at is null and closed_at is null;
+    create index deals_closed on deals (organization_id, closed_at)
+      include (owner_id, ${OF_DEALS.join(', ')}, created_at) where deleted_at is null and closed_at is not null;
+    create index tasks_completed on tasks (organization_id, completed_at)
+      include (owner_id, ${OF_TASKS.join(', ')}, created_at) where deleted_at is null and completed_at is not null;
+    create index tasks_open on tasks (organization_id, due_at)
+      include (owner_id, ${OF_TASKS.join(', ')}, created_at)
+      where deleted_at is null and status not in ('done', 'cancelled');
     create index companies_domain on companies (organization_id, domain) where deleted_at is null;
 
     -- One row per changed version of a record.

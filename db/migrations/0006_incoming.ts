@@ -85,8 +85,9 @@ export async function up(knex: Knex): Promise<void> {
       where status = 'Success' and record_id is not null;
     create index incoming_logs_replays on incoming_logs (organization_id, webhook_id, replay_id, id)
       where replay_id is not null;
-    -- for retention: the key begins with the webhook
-    create index incoming_logs_age on incoming_logs (organization_id, id);
+    -- for retention, because the key begins with the webhook, and for analytics
+    create index incoming_logs_age on incoming_logs (organization_id, id)
+      include (webhook_id, status, action, error, requests, response_time_ms);
 
     create table incoming_replays (
       organization_id uuid not null,

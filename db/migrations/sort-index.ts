@@ -3,16 +3,18 @@ import type { Knex } from 'knex'
 /**
  * Creates the indexes for lists that are sorted by `column`, ties by id. Nulls are last in both directions, which no one
  * index has: the values are in one index, which is read from either end, and the records without a value are in another
- * one, by id. A record is in one of the two, so that it costs as much to write as a single index.
+ * one, by id. A record is in one of the two, so that it costs as much to write as a single index. `counted`: further
+ * columns that it holds for analytics.
  */
 export async function sortIndex(
   knex: Knex,
   table: string,
   column: string,
-  { name = `${table}_${column}`, nullable = true } = {},
+  { name = `${table}_${column}`, nullable = true, counted = [] as string[] } = {},
 ): Promise<void> {
+  const include = counted.length > 0 ? `include (${counted.join(', ')})` : ''
   await knex.raw(`
-    create index ${name} on ${table} (organization_id, ${column}, id)
+    create index ${name} on ${table} (organization_id, ${column}, id) ${include}
       where deleted_at is null ${nullable ? `and ${column} is not null` : ''}`)
   if (nullable)
     await knex.raw(`

@@ -32,6 +32,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/workflows\/(?:.+\/(?:run|test)|run-by-name)$/, () => ['workflows:run']],
   [/^\/workflows\/validate$|^\/runs$/, () => ['workflows:read']],
   [/^\/(?:runs|run-batches)/, () => ['workflows:run']],
+  [/^\/analytics\//, () => ['analytics:read']],
   [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
   [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
 ]

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { benchAnalytics } from './analytics.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
 import { benchIncoming } from './incoming.ts'
@@ -13,9 +14,9 @@ import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate records volume runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
+ * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
  * measured in the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of
- * background work instead, `triggers` delays, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records: `--rows=`
+ * background work instead, `triggers` delays, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=`
  * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
  * `validate` prints the CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one
  * parse by the schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
@@ -35,7 +36,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     await benchStart(stack)
   },
 }
-const ALL = ['validate', 'records', 'volume', ...Object.keys(ON_A_STACK)]
+const ALL = ['validate', 'records', 'volume', 'analytics', ...Object.keys(ON_A_STACK)]
 
 const { positionals: wanted, values: options } = parseArgs({
   allowPositionals: true,
@@ -68,6 +69,10 @@ if (chosen.includes('records')) {
 if (chosen.includes('volume')) {
   say('volume')
   await benchVolume(Number(options.rows))
+}
+if (chosen.includes('analytics')) {
+  say('analytics')
+  await benchAnalytics(Number(options.rows), { databaseUrl: options.database, only: options.only })
 }
 const onStack = chosen.filter((name) => name in ON_A_STACK)
 if (onStack.length > 0) {

@@ -1,3 +1,4 @@
+import { type Analytics, analytics } from './analytics.ts'
 import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
@@ -15,6 +16,7 @@ import { type Sandbox, sandbox } from './sandbox.ts'
  */
 export interface Effects {
   records: Records
+  analytics: Analytics
   http: Http
   lookups: Lookups
   events: Events
@@ -29,6 +31,7 @@ export type EffectName = keyof Effects
 
 export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   records,
+  analytics,
   http,
   lookups,
   events,

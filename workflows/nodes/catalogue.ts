@@ -1,7 +1,13 @@
 import type { z } from 'zod'
+import type { MetricInfo } from '../analytics.ts'
 
 /** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {
+  metrics: readonly MetricInfo[]
+  /**
+   * The problems of a query of analytics that its schema does not find. `isUnknown`: a value that is not known yet.
+   */
+  checkAnalytics(query: Record<string, unknown>, isUnknown: (value: unknown) => boolean): AnalyticsIssue[]
   /** The kinds of records, by plural name. */
   entities: Readonly<Record<string, RecordKind>>
 }
@@ -23,6 +29,14 @@ export interface RecordKind {
   sortable: readonly string[]
   /** Checks one filter of a search. @returns the issue, if there is one. */
   checkFilter(parameter: string, value: unknown): FilterIssue | undefined
+}
+
+export interface AnalyticsIssue {
+  path: string[]
+  message: string
+  /** Whether a name is unknown: of a metric or a dimension. */
+  isName: boolean
+  hint?: string | undefined
 }
 
 export interface FilterIssue {

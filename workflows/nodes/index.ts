@@ -1,6 +1,7 @@
 import { nearest } from '../definition/errors.ts'
 import { aggregateItems } from './aggregate-items.ts'
 import { aiPrompt } from './ai-prompt.ts'
+import { analyticsQueryNode } from './analytics-query.ts'
 import { apiRequest } from './api-request.ts'
 import { approval } from './approval.ts'
 import { code } from './code.ts'
@@ -35,6 +36,7 @@ import { waitUntil } from './wait-until.ts'
 /** Every node type, by name. To add one: its file and a line here. */
 export const nodeTypes: Record<string, NodeType> = byType([
   crmManager,
+  analyticsQueryNode,
   condition,
   switchNode,
   forEach,

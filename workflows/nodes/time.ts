@@ -23,11 +23,16 @@ function minutesOf(offset: string): number | undefined {
 }
 
 /** The milliseconds by which the clocks of a time zone are ahead of UTC at a moment. */
-function offsetAt(moment: number, timezone: string): number {
-  if (timezone === 'UTC') return 0
+const offsetAt = (moment: number, timezone: string): number => offsetsOf(timezone)(moment)
+
+/** The same as a function of the moment, for many moments: making the format takes most of the time. */
+export function offsetsOf(timezone: string): (moment: number) => number {
+  if (timezone === 'UTC') return () => 0
   const format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' })
-  const name = format.formatToParts(moment).find(({ type }) => type === 'timeZoneName')?.value ?? ''
-  return (minutesOf(name.replace('GMT', '')) ?? 0) * 60_000
+  return (moment) => {
+    const name = format.formatToParts(moment).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    return (minutesOf(name.replace('GMT', '')) ?? 0) * 60_000
+  }
 }
 
 const ORDERS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const

@@ -119,6 +119,7 @@ describe('the example responses of the document', function () {
     const imported = await files()
     worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
     await runs(workflow)
+    await analytics()
     await filesDone(imported)
     await deliveries(task)
     await example('deleteContact', { params: { entity_id: contact } })
@@ -398,6 +399,13 @@ describe('the example responses of the document', function () {
     await example('listSamples', { params: { workflow_id: loop.workflow_id } })
     await example('testNodeOfWorkflow', { params: greet, body: { inputs: { item: 'Ada' }, confirm: true } })
     await example('deleteSample', { params: greet })
+  }
+
+  async function analytics() {
+    await example('listMetrics')
+    await example('queryAnalytics')
+    for (const name of ['Pipeline', 'Records', 'Activities', 'Workflows', 'Webhooks'])
+      await example(`get${name}Analytics`)
   }
 
   async function waits() {

@@ -3,7 +3,7 @@ import { compile } from '../../../workflows/definition/compile.ts'
 import { flowOf as edgesOf } from '../../../workflows/definition/flow.ts'
 import { validateSpec } from '../../../workflows/definition/validate.ts'
 
-const catalogue = { entities: {} }
+const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [] }
 
 const TYPES: Record<string, string> = {
   set: '{type: emit_event, config: {event: x.y}',

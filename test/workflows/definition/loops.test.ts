@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from 'node:assert/strict'
 import { compile } from '../../../workflows/definition/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/definition/validate.ts'
 
-const catalogue = { entities: {} }
+const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [] }
 const spec = (nodes: string, rest = 'inputs: {list: {type: array, required: true}, name: string}') =>
   `name: Test\nnodes:\n${nodes}\n${rest}`
 const set = (id: string, value = '1', more = '') =>

@@ -105,6 +105,18 @@ const calls: [
     ['listing keys that begin with "seen:"', 'found 1 keys, and there are more'],
   ],
   [
+    'analytics',
+    'query',
+    [
+      {
+        ...{ metric: 'deals.won', group_by: ['stage', 'owner_id'], interval: 'day' },
+        filter: { source: 'hunter2' },
+      },
+    ],
+    { rows: [{}, {}] },
+    ['querying deals.won by stage and owner_id per day', 'deals.won has 2 rows'],
+  ],
+  [
     'rates',
     'latest',
     [],

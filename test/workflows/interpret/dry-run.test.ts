@@ -69,6 +69,7 @@ describe('a dry run', () => {
     const { crm_manager, emit_event, api_request, run_workflow, for_each, ...more } = nodeTypes
     const {
       key_value,
+      analytics_query,
       send_webhook,
       slack_message,
       send_email,
@@ -91,6 +92,7 @@ describe('a dry run', () => {
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
     assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
+    assert.deepEqual(await called(analytics_query), ['querying deals.won_value by owner_id'])
     assert.deepEqual(await called(key_value), ['setting the key handled:A-7 if it is absent'])
     assert.match(
       String(await called(send_webhook)),

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { SCOPES, type Scope } from '../../../db/access/scopes.ts'
+import type { AnalyticsResult } from '../../../workflows/analytics.ts'
 import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
@@ -44,6 +45,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
     requests,
     effects: {
       records: { upsert } as Records,
+      analytics: { query: async () => nodeTypes.analytics_query!.example.output as AnalyticsResult },
       keyValues: {
         set: async (key, value) => ({ key, value, stored: true, expires_at: '2026-01-31T00:00:00.000Z' }),
       } as Partial<KeyValues> as KeyValues,

@@ -56,6 +56,32 @@ export const allKinds = (catalogue: Catalogue, full: boolean): string =>
     .map((entity) => kindText(catalogue, entity, full))
     .join('\n')
 
+/** The metrics by table, each with what they can be grouped and filtered by. */
+export function allMetrics({ metrics }: Catalogue, full: boolean): string {
+  if (full)
+    return metrics
+      .map(({ name, unit, description, dimensions }) => {
+        const names = dimensions.map((one) =>
+          one.values ? `${one.name} (${one.values.join('|')})` : one.name,
+        )
+        return `- \`${name}\` (${unit}): ${description} By ${names.join(', ')}.`
+      })
+      .join('\n')
+  const tables = new Map<string, { names: string[]; dimensions: string }>()
+  for (const { name, dimensions } of metrics) {
+    const [table = '', what = ''] = name.split('.')
+    const found = tables.get(table) ?? {
+      names: [],
+      dimensions: dimensions.map(({ name }) => name).join(', '),
+    }
+    tables.set(table, found)
+    found.names.push(what)
+  }
+  return [...tables]
+    .map(([table, { names, dimensions }]) => `- **${table}.** ${names.join(', ')}; by ${dimensions}`)
+    .join('\n')
+}
+
 export function kindText({ entities }: Catalogue, entity: string, full: boolean): string {
   const kind = entities[entity]!
   const { properties = {}, required = [] } = shapeOf(kind.schemas.create)

@@ -9,7 +9,7 @@ import { EXPRESSION, SPEC } from '../../limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../operators.ts'
 import type { Catalogue } from '../catalogue.ts'
 import { LOOP_TYPES, nodeTypes, WITHOUT_SECRETS } from '../index.ts'
-import { allKinds, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
+import { allKinds, allMetrics, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
 import { EXAMPLES, EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
 
@@ -165,6 +165,11 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '',
         `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search gives at most 200; go on from the last one by a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
+  },
+  metrics: {
+    title: 'Metrics',
+    text: (catalogue, level) =>
+      `The metrics of \`analytics_query\`, as \`deals.won\`, with the dimensions of \`group_by\` and \`filter\`:\n${allMetrics(catalogue, level === 'full')}`,
   },
   validation: {
     title: 'Validation',

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { queryAll, queryAnalytics } from '../../db/analytics/analytics.ts'
+import { DASHBOARDS, type Dashboard, dashboardQueries } from '../../db/analytics/dashboards.ts'
+import { describeMetric, METRIC_NAMES, METRICS } from '../../db/analytics/metrics/index.ts'
+import { queryProblems } from '../../db/analytics/query.ts'
+import type { Page } from '../../db/lists/page.ts'
+import {
+  analyticsPeriod,
+  analyticsQuery,
+  analyticsResult,
+  analyticsRow,
+  INTERVALS,
+  type MetricInfo,
+} from '../../workflows/analytics.ts'
+import { ANALYTICS } from '../../workflows/limits.ts'
+import { listEnvelope, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+
+/** Reports the problems that a schema cannot: names, values of filters, the period. With others, in one response. */
+const checked = <T extends z.ZodObject>(schema: T, metric?: string) =>
+  schema.superRefine(
+    (query, ctx) => {
+      const context = { now: new Date(), timezone: 'UTC' }
+      for (const { path, message, type, hint } of queryProblems({ metric, ...query }, context))
+        ctx.addIssue({ code: 'custom', path, message, params: { type, hint } })
+    },
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  )
+
+const row = analyticsRow.meta({ id: 'AnalyticsRow' })
+
+const result = analyticsResult.extend({ rows: z.array(row) })
+
+const answer = z.object({ object: z.literal('analytics'), ...result.shape }).meta({ id: 'Analytics' })
+
+const metric = z
+  .object({
+    object: z.literal('metric'),
+    name: z.string(),
+    subject: z.enum(['pipeline', 'records', 'activities', 'workflows', 'webhooks']),
+    unit: z.string().meta({ description: '`count`, `money`, `percent`, `days`, `seconds`, `milliseconds`.' }),
+    description: z.string(),
+    time: z.string().meta({ description: 'The time that puts a row into the period and a bucket.' }),
+    dimensions: z
+      .array(
+        z
+          .object({
+            name: z.string(),
+            description: z.string(),
+            values: z.array(z.string()).nullable().meta({ description: 'Null: any.' }),
+          })
+          .meta({ id: 'MetricDimension' }),
+      )
+      .meta({ description: 'What `group_by` and `filter` take.' }),
+  } satisfies Record<keyof MetricInfo | 'object', z.ZodType>)
+  .meta({ id: 'Metric' })
+
+/** All metrics on one page. */
+const CATALOGUE: Page<z.input<typeof metric>> = {
+  data: METRICS.map((one) => ({ object: 'metric', ...describeMetric(one) }) as z.input<typeof metric>),
+  ...{ limit: METRICS.length, offset: 0, has_more: false, next_cursor: null },
+  ...{ total: METRICS.length, total_is_estimate: false },
+}
+
+const dashboard = z
+  .object({
+    object: z.literal('dashboard'),
+    name: z.string(),
+    title: z.string(),
+    charts: z.array(z.object({ name: z.string(), title: z.string(), ...result.shape }).meta({ id: 'Chart' })),
+  })
+  .meta({ id: 'Dashboard' })
+
+const dashboardQuery = z.object({
+  ...analyticsPeriod,
+  interval: z.enum(INTERVALS).default('day').describe('That of the charts over time.'),
+})
+
+const KEPT =
+  'Deleted records are not counted. Runs, requests and deliveries are counted as long as they are kept: `kept_since` says since when.'
+
+export const analyticsRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/analytics/metrics',
+    scope: 'analytics:read',
+    id: 'listMetrics',
+    tag: 'Analytics',
+    summary: 'List metrics',
+    description: 'Lists the metrics that can be queried, each with its dimensions.',
+    response: { status: 200, schema: listEnvelope(metric) },
+    handler: async () => presentList(CATALOGUE),
+  }),
+  route({
+    method: 'POST',
+    path: '/analytics/query',
+    scope: 'analytics:read',
+    id: 'queryAnalytics',
+    tag: 'Analytics',
+    summary: 'Query a metric',
+    description: `Computes a metric for a period: in total, by \`group_by\`, by \`interval\`. Each group has a row in each bucket, also where the value is 0. Money is never added across currencies: each has its own rows and total. An answer has at most ${ANALYTICS.rows.toLocaleString('en')} rows, and ${ANALYTICS.buckets.toLocaleString('en')} buckets. ${KEPT}`,
+    idempotent: false,
+    body: checked(
+      analyticsQuery.extend({
+        metric: analyticsQuery.shape.metric.meta({ enum: METRIC_NAMES }),
+      }),
+    ),
+    response: { status: 200, schema: answer },
+    example: { metric: 'deals.won_value', group_by: ['owner_id'], interval: 'month', last: '365d' },
+    handler: async ({ body, tenant }) => ({
+      object: 'analytics',
+      ...(await tenant((tx) => queryAnalytics(tx, body))),
+    }),
+  }),
+  ...DASHBOARDS.map(dashboardRoute),
+]
+
+function dashboardRoute(one: Dashboard): Route {
+  const { name, title, description, charts } = one
+  return route({
+    method: 'GET',
+    path: `/analytics/${name}`,
+    scope: 'analytics:read',
+    id: `get${title[0]}${name.slice(1)}Analytics`,
+    tag: 'Analytics',
+    summary: `Retrieve the dashboard of ${name}`,
+    description: `${description} Its charts are queries of \`POST /v1/analytics/query\`; those of the present state have no period. ${KEPT}`,
+    query: checked(dashboardQuery),
+    response: { status: 200, schema: dashboard },
+    handler: async ({ query, tenant }) => {
+      const results = await tenant((tx) => queryAll(tx, dashboardQueries(one, query), { part: 'query' }))
+      return {
+        ...{ object: 'dashboard', name, title },
+        charts: charts.map((chart, index) => ({
+          ...{ name: chart.name, title: chart.title },
+          ...results[index]!,
+        })),
+      }
+    },
+  })
+}

@@ -1,0 +1,109 @@
+import type { AnalyticsQuery, AnalyticsResult } from '../../workflows/analytics.ts'
+import { ANALYTICS } from '../../workflows/limits.ts'
+import { getOrganization, type Organization } from '../access/organization.ts'
+import { AppError, invalid } from '../errors.ts'
+import { PLANNED_ANEW } from '../postgres/prepared.ts'
+import { isStatementTimeout } from '../postgres/sql-state.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { answerOf } from './answer.ts'
+import { type Plan, planQuery } from './query.ts'
+import { type Cell, statementOf } from './statement.ts'
+
+interface QueryOptions {
+  now?: Date
+  /** Of the request, for problems. */
+  part?: 'body' | 'query'
+}
+
+/**
+ * Answers a query about the organization's data. Throws `validation_error` with all problems of the query, `unavailable`
+ * if the answer takes too long.
+ */
+export async function queryAnalytics(
+  tx: Tenant,
+  query: AnalyticsQuery,
+  options?: QueryOptions,
+): Promise<AnalyticsResult> {
+  const [result] = await queryAll(tx, [query], options)
+  return result!
+}
+
+/** The same for several queries. */
+export async function queryAll(
+  tx: Tenant,
+  queries: AnalyticsQuery[],
+  { now = new Date(), part = 'body' }: QueryOptions = {},
+): Promise<AnalyticsResult[]> {
+  const organization = await getOrganization(tx)
+  const plans = queries.map((query) => planQuery(query, { now, timezone: organization.timezone }, part))
+  return scanning(tx, async (scan) => {
+    const results: AnalyticsResult[] = []
+    const deadline = performance.now() + ANALYTICS.ms
+    for (const plan of plans) {
+      // A scan may take as long again.
+      if (performance.now() > deadline) throw tooSlow()
+      results.push(resultOf(plan, await cellsOf(scan, plan), organization, now))
+    }
+    return results
+  })
+}
+
+/**
+ * The settings of the scans: an index that holds all columns is read instead of the larger table, which PostgreSQL's
+ * default cost of random pages rules out; no time goes to compiling; a scan ends after some time. A savepoint, because
+ * a node runs in the transaction of its segment.
+ */
+async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
+  const settings = [
+    `statement_timeout = ${ANALYTICS.ms}`,
+    'random_page_cost = 1.1',
+    'jit = off',
+    "work_mem = '32MB'",
+  ].map((setting) => `set local ${setting}`)
+  const defaults = settings.map((setting) => setting.replace(/ = .*/, ' to default'))
+  try {
+    return await savepoint(tx, async (inner) => {
+      await inner.trx.raw(settings.join('; '))
+      const result = await work(inner)
+      await inner.trx.raw(defaults.join('; '))
+      return result
+    })
+  } catch (error) {
+    if (!isStatementTimeout(error)) throw error
+    throw tooSlow()
+  }
+}
+
+const tooSlow = () =>
+  new AppError('unavailable', `the answer takes more than ${ANALYTICS.ms / 1_000} s`, {
+    hint: 'take a shorter period, or a filter',
+  })
+
+async function cellsOf(tx: Tenant, plan: Plan): Promise<Cell[]> {
+  const { sql, bindings } = statementOf(plan, tx.organizationId)
+  const { rows } = await tx.trx.raw<{ rows: Cell[] }>(sql, bindings as never).options(PLANNED_ANEW)
+  return rows
+}
+
+function resultOf(plan: Plan, cells: Cell[], organization: Organization, now: Date): AnalyticsResult {
+  const { metric, groupBy, interval, timezone, from, to } = plan
+  const answer = answerOf(plan, cells, organization.currency)
+  if (answer.rows.length > 2 * ANALYTICS.rows)
+    throw invalid([
+      {
+        ...{ loc: ['body', 'filter'], type: 'too_many_rows' },
+        msg: `the answer has ${answer.rows.length} rows, since it has many currencies`,
+        hint: 'filter by currency, or take a longer interval',
+      },
+    ])
+  const { retention } = metric.source
+  const kept = retention && new Date(now.getTime() - organization[retention] * 86_400_000)
+  return {
+    ...{ metric: metric.name, unit: metric.unit },
+    from: from === null ? null : new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    ...{ time_zone: timezone, interval, group_by: groupBy },
+    kept_since: kept?.toISOString() ?? null,
+    ...answer,
+  }
+}

@@ -1,0 +1,158 @@
+import type { Fragment } from '../records/filter-sql.ts'
+import type { Measure } from './metric.ts'
+import type { Plan } from './query.ts'
+
+/** A row of the statement: the sums of one group in one bucket. */
+export interface Cell {
+  /** From 1; without interval 1; 0: of a percentile, that of all. */
+  bucket: number
+  /** The place of its group, from 1; null: of the groups that are not shown. */
+  place: number | null
+  d1: string | null
+  d2: string | null
+  currency: string | null
+  /** Of a percentile: the class in which it is. */
+  class: number | null
+  /** The rows. */
+  n: number
+  /** The sum of the measure. */
+  a: string | number | null
+}
+
+/**
+ * The statement of a query. Each bucket is a range of an index that holds all the columns: the rows of the table are not
+ * read. That takes half the time of one scan that computes the bucket of each row.
+ */
+export function statementOf(plan: Plan, organizationId: string): Fragment {
+  const { measure } = plan.metric
+  const { sql, bindings } = groupsOf(plan, organizationId)
+  if (measure.type !== 'percentile') return { sql, bindings }
+  // In each group and bucket, and of all: the class that the percentage of the rows reach.
+  const reached = `min(class) filter (where reached >= ${measure.p} * whole)::integer as class, sum(n)::bigint as n, null as a`
+  return {
+    sql: `
+      with folded as materialized (${sql}),
+      counted as (
+        select *, sum(n) over (partition by bucket, place order by class) as reached,
+          sum(n) over (partition by bucket, place) as whole
+        from folded
+      ),
+      classes as (select class, sum(n) as n from folded group by class),
+      summed as (select *, sum(n) over (order by class) as reached, sum(n) over () as whole from classes)
+      select bucket, place, d1, d2, currency, ${reached} from counted group by 1, 2, 3, 4, 5
+      union all
+      select 0, null, null, null, null, ${reached} from summed having count(*) > 0`,
+    bindings,
+  }
+}
+
+/** The sums of each group and bucket, of a percentile also of each class. */
+function groupsOf(plan: Plan, organizationId: string): Fragment {
+  const { metric, groupBy, buckets } = plan
+  const columns = [
+    ...groupBy.map((name, i) => `t.${name} as d${i + 1}`),
+    ...(metric.currency ? [`t.${metric.currency} as currency`] : []),
+    ...(metric.measure.type === 'percentile' ? [`${classOf(metric.measure.of)} as class`] : []),
+  ]
+  const names = columns.map((column) => column.split(' as ').at(-1)!)
+  const scan = (range: string) => `
+    select ${[...columns, 'count(*) as n', `${sumOf(metric.measure)} as a`].join(', ')}
+    from ${metric.source.table} t
+    where t.organization_id = ? and ${range} and ${conditionsOf(plan)}
+    ${names.length > 0 ? `group by ${names.map((_, i) => i + 1).join(', ')}` : ''}`
+  const scanned = [organizationId]
+  const filters = plan.filter.map(([, , values]) => values.filter((value) => value !== null))
+  const shown = (name: string, type = 'text') => (names.includes(name) ? name : `null::${type} as ${name}`)
+  const dimension = (name: string) => (names.includes(name) ? `${name}::text` : `null::text as ${name}`)
+  const cells = `
+    select bucket, ${dimension('d1')}, ${dimension('d2')}, ${shown('currency')}, ${shown('class', 'integer')}, n, a
+    from ${
+      buckets
+        ? `unnest(?::${typeOf(plan)}[], ?::${typeOf(plan)}[]) with ordinality as b (start, until, bucket),
+           lateral (${scan(`t.${metric.time} >= b.start and t.${metric.time} < b.until`)}) c`
+        : `(select 1 as bucket) b, (${scan(rangeOf(plan))}) c`
+    }`
+  const bounds = buckets
+    ? [edges(plan).slice(0, -1), edges(plan).slice(1)]
+    : [plan.from, plan.to].flatMap((moment) => (moment === null ? [] : [boundOf(plan, moment)]))
+  // The range follows the organization where it is of parameters.
+  const bindings = buckets ? [...bounds, ...scanned, ...filters] : [...scanned, ...bounds, ...filters]
+  if (groupBy.length === 0)
+    return { sql: cells.replace('select bucket,', 'select bucket, 1 as place,'), bindings }
+  // The groups with the most rows, each with its place; the others are added up.
+  return {
+    sql: `
+      with cells as materialized (${cells}),
+      keyed as (select *, jsonb_build_array(d1, d2) as key from cells),
+      shown as (
+        select key, row_number() over (order by sum(n) desc, key) as place
+        from keyed group by key order by place limit ?
+      )
+      select bucket, place, case when place is not null then d1 end as d1, case when place is not null then d2 end as d2,
+        currency, class, sum(n)::bigint as n, sum(a) as a
+      from keyed left join shown using (key) group by 1, 2, 3, 4, 5, 6`,
+    bindings: [...bindings, plan.limit],
+  }
+}
+
+/** SQL: the conditions of the metric and the filters, whose values are bound. */
+function conditionsOf({ metric, filter }: Plan): string {
+  const { measure, source, where, currency } = metric
+  const filters = filter.map(([name, { type }, values]) => {
+    const some = `t.${name} = any(?::${type === 'id' ? 'uuid' : 'text'}[])`
+    return values.includes(null) ? `(${some} or t.${name} is null)` : some
+  })
+  // The measure is null exactly where one of its columns is.
+  const measured =
+    'of' in measure
+      ? [...new Set(measure.of.match(/\bt\.\w+/g))].map((column) => `${column} is not null`)
+      : []
+  const priced = currency ? [`t.${currency} is not null`] : []
+  return [source.where, ...(where ? [where] : []), ...measured, ...priced, ...filters].join(' and ')
+}
+
+function sumOf(measure: Measure): string {
+  switch (measure.type) {
+    case 'count':
+    case 'percentile':
+      return 'null::bigint'
+    case 'rate':
+      return `count(*) filter (where ${measure.is})`
+    default:
+      return `sum(${measure.of})`
+  }
+}
+
+/** The ratio of the bounds of a class: a percentile is within 2 %. */
+const CLASS_RATIO = 1.04
+/** Smaller values count as 0. */
+const CLASS_LEAST = 0.001
+const CLASS_OF_LEAST = Math.ceil(Math.log(CLASS_LEAST) / Math.log(CLASS_RATIO))
+
+/** SQL: the class of a value of which percentiles are made. An exact percentile sorts all rows. */
+const classOf = (of: string) =>
+  `ceil(ln(greatest(${of}, ${CLASS_LEAST})) * ${1 / Math.log(CLASS_RATIO)}::double precision)::integer`
+
+/** The middle of a class. */
+export const valueOfClass = (at: number): number => (at <= CLASS_OF_LEAST ? 0 : CLASS_RATIO ** (at - 0.5))
+
+const typeOf = ({ metric }: Plan) => (metric.time === 'id' ? 'uuid' : 'timestamptz')
+
+/** The bounds of the buckets: the first and last one end with the period. */
+function edges(plan: Plan): string[] {
+  const [, ...inner] = plan.buckets!
+  return [plan.from ?? plan.buckets![0]!, ...inner, plan.to].map((moment) => boundOf(plan, moment))
+}
+
+function rangeOf(plan: Plan): string {
+  const { metric, from } = plan
+  const bound = (operator: string) => `t.${metric.time} ${operator} ?::${typeOf(plan)}`
+  return [...(from === null ? [] : [bound('>=')]), bound('<')].join(' and ')
+}
+
+/** A moment as the time column has it: the first UUIDv7 of its millisecond, or a time. */
+function boundOf({ metric }: Plan, moment: number): string {
+  if (metric.time !== 'id') return new Date(moment).toISOString()
+  const hex = Math.max(0, moment).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}

@@ -1,0 +1,46 @@
+import { analyticsQuery, analyticsResult } from '../analytics.ts'
+import { hasPlaceholder } from '../expressions/template.ts'
+import { defineNode } from './define.ts'
+
+export const analyticsQueryNode = defineNode({
+  type: 'analytics_query',
+  category: 'records',
+  title: 'Query analytics',
+  alsoCalled: ['analytics', 'metric', 'metrics', 'query_analytics', 'report', 'statistics', 'stats', 'kpi'],
+  engine: () => 6,
+  description:
+    'Computes a metric, such as `deals.won_value`, one of those under Metrics. The output has `total`, the value of the period, and `rows`, one for each group and bucket: `{bucket, group, value}`. Deleted records are not counted.',
+  effect: 'read',
+  effects: ['analytics'],
+  config: analyticsQuery,
+  output: analyticsResult,
+  handles: () => [{ name: 'success', description: 'The metric is computed.' }],
+  scopes: () => ['analytics:read'],
+  check: (config, catalogue) =>
+    catalogue
+      .checkAnalytics(config, (value) => typeof value === 'string' && hasPlaceholder(value))
+      .map(({ path, message, isName, hint }) => ({
+        ...{ code: isName ? 'unknown_field' : 'invalid_value', message, path },
+        ...(hint !== undefined && { hint }),
+      })),
+  example: {
+    config: { metric: 'deals.won_value', group_by: ['owner_id'], last: '{{ inputs.period }}' },
+    inputs: { inputs: { period: '7d' } },
+    output: {
+      ...{ metric: 'deals.won_value', unit: 'money', interval: null, group_by: ['owner_id'] },
+      ...{ from: '2026-01-24T09:30:00.000Z', to: '2026-01-31T09:30:00.000Z', time_zone: 'UTC' },
+      kept_since: null,
+      rows: [
+        {
+          ...{ bucket: null, other: false, currency: 'EUR', value: '1250.00' },
+          group: { owner_id: '019a0000-0000-7000-8000-000000000001' },
+        },
+      ],
+      total: '1250.00',
+      totals: [{ currency: 'EUR', value: '1250.00' }],
+    },
+  },
+  async run(config, { analytics }) {
+    return { output: await analytics.query(config) }
+  },
+})
