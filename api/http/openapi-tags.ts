@@ -23,6 +23,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
+  { name: 'Knowledge', tags: ['Knowledge base'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
     name: 'Administration',
@@ -43,6 +44,8 @@ const DESCRIPTIONS: Record<string, string> = {
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
   Templates: 'Ready-made workflows, to import and adapt.',
+  'Knowledge base':
+    'Collections of documents, divided into passages, with ranked full-text search for people and for the prompts of language models.',
   Session: 'Sign-in to the settings, sessions and password resets.',
   Organization: 'Settings of the organization.',
   Members: 'The users of the organization, their roles and invitations.',

@@ -6,6 +6,9 @@ import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
 import { importRoutes } from './imports.ts'
+import { knowledgeCollectionRoutes } from './knowledge-collections.ts'
+import { knowledgeDocumentRoutes } from './knowledge-documents.ts'
+import { knowledgeSearchRoutes } from './knowledge-search.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
@@ -47,5 +50,8 @@ export const routes: Route[] = [
   ...authoringGuideRoutes,
   ...templateRoutes,
   ...eventRoutes,
+  ...knowledgeCollectionRoutes,
+  ...knowledgeDocumentRoutes,
+  ...knowledgeSearchRoutes,
   ...webhookRoutes,
 ]
