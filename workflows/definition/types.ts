@@ -112,7 +112,7 @@ export interface ProgramNode {
 }
 
 /** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 5
+export const ENGINE = 6
 
 export interface Program {
   /** At most `ENGINE`. */
