@@ -155,9 +155,10 @@ export const KNOWLEDGE = {
   section: 400,
   /** Characters of the headings above a passage. */
   heading: 300,
-  /** Characters and words of a query. */
-  query: 1_000,
-  words: 50,
+  /** Characters of a query. */
+  query: 2_000,
+  /** Of a query, its longest ones, of which a passage must have some: each takes time for each passage that has it. */
+  words: 32,
   /** Passages that a node finds. */
   page: 20,
 } as const

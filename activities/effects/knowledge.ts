@@ -6,6 +6,7 @@ import {
   findDocument,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
+import { parseQuery } from '../../db/knowledge/query.ts'
 import { searchPassages } from '../../db/knowledge/search.ts'
 import { passagesOf } from '../../db/knowledge/text/passages.ts'
 import type { Knowledge } from '../../workflows/effects/knowledge.ts'
@@ -18,6 +19,8 @@ export function knowledgeOf(host: EffectHost): Knowledge {
   const tx = transactionOf(host)
   return {
     async search({ q, collection, tags, match, limit }) {
+      // Such as a customer's "???".
+      if (!parseQuery(q)) return { passages: [], has_more: false }
       const among = collection === undefined ? undefined : await findCollection(tx, collection)
       const { data, has_more } = await searchPassages(
         tx,

@@ -10,13 +10,12 @@ export interface Query {
   required: string
 }
 
-export type QueryProblem = 'empty' | 'too_long'
-
 /**
  * Reads the words of a query. `any` is for questions in a sentence, which no passage answers with all of their words:
  * phrases remain required, and excluded words excluded.
+ * @returns undefined if the query has no word that is not excluded.
  */
-export function parseQuery(text: string): Query | QueryProblem {
+export function parseQuery(text: string): Query | undefined {
   const terms = [...text.matchAll(/(-?)"([^"]*)"?|(\S+)/g)].map(([term, , phrase, word]) => ({
     term,
     isPhrase: phrase !== undefined,
@@ -24,15 +23,20 @@ export function parseQuery(text: string): Query | QueryProblem {
     isEmpty: !/[\p{L}\p{N}]/u.test(phrase ?? word ?? ''),
   }))
   const found = terms.filter(({ isEmpty }) => !isEmpty)
-  if (found.every(({ isExcluded }) => isExcluded)) return 'empty'
-  if (found.length > KNOWLEDGE.words) return 'too_long'
+  if (found.every(({ isExcluded }) => isExcluded)) return undefined
   const words = found
     .filter(({ isPhrase, isExcluded, term }) => !isPhrase && !isExcluded && term.toLowerCase() !== 'or')
     .map(({ term }) => term)
   const required = found.filter(({ isPhrase, isExcluded }) => isPhrase || isExcluded)
   return {
     all: text,
-    any: words.length > 1 ? words.join(' or ') : undefined,
+    any: words.length > 1 ? telling(words).join(' or ') : undefined,
     required: required.map(({ term }) => term).join(' '),
   }
+}
+
+/** The longest of too many words, such as those of a letter: common words are short. */
+function telling(words: string[]): string[] {
+  const distinct = [...new Set(words.map((word) => word.toLowerCase()))]
+  return distinct.toSorted((a, b) => b.length - a.length).slice(0, KNOWLEDGE.words)
 }

@@ -1,6 +1,5 @@
 import { NIL } from 'uuid'
 import type { Language } from '../../workflows/knowledge.ts'
-import { KNOWLEDGE } from '../../workflows/limits.ts'
 import { invalid, notFound } from '../errors.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
 import type { Page } from '../lists/page.ts'
@@ -239,10 +238,15 @@ async function languagesOf(
 
 function requireQuery(q: string): Query {
   const query = parseQuery(q)
-  if (typeof query !== 'string') return query
-  const msg = query === 'empty' ? 'has no word to look for' : `has more than ${KNOWLEDGE.words} words`
-  const hint = query === 'empty' ? { hint: 'write at least one word that is not excluded with -' } : {}
-  throw invalid([{ loc: ['query', 'q'], msg, type: 'invalid_query', ...hint }])
+  if (query) return query
+  throw invalid([
+    {
+      loc: ['query', 'q'],
+      msg: 'has no word to look for',
+      type: 'invalid_query',
+      hint: 'write at least one word that is not excluded with -',
+    },
+  ])
 }
 
 /** Throws `invalid_request`. */

@@ -58,6 +58,7 @@ describe('the knowledge base in workflows', () => {
         [
           search({ collection: 'help CENTER', limit: 1 }, 'find'),
           search({ collection: id, q: 'unicorn' }, 'none'),
+          search({ q: '???' }, 'wordless'),
           {
             ...{ id: 'prompt', type: 'set_fields' },
             config: { fields: { text: 'Answer from these passages:\n{{ nodes.find.output.text }}' } },
@@ -66,14 +67,16 @@ describe('the knowledge base in workflows', () => {
         {
           find: '{{ nodes.find.output }}',
           none: '{{ nodes.none.output }}',
+          wordless: '{{ nodes.wordless.output.count }}',
           prompt: '{{ nodes.prompt.output.text }}',
         },
       ),
     )
     equal(run.status, 'completed', JSON.stringify(run.error))
-    const { find, none, prompt } = run.outputs as {
+    const { find, none, wordless, prompt } = run.outputs as {
       find: { passages: Record<string, unknown>[]; count: number; has_more: boolean; text: string }
       none: unknown
+      wordless: number
       prompt: string
     }
     const [{ document_id: _, score, ...passage } = {}] = find.passages
@@ -83,7 +86,7 @@ describe('the knowledge base in workflows', () => {
       source_url: 'https://help.example.com/payments',
     })
     ok((score as number) > 0 && (score as number) < 0.5)
-    deepEqual([find.count, none], [1, { passages: [], count: 0, has_more: false, text: '' }])
+    deepEqual([find.count, wordless, none], [1, 0, { passages: [], count: 0, has_more: false, text: '' }])
     equal(
       prompt,
       'Answer from these passages:\n[1] Payments > Refunds (https://help.example.com/payments)\nRefunds\n\nRefunds take five business days.',
@@ -146,13 +149,12 @@ describe('the knowledge base in workflows', () => {
     deepEqual((await documentsIn(id)).map(({ title }) => title).sort(), ['Item a', 'Item b', 'Item c'])
   })
 
-  it('fails a node with a reason: an unknown collection, a query without words', async () => {
+  it('fails a node that names an unknown collection', async () => {
     const errorOf = async (node: NodeSpec) => (await untilRun(suite.db, await queue([node]))).error
     const unknown = await errorOf(add({ collection: 'Nowhere' }))
     deepEqual([unknown?.code, unknown?.message], ['not_found', 'collection Nowhere not found'])
-    const empty = await errorOf({ id: 'find', type: 'knowledge_search', config: { q: '-a' } })
-    equal(empty?.code, 'validation_error')
-    match(String(empty?.message), /q: has no word to look for/)
+    const find = { id: 'find', type: 'knowledge_search', config: { q: 'a', collection: 'Nowhere' } }
+    equal((await errorOf(find))?.code, 'not_found')
   })
 
   it('is tested by nodes/test with its scopes, after a preview', async () => {

@@ -14,7 +14,7 @@ export const knowledgeSearch = defineNode({
   ],
   engine: () => 6,
   description:
-    'Finds the passages of the knowledge base that fit a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Nothing found is no error: `count` is 0 and `text` is empty.',
+    'Finds the passages of the knowledge base that fit a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Nothing found, or no word to look for, is no error: `count` is 0 and `text` is empty.',
   effect: 'read',
   effects: ['knowledge'],
   scopes: () => ['knowledge:read'],
