@@ -52,6 +52,7 @@ describe('the tour of the README', function () {
     assert.match(stdout, /"email":"joan@example.com","custom_fields":{"tier":"gold"}/)
     assert.match(stdout, /"valid":true/)
     assert.match(stdout, /"hi":"ADA"/)
+    assert.match(stdout, /<mark>Refunds<\/mark>/)
     assert.match(stdout, /"success":true/)
     assert.match(stdout, /"status":"completed"/)
     for (const event of ['contact.created', 'contact.updated', 'workflow.completed'])

@@ -135,6 +135,34 @@ export const KEY_VALUES = {
   number: 1e15,
 } as const
 
+/** Of the knowledge base of an organization. */
+export const KNOWLEDGE = {
+  collections: 200,
+  documents: 10_000,
+  /** Of all documents together. A search ranks the passages that match: 1,000 take some 10 ms. */
+  passages: 100_000,
+  /** Of which the language can be changed: each is indexed again, some 5,000 in a second. */
+  passagesToIndex: 10_000,
+  /** UTF-8, of a document's text or markup. The JSON of a request has at most 1 MiB. */
+  bytes: 1_000_000,
+  title: 500,
+  tags: 50,
+  /** Characters of a tag. */
+  tag: 64,
+  /** Characters of a passage: some 300 words, which a model can quote and a person reads at a glance. */
+  passage: 1_600,
+  /** A section of fewer characters shares a passage with the next one, so that a list of headings is not one of passages. */
+  section: 400,
+  /** Characters of the headings above a passage. */
+  heading: 300,
+  /** Characters of a query. */
+  query: 2_000,
+  /** Of a query, its longest ones, of which a passage must have some: each takes time for each passage that has it. */
+  words: 32,
+  /** Passages that a node finds. */
+  page: 20,
+} as const
+
 /** Of loops. */
 export const LOOP = {
   items: 10_000,

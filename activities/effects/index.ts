@@ -8,6 +8,7 @@ import { type EffectFactories, transactionOf } from './define.ts'
 import { eventsOf } from './events.ts'
 import { httpOf } from './http.ts'
 import { keyValuesOf } from './key-values.ts'
+import { knowledgeOf } from './knowledge.ts'
 import { lookupsOf } from './lookups.ts'
 import { mailOf } from './mail.ts'
 import { ratesOf } from './rates.ts'
@@ -40,5 +41,6 @@ export const createEffects = ({ db, http, mailer, code, rates }: EffectDeps): Ef
   rates: (host) => ratesOf(rates, host),
   runs: runsOf,
   keyValues: keyValuesOf,
+  knowledge: knowledgeOf,
   sandbox: (host) => sandboxOf(code, host),
 })

@@ -1,11 +1,12 @@
 import { tasks as mapping } from '../../db/incoming/map-body.ts'
+import { passagesOf } from '../../db/knowledge/text/passages.ts'
 import { compile } from '../../workflows/definition/compile.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /** What the API computes for a tenant: in the event loop where it is small, else in a thread. All of it is pure. */
-export const tasks = { validate, ...mapping }
+export const tasks = { validate, passagesOf, ...mapping }
 
 export interface Source {
   spec?: string | undefined

@@ -24,6 +24,7 @@ const RECORDS = ['Records', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Insights', tags: ['Analytics'] },
+  { name: 'Knowledge', tags: ['Knowledge base'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
     name: 'Administration',
@@ -45,6 +46,8 @@ const DESCRIPTIONS: Record<string, string> = {
   'Node types': 'The catalogue of node types.',
   Templates: 'Ready-made workflows, to import and adapt.',
   Analytics: 'Metrics of records, workflows and webhooks: ready dashboards, and a query.',
+  'Knowledge base':
+    'Collections of documents, divided into passages, with ranked full-text search for people and for the prompts of language models.',
   Session: 'Sign-in to the settings, sessions and password resets.',
   Organization: 'Settings of the organization.',
   Members: 'The users of the organization, their roles and invitations.',

@@ -7,6 +7,9 @@ import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
 import { importRoutes } from './imports.ts'
+import { knowledgeCollectionRoutes } from './knowledge-collections.ts'
+import { knowledgeDocumentRoutes } from './knowledge-documents.ts'
+import { knowledgeSearchRoutes } from './knowledge-search.ts'
 import { meRoutes } from './me.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
@@ -49,5 +52,8 @@ export const routes: Route[] = [
   ...templateRoutes,
   ...eventRoutes,
   ...analyticsRoutes,
+  ...knowledgeCollectionRoutes,
+  ...knowledgeDocumentRoutes,
+  ...knowledgeSearchRoutes,
   ...webhookRoutes,
 ]

@@ -9,12 +9,13 @@ import * as outgoing from './0007_outgoing.ts'
 import * as files from './0008_files.ts'
 import * as sweep from './0009_sweep.ts'
 import * as keyValues from './0010_key_values.ts'
+import * as knowledge from './0011_knowledge.ts'
 
 /**
  * The last migration of the schema that the first release starts from: up to it, migrations are edited in place. At a
  * release it becomes the newest one.
  */
-export const BASELINE = '0010_key_values'
+export const BASELINE = '0011_knowledge'
 
 /**
  * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
@@ -45,4 +46,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0008_files', files],
   ['0009_sweep', sweep],
   ['0010_key_values', keyValues],
+  ['0011_knowledge', knowledge],
 ]

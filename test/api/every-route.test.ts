@@ -34,6 +34,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/(?:runs|run-batches)/, () => ['workflows:run']],
   [/^\/analytics\//, () => ['analytics:read']],
   [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
+  [/^\/knowledge/, (isRead) => [isRead ? 'knowledge:read' : 'knowledge:write']],
   [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
 ]
 
@@ -64,6 +65,8 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],
   [/./, 'delivery_id', 'deliveries'],
+  [/./, 'collection_id', 'knowledge_collections'],
+  [/./, 'document_id', 'knowledge_documents'],
   [/\/incoming\//, 'replay_id', 'incoming_replays'],
   [/\/outgoing\//, 'replay_id', 'outgoing_replays'],
   [/./, 'key_id', 'api_keys'],

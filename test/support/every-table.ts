@@ -144,4 +144,5 @@ const VALUES: Record<string, () => unknown> = {
   json: () => '{}',
   jsonb: () => '{}',
   bytea: () => randomBytes(16),
+  tsvector: () => '',
 }

@@ -57,8 +57,23 @@ interface Node {
 }
 
 /** Executes a statement as the system role and takes it back. */
-export async function planOf(client: pg.Client, { sql, bindings }: Statement): Promise<Plan> {
-  await client.query('begin; set local role agx_system')
+export const planOf = (client: pg.Client, statement: Statement): Promise<Plan> =>
+  planAs(client, 'set local role agx_system', statement)
+
+/** Executes a statement for an organization, behind row-level security, and takes it back. */
+export const planInTenant = (
+  client: pg.Client,
+  organizationId: string,
+  statement: Statement,
+): Promise<Plan> =>
+  planAs(
+    client,
+    `set local role agx_app; select set_config('app.organization_id', '${organizationId}', true)`,
+    statement,
+  )
+
+async function planAs(client: pg.Client, role: string, { sql, bindings }: Statement): Promise<Plan> {
+  await client.query(`begin; ${role}`)
   try {
     const { rows } = await client.query(`explain (analyze, format json) ${sql}`, bindings as unknown[])
     const [{ Plan: root, 'Execution Time': ms }] = rows[0]['QUERY PLAN']

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { createActivities } from '../../activities/index.ts'
+import { createCollection } from '../../db/knowledge/collections.ts'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
@@ -110,6 +111,9 @@ describe('runs that an operator resets in the Temporal UI', () => {
   })
 
   it('find what they created, instead of creating it again', async () => {
+    const { id: collection_id } = await db.tenant(organizationId, testActor, (tx) =>
+      createCollection(tx, { name: 'Learned', description: null, language: 'english' }),
+    )
     const id = await queueRun(db, organizationId, {
       nodes: [
         {
@@ -119,12 +123,18 @@ describe('runs that an operator resets in the Temporal UI', () => {
         },
         { id: 'paid', type: 'emit_event', config: { event: 'invoice.paid', data: { run: '{{ run.id }}' } } },
         { id: 'number', type: 'key_value', config: { operation: 'increment', key: 'number' } },
+        {
+          id: 'learn',
+          type: 'knowledge_add',
+          config: { collection: 'Learned', title: 'Of {{ run.id }}', body: 'text' },
+        },
       ],
-      edges: [edge('save', 'paid'), edge('paid', 'number')],
+      edges: [edge('save', 'paid'), edge('paid', 'number'), edge('number', 'learn')],
       outputs: {
         contact: '{{ nodes.save.output.id }}',
         event: '{{ nodes.paid.output }}',
         number: '{{ nodes.number.output.value }}',
+        document: '{{ nodes.learn.output }}',
       },
     })
     const first = await untilRun(db, id)
@@ -141,6 +151,8 @@ describe('runs that an operator resets in the Temporal UI', () => {
       .whereIn('name', ['contact.created', 'invoice.paid'])
     assert.equal(raised.length, 2)
     assert.equal((await db.system('key_values').where({ key: 'number' }).first()).value, 1)
+    assert.equal((await db.system('knowledge_documents').where({ collection_id })).length, 1)
+    assert.equal((await db.system('knowledge_passages').where({ collection_id })).length, 1)
   })
 
   it('are not taken back by an older reset whose first segment was blocked', async () => {

@@ -243,7 +243,12 @@ describe('the templates', function () {
     },
     'ai-reply-draft': async (o) => {
       const { id } = await o.create('contacts', ADA)
+      const collection = await o.request('POST', '/knowledge/collections', { name: 'Help' })
+      await o.request('POST', `/knowledge/collections/${collection.id}/documents`, {
+        ...{ title: 'Delivery', body: 'Engines are delivered in May.' },
+      })
       await o.run({ contact_id: id, message: 'Where is my engine?' })
+      match(JSON.stringify(calls.at(-1)?.body), /\[1\] Delivery.{1,4}Engines are delivered in May\./)
       deepEqual(
         (await o.rows('notes')).map(({ body }) => body),
         ['Hello Ada, we will look into it.'],

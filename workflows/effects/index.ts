@@ -3,6 +3,7 @@ import type { Port } from './define.ts'
 import { type Events, events } from './events.ts'
 import { type Http, http } from './http.ts'
 import { type KeyValues, keyValues } from './key-values.ts'
+import { type Knowledge, knowledge } from './knowledge.ts'
 import { type Lookups, lookups } from './lookups.ts'
 import { type Mail, mail } from './mail.ts'
 import { type Rates, rates } from './rates.ts'
@@ -24,6 +25,7 @@ export interface Effects {
   rates: Rates
   runs: Runs
   keyValues: KeyValues
+  knowledge: Knowledge
   sandbox: Sandbox
 }
 
@@ -40,6 +42,7 @@ export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   runs,
   sandbox,
   keyValues,
+  knowledge,
 }
 
 export const effectNames = Object.keys(ports) as EffectName[]

@@ -17,6 +17,8 @@ import { formatDate } from './format-date.ts'
 import { formatPhone } from './format-phone.ts'
 import { hash } from './hash.ts'
 import { keyValue } from './key-value.ts'
+import { knowledgeAdd } from './knowledge-add.ts'
+import { knowledgeSearch } from './knowledge-search.ts'
 import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
@@ -52,6 +54,8 @@ export const nodeTypes: Record<string, NodeType> = byType([
   hash,
   renderText,
   keyValue,
+  knowledgeSearch,
+  knowledgeAdd,
   delay,
   waitUntil,
   waitForEvent,

@@ -127,6 +127,7 @@ describe('the example responses of the document', function () {
     await example('updateOrganization')
     await example('signOut')
     await signUps()
+    await knowledge()
 
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
     assert.deepEqual(
@@ -281,6 +282,21 @@ describe('the example responses of the document', function () {
     await example('putSecret', { params })
     await example('listSecrets', { query: '?limit=1' })
     await example('deleteSecret', { params })
+  }
+
+  async function knowledge() {
+    const { id: collection_id } = await example('createKnowledgeCollection')
+    const params = { collection_id }
+    const { id: document_id } = await example('createKnowledgeDocument', { params })
+    await example('getKnowledgeCollection', { params })
+    await example('listKnowledgeCollections')
+    await example('updateKnowledgeCollection', { params })
+    await example('listKnowledgeDocuments', { params })
+    await example('getKnowledgeDocument', { params: { document_id } })
+    await example('updateKnowledgeDocument', { params: { document_id } })
+    await example('searchKnowledge', { query: '?q=refund%20days&limit=1' })
+    await example('deleteKnowledgeDocument', { params: { document_id } })
+    await example('deleteKnowledgeCollection', { params })
   }
 
   /** @returns the id of an active workflow. */

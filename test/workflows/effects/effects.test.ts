@@ -117,6 +117,34 @@ const calls: [
     ['querying deals.won by stage and owner_id per day', 'deals.won has 2 rows'],
   ],
   [
+    'knowledge',
+    'search',
+    [{ q: 'hunter2', collection: 'Help', tags: ['hunter2'], match: 'any', limit: 5 }],
+    { passages: [secret], has_more: true },
+    ['searching the collection Help, 1 tags, at most 5 passages', 'found 1 passages, and there are more'],
+  ],
+  [
+    'knowledge',
+    'add',
+    [
+      'Help',
+      { title: 'hunter2', body: 'hunter2', format: 'text', tags: [], source_url: null, external_id: 'a' },
+    ],
+    {
+      id: ID,
+      collection_id: ID,
+      external_id: 'a',
+      title: 'hunter2',
+      passages: 1,
+      version: 2,
+      created: false,
+    },
+    [
+      'adding a document to the collection Help, 7 bytes of text, instead of the one with the external_id a',
+      `replaced the document ${ID}, 1 passages`,
+    ],
+  ],
+  [
     'rates',
     'latest',
     [],

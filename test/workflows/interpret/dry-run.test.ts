@@ -70,6 +70,8 @@ describe('a dry run', () => {
     const {
       key_value,
       analytics_query,
+      knowledge_search,
+      knowledge_add,
       send_webhook,
       slack_message,
       send_email,
@@ -94,6 +96,12 @@ describe('a dry run', () => {
     assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
     assert.deepEqual(await called(analytics_query), ['querying deals.won_value by owner_id'])
     assert.deepEqual(await called(key_value), ['setting the key handled:A-7 if it is absent'])
+    assert.deepEqual(await called(knowledge_search), [
+      'searching the collection Help center, at most 3 passages',
+    ])
+    assert.deepEqual(await called(knowledge_add), [
+      'adding a document to the collection Help center, 34 bytes of markdown, 1 tags, instead of the one with the external_id refunds',
+    ])
     assert.match(
       String(await called(send_webhook)),
       /^POST https:\/\/erp\.example\.com\/hooks\/orders, headers .*webhook-signature, a body of \d+ bytes$/,

@@ -8,6 +8,7 @@ import { validateDefinition } from '../../../workflows/definition/validate.ts'
 import type { HttpResponse } from '../../../workflows/effects/http.ts'
 import { type Effects, ports } from '../../../workflows/effects/index.ts'
 import type { KeyValues } from '../../../workflows/effects/key-values.ts'
+import type { Knowledge } from '../../../workflows/effects/knowledge.ts'
 import type { Lookups } from '../../../workflows/effects/lookups.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
@@ -21,6 +22,13 @@ const ID = '019a0000-0000-7000-8000-000000000001'
 
 /** What an example reads, besides its inputs. */
 const SECRETS = { openai_key: 'sk-example' }
+
+const COLLECTION = '019a0000-0000-7000-8000-000000000002'
+const PASSAGE = {
+  ...{ document_id: ID, collection_id: COLLECTION, title: 'Payments', heading: 'Refunds' },
+  ...{ text: 'Refunds take five days.', score: 0.62, match: 'all' as const, tags: ['billing'] },
+  source_url: 'https://help.example.com/payments',
+}
 
 /** The answer of a language model. */
 const CHAT = {
@@ -49,6 +57,20 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
       keyValues: {
         set: async (key, value) => ({ key, value, stored: true, expires_at: '2026-01-31T00:00:00.000Z' }),
       } as Partial<KeyValues> as KeyValues,
+      knowledge: {
+        search: async () => ({ passages: [PASSAGE], has_more: false }),
+        add: async (_, { external_id, title }) => ({
+          ...{
+            id: ID,
+            collection_id: COLLECTION,
+            external_id,
+            title,
+            passages: 1,
+            version: 1,
+            created: true,
+          },
+        }),
+      } satisfies Knowledge,
       events: { emit: async () => ID },
       mail: {
         send: async ({ to }) => ({

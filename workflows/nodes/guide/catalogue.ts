@@ -7,13 +7,13 @@ import { firstSentence, settingLines, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
-/** `brief`: the settings of each node type by name only, where the guide would be too long. */
+/** `brief`: the settings of each node type by name only, and metrics without dimensions, where the guide would be too long. */
 export type Level = 'brief' | 'standard' | 'full'
 
 export const allNodes = (level: Level): string =>
   Object.values(nodeTypes)
     .map((type) => nodeText(type, level))
-    .join('\n\n')
+    .join(level === 'brief' ? '\n' : '\n\n')
 
 export function nodeText(type: NodeType, level: Level): string {
   const full = level === 'full'
@@ -32,16 +32,29 @@ export function nodeText(type: NodeType, level: Level): string {
         fenced('json', JSON.stringify(shapeOf(type.output))),
       ]
     : []
+  if (level === 'brief') return briefText(type, fields)
   return [
     `### ${type.type}`,
     `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
-    ...(level === 'brief'
-      ? [`- settings: ${typeText(shapeOf(type.config))}`]
-      : settingLines(shapeOf(type.config), { full })),
+    ...settingLines(shapeOf(type.config), { full }),
     `- handles: ${shown.join(', ') || 'none, it ends the run'}. Output: ${fields ? `{${fields.join(', ')}}` : 'see above'}`,
     '',
     `\`${flowText({ type: type.type, config: example.config })}\``,
     ...schemas,
+  ].join('\n')
+}
+
+/** What differs from the usual: effect pure, handles success and error. */
+function briefText(type: NodeType, fields: string[] | undefined): string {
+  const { description, example } = type
+  const effect = type.effectClass(example.config)
+  const handles = type.handles(example.config).map(({ name }) => name)
+  const shown = handles.join(', ') || 'none, it ends the run'
+  return [
+    `### ${type.type}`,
+    `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
+    `${typeText(shapeOf(type.config))}${fields ? ` → {${fields.join(', ')}}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    `\`${flowText({ type: type.type, config: example.config })}\``,
   ].join('\n')
 }
 
@@ -57,8 +70,8 @@ export const allKinds = (catalogue: Catalogue, full: boolean): string =>
     .join('\n')
 
 /** The metrics by table, each with what they can be grouped and filtered by. */
-export function allMetrics({ metrics }: Catalogue, full: boolean): string {
-  if (full)
+export function allMetrics({ metrics }: Catalogue, level: Level): string {
+  if (level === 'full')
     return metrics
       .map(({ name, unit, description, dimensions }) => {
         const names = dimensions.map((one) =>
@@ -78,7 +91,11 @@ export function allMetrics({ metrics }: Catalogue, full: boolean): string {
     found.names.push(what)
   }
   return [...tables]
-    .map(([table, { names, dimensions }]) => `- **${table}.** ${names.join(', ')}; by ${dimensions}`)
+    .map(([table, { names, dimensions }]) =>
+      level === 'brief'
+        ? `- **${table}.** ${names.join(', ')}`
+        : `- **${table}.** ${names.join(', ')}; by ${dimensions}`,
+    )
     .join('\n')
 }
 

@@ -20,7 +20,7 @@ export interface Guide {
 export const DETAILS = ['standard', 'full'] as const
 export type Detail = (typeof DETAILS)[number]
 
-export const MAX_BYTES = 34 * 1024
+export const MAX_BYTES = 30 * 1024
 
 /** What can be asked for by name: chapters, node types and kinds of records. */
 export const topicsOf = ({ entities }: Catalogue): string[] => [

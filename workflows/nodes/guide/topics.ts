@@ -115,7 +115,7 @@ export const TOPICS: Record<string, Topic> = {
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
-          : `Events: ${EVENTS.map(({ name }) => name).join(', ')}; and any \`<entity>.<action>\` that a workflow raises.`,
+          : `Events: ${eventNames()}; and any \`<entity>.<action>\` that a workflow raises.`,
       ].join('\n'),
   },
   inputs: {
@@ -152,6 +152,11 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     text: (_, level) =>
       [
         'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks what can be left out. The last line of each is an example.',
+        ...(level === 'brief'
+          ? [
+              'The settings, `→` the fields of the output. Unless said, the effect is pure, the handles success, error.',
+            ]
+          : []),
         '',
         allNodes(level),
       ].join('\n'),
@@ -169,7 +174,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   metrics: {
     title: 'Metrics',
     text: (catalogue, level) =>
-      `The metrics of \`analytics_query\`, as \`deals.won\`, with the dimensions of \`group_by\` and \`filter\`:\n${allMetrics(catalogue, level === 'full')}`,
+      `The metrics of \`analytics_query\`, as \`deals.won\`${level === 'brief' ? ' (more: `?topic=metrics`)' : ', with the dimensions of `group_by` and `filter`'}:\n${allMetrics(catalogue, level)}`,
   },
   validation: {
     title: 'Validation',
@@ -186,4 +191,14 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Examples',
     text: () => EXAMPLES.map(({ title, spec }) => `${title}:\n${fenced('yaml', spec)}`).join('\n\n'),
   },
+}
+
+/** `contact.created|updated, deal.won`. */
+function eventNames(): string {
+  const actions = new Map<string, string[]>()
+  for (const { name } of EVENTS) {
+    const [entity = '', action = ''] = name.split('.')
+    actions.set(entity, [...(actions.get(entity) ?? []), action])
+  }
+  return [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`).join(', ')
 }

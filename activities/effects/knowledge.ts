@@ -1,0 +1,56 @@
+import { findCollection } from '../../db/knowledge/collections.ts'
+import {
+  addDocument,
+  type Document,
+  type DocumentValues,
+  findDocument,
+  updateDocument,
+} from '../../db/knowledge/documents.ts'
+import { parseQuery } from '../../db/knowledge/query.ts'
+import { searchPassages } from '../../db/knowledge/search.ts'
+import { passagesOf } from '../../db/knowledge/text/passages.ts'
+import type { Knowledge } from '../../workflows/effects/knowledge.ts'
+import { type EffectHost, transactionOf } from './define.ts'
+
+const split = passagesOf
+
+/** The organization's knowledge base for nodes: the same queries as the API, with the run as actor. */
+export function knowledgeOf(host: EffectHost): Knowledge {
+  const tx = transactionOf(host)
+  return {
+    async search({ q, collection, tags, match, limit }) {
+      // Such as a customer's "???".
+      if (!parseQuery(q)) return { passages: [], has_more: false }
+      const among = collection === undefined ? undefined : await findCollection(tx, collection)
+      const { data, has_more } = await searchPassages(
+        tx,
+        { q, collection_id: among?.id, tags, match },
+        { limit, offset: 0 },
+      )
+      return { passages: data.map(({ highlight: _, position: __, ...passage }) => passage), has_more }
+    },
+    async add(collection, values) {
+      const { id } = await findCollection(tx, collection)
+      const { document, created } = await host.once(
+        'knowledge_document',
+        (earlier) => replaced(earlier, id, values),
+        () => addDocument(tx, id, values, { split, replaceExisting: true }),
+        (added) => added.document.id,
+      )
+      const { collection_id, external_id, title, passages, version } = document
+      return { id: document.id, collection_id, external_id, title, passages, version, created }
+    },
+  }
+
+  /** What the same node of the run added before, with these values; undefined if it is not there any more. */
+  async function replaced(
+    earlier: string,
+    collectionId: string,
+    values: DocumentValues,
+  ): Promise<{ document: Document; created: boolean } | undefined> {
+    const found = await findDocument(tx, earlier)
+    // With another key it is another document.
+    if (found?.collection_id !== collectionId || found.external_id !== values.external_id) return undefined
+    return { document: await updateDocument(tx, earlier, values, { split }), created: true }
+  }
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import {
+  type Collection,
+  createCollection,
+  deleteCollection,
+  getCollection,
+  listCollections,
+  updateCollection,
+} from '../../db/knowledge/collections.ts'
+import { KNOWLEDGE } from '../../workflows/limits.ts'
+import { ifMatch } from '../http/if-match.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+import { collectionCreate, collectionSchema, collectionUpdate, deletedSchema } from './knowledge-shapes.ts'
+import { withETag } from './record-shapes.ts'
+
+const tag = 'Knowledge base'
+const path = '/knowledge/collections'
+export const collectionParams = z.object({
+  collection_id: z.uuid().toLowerCase().describe('The id of the collection.'),
+})
+const byId = { path: `${path}/{collection_id}`, params: collectionParams, tag }
+
+const present = (collection: Collection) => ({ object: 'knowledge_collection' as const, ...collection })
+
+export const knowledgeCollectionRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path,
+    scope: 'knowledge:read',
+    id: 'listKnowledgeCollections',
+    tag,
+    summary: 'List collections',
+    description: 'Newest first.',
+    query: z.strictObject({
+      ...pageControls,
+      name: z
+        .string()
+        .trim()
+        .max(200)
+        .optional()
+        .describe('The collection of this name, without regard to case.'),
+    }),
+    response: { status: 200, schema: listEnvelope(collectionSchema) },
+    handler: ({ query, tenant }) =>
+      tenant(async (tx) => {
+        const page = await listCollections(tx, query.name, { ...query, offset: offsetOf(query) })
+        return presentList({ ...page, data: page.data.map(present) })
+      }),
+  }),
+  route({
+    method: 'POST',
+    path,
+    scope: 'knowledge:write',
+    id: 'createKnowledgeCollection',
+    tag,
+    summary: 'Create a collection',
+    description: `A collection holds documents of one language. An organization has at most ${KNOWLEDGE.collections}.`,
+    body: collectionCreate,
+    response: { status: 201, schema: collectionSchema },
+    example: { name: 'Help center', description: 'Answers for customers', language: 'english' },
+    etag: true,
+    handler: async ({ body, tenant, setHeader }) =>
+      withETag(setHeader, present(await tenant((tx) => createCollection(tx, body)))),
+  }),
+  route({
+    ...byId,
+    method: 'GET',
+    scope: 'knowledge:read',
+    id: 'getKnowledgeCollection',
+    summary: 'Retrieve a collection',
+    response: { status: 200, schema: collectionSchema },
+    etag: true,
+    handler: async ({ params, tenant, setHeader }) =>
+      withETag(setHeader, present(await tenant((tx) => getCollection(tx, params.collection_id)))),
+  }),
+  route({
+    ...byId,
+    method: 'PATCH',
+    scope: 'knowledge:write',
+    id: 'updateKnowledgeCollection',
+    summary: 'Update a collection',
+    description: `Another \`language\` indexes the documents again, which is refused with 409 above ${KNOWLEDGE.passagesToIndex} passages.`,
+    body: collectionUpdate,
+    response: { status: 200, schema: collectionSchema },
+    example: { description: 'Answers for customers and partners' },
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params, body, headers, tenant, setHeader }) => {
+      const accepted = ifMatch(headers)
+      const updated = await tenant((tx) => updateCollection(tx, params.collection_id, body, accepted))
+      return withETag(setHeader, present(updated))
+    },
+  }),
+  route({
+    ...byId,
+    method: 'DELETE',
+    scope: 'knowledge:write',
+    id: 'deleteKnowledgeCollection',
+    summary: 'Delete a collection',
+    description: 'Deletes the collection with all its documents, for good.',
+    response: {
+      status: 200,
+      schema: deletedSchema('knowledge_collection', 'DeletedKnowledgeCollection'),
+    },
+    ifMatch: true,
+    handler: async ({ params: { collection_id: id }, headers, tenant }) => {
+      const accepted = ifMatch(headers)
+      await tenant((tx) => deleteCollection(tx, id, accepted))
+      return { object: 'knowledge_collection', id, deleted: true, deleted_at: new Date().toISOString() }
+    },
+  }),
+]

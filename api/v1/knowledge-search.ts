@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { MAX_REACH, searchPassages } from '../../db/knowledge/search.ts'
+import { match, QUERY_SYNTAX, query } from '../../workflows/knowledge.ts'
+import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { type Route, route } from '../http/route.ts'
+import { passageSchema, tagsParameter } from './knowledge-shapes.ts'
+
+const OFFSET = `must be an integer from 0 to ${MAX_REACH}`
+
+export const knowledgeSearchRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/knowledge/search',
+    scope: 'knowledge:read',
+    id: 'searchKnowledge',
+    tag: 'Knowledge base',
+    summary: 'Search the knowledge base',
+    description: `Lists the passages that fit a query, best first. A word of the title weighs most, then one of a heading, a tag, the text. ${QUERY_SYNTAX} Pages reach the first ${MAX_REACH} passages; \`total\` is null.`,
+    query: z.strictObject({
+      q: query.describe('The query: words, or a question.'),
+      match,
+      collection_id: z.uuid().toLowerCase().optional().describe('The collection to search. Default: all.'),
+      tags: tagsParameter,
+      limit: pageControls.limit,
+      offset: z.coerce
+        .number(OFFSET)
+        .int(OFFSET)
+        .min(0, OFFSET)
+        .max(MAX_REACH, OFFSET)
+        .optional()
+        .describe('The start position. Mutually exclusive with `cursor`.'),
+      cursor: pageControls.cursor,
+    }),
+    response: { status: 200, schema: listEnvelope(passageSchema) },
+    handler: ({ query: { limit, offset, cursor, ...search }, tenant }) =>
+      tenant(async (tx) => {
+        const page = await searchPassages(tx, search, { limit, offset: offsetOf({ offset, cursor }), cursor })
+        const data = page.data.map((passage) => ({ object: 'knowledge_passage' as const, ...passage }))
+        return presentList({ ...page, data })
+      }),
+  }),
+]

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { actor, refuseOthers } from '../../db/records/model/schemas.ts'
+import { collectionName, DOCUMENT_FORMATS, documentFields, LANGUAGES } from '../../workflows/knowledge.ts'
+
+/** The shapes of collections, documents and passages of the knowledge base. */
+
+const described = {
+  name: collectionName.describe('The name, unique in the organization without regard to case.'),
+  description: z.string().trim().max(2_000).describe('What the collection holds.'),
+  language: z
+    .enum(LANGUAGES)
+    .describe(
+      'The language of the documents, which decides how words are reduced to their stems and which are too common to search for. `simple` does neither, for texts in several languages.',
+    ),
+}
+
+export const collectionCreate = z
+  .strictObject({
+    name: described.name,
+    description: described.description.nullable().default(null),
+    language: described.language.default('english'),
+  })
+  .meta({ id: 'KnowledgeCollectionCreate' })
+
+export const collectionUpdate = changes('KnowledgeCollectionUpdate', {
+  name: described.name.optional(),
+  description: described.description.nullable().optional(),
+  language: described.language.optional(),
+})
+
+const { title, body, format, tags, source_url, external_id } = documentFields
+
+export const documentCreate = z
+  .strictObject({
+    title,
+    body,
+    format: format.default('text'),
+    tags: tags.default([]),
+    source_url: source_url.nullable().default(null),
+    external_id: external_id.nullable().default(null),
+    replace_existing: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether the document replaces the one of the collection with the same `external_id`, if there is one; else that is a conflict. Equal values change nothing.',
+      ),
+  })
+  .meta({ id: 'KnowledgeDocumentCreate' })
+
+export const documentUpdate = changes('KnowledgeDocumentUpdate', {
+  title: title.optional(),
+  body: body.optional(),
+  format: format.optional(),
+  tags: tags.optional(),
+  source_url: source_url.nullable().optional(),
+  external_id: external_id.nullable().optional(),
+})
+
+const stamps = {
+  version: z.int().min(1),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  created_by: actor,
+  updated_by: actor,
+}
+
+export const collectionSchema = z
+  .object({
+    object: z.literal('knowledge_collection'),
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    language: described.language,
+    documents: z.int().describe('The number of its documents.'),
+    ...stamps,
+  })
+  .meta({ id: 'KnowledgeCollection' })
+
+const documentShape = {
+  object: z.literal('knowledge_document'),
+  id: z.uuid(),
+  collection_id: z.uuid(),
+  external_id: z.string().nullable(),
+  title: z.string(),
+  format: z.enum(DOCUMENT_FORMATS),
+  tags: z.array(z.string()),
+  source_url: z.string().nullable(),
+  passages: z.int().describe('The number of parts in which a search finds it.'),
+  ...stamps,
+}
+
+/** In a list: without its text. */
+export const documentSummarySchema = z.object(documentShape).meta({ id: 'KnowledgeDocumentSummary' })
+
+export const documentSchema = z
+  .object({ ...documentShape, body: z.string().describe('The text or markup, as it was given.') })
+  .meta({ id: 'KnowledgeDocument' })
+
+export const passageSchema = z
+  .object({
+    object: z.literal('knowledge_passage'),
+    document_id: z.uuid(),
+    collection_id: z.uuid(),
+    position: z.int().describe('Its place among the passages of the document, from 0.'),
+    title: z.string().describe('The title of the document.'),
+    heading: z.string().describe('The headings above the passage, outermost first; empty if there are none.'),
+    text: z.string().describe('The passage. Plain text for documents of the format `html`.'),
+    highlight: z
+      .string()
+      .describe(
+        'The text as HTML that can be shown as it is: escaped, with the words that match in `<mark>`.',
+      ),
+    score: z
+      .number()
+      .describe('From 0 to 1; above 0.5 if the passage has every word. Comparable within one search only.'),
+    match: z.enum(['all', 'any']).describe('Whether the passage has all words of the query, or some.'),
+    tags: z.array(z.string()).describe('The tags of the document.'),
+    source_url: z.string().nullable(),
+  })
+  .meta({ id: 'KnowledgePassage' })
+
+export const deletedSchema = (object: 'knowledge_collection' | 'knowledge_document', id: string) =>
+  z
+    .object({
+      object: z.literal(object),
+      id: z.uuid(),
+      deleted: z.literal(true),
+      deleted_at: z.iso.datetime(),
+    })
+    .meta({ id })
+
+/** A list of tags in a query string. */
+export const tagsParameter = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(tags)
+  .optional()
+  .describe('Comma-separated tags: only documents that have all of them.')
+
+const READ_ONLY = new Set([
+  ...['object', 'id', 'collection_id', 'documents', 'passages'],
+  ...['version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
+])
+
+/** The body of a PATCH: read-only fields get their own error. */
+function changes<Shape extends z.ZodRawShape>(id: string, shape: Shape) {
+  return z
+    .object(shape)
+    .catchall(z.unknown())
+    .superRefine((input, ctx) => refuseOthers(input, shape, READ_ONLY, ctx), {
+      when: ({ value }) => typeof value === 'object' && value !== null,
+    })
+    .meta({ additionalProperties: false })
+    .meta({ id })
+}

@@ -1,0 +1,268 @@
+import { NIL } from 'uuid'
+import type { Language } from '../../workflows/knowledge.ts'
+import { invalid, notFound } from '../errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
+import type { Page } from '../lists/page.ts'
+import { PLANNED_ANEW } from '../postgres/prepared.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { INDEXED } from './index-passages.ts'
+import { parseQuery, type Query } from './query.ts'
+import { MARKS } from './text/clean.ts'
+
+export interface PassageSearch {
+  q: string
+  collection_id?: string | undefined
+  /** All of them. */
+  tags?: string[] | undefined
+  match: 'all' | 'any'
+}
+
+/** A passage that a search found, with its document, as the API shows it. */
+export interface FoundPassage {
+  document_id: string
+  collection_id: string
+  position: number
+  title: string
+  heading: string
+  text: string
+  /** HTML: the text with the words of the query in <mark>; all else is escaped. */
+  highlight: string
+  /** From 0 to 1: above 0.5 if the passage has every word of the query. */
+  score: number
+  match: 'all' | 'any'
+  tags: string[]
+  source_url: string | null
+}
+
+/** Rows that `offset` and `limit` may reach: each page ranks all matches again. */
+export const MAX_REACH = 1_000
+
+interface Fragment {
+  sql: string
+  bindings: unknown[]
+}
+
+/** A query of the collections of one language. */
+interface Part extends Fragment {
+  language: Language
+  /** Undefined: all of the organization. */
+  collections: string[] | undefined
+}
+
+/**
+ * The best passages: those with every word of the query, by cover density; then, with `match: any`, those with some of
+ * them, by how many and where. Throws `validation_error` for a query without a word, `not_found` for the collection,
+ * `invalid_request` for a cursor of another search.
+ */
+export async function searchPassages(
+  tx: Tenant,
+  search: PassageSearch,
+  page: { limit: number; offset: number; cursor?: string | undefined },
+): Promise<Page<FoundPassage>> {
+  const query = requireQuery(search.q)
+  const hash = queryHash(['passages', search])
+  const offset = page.cursor === undefined ? page.offset : offsetIn(hash, page.cursor)
+  const languages = await languagesOf(tx, search.collection_id)
+  const wanted = Math.min(page.limit + 1, MAX_REACH - offset)
+  const found =
+    languages.length === 0 || wanted <= 0 ? [] : await passages(tx, search, query, languages, offset, wanted)
+  const data = found.slice(0, page.limit)
+  const has_more = found.length > data.length
+  return {
+    data,
+    ...{ limit: page.limit, offset, has_more },
+    next_cursor: has_more ? encodeCursor(hash, { value: String(offset + data.length), id: NIL }) : null,
+    ...{ total: null, total_is_estimate: false },
+  }
+}
+
+async function passages(
+  tx: Tenant,
+  search: PassageSearch,
+  query: Query,
+  languages: Omit<Part, keyof Fragment>[],
+  offset: number,
+  wanted: number,
+): Promise<FoundPassage[]> {
+  const strict = languages.map((one) => ({ ...one, ...tsquery(query.all, one.language) }))
+  const all = await ranked(tx, search, strict, undefined, { offset, limit: wanted })
+  if (all.length === wanted || search.match === 'all' || query.any === undefined) return all
+  const loose = languages.map((one) => ({ ...one, ...looseQuery(query, one.language) }))
+  const before = await countUpTo(tx, search, strict, offset, all.length)
+  const rest = { offset: Math.max(0, offset - before), limit: wanted - all.length }
+  return [...all, ...(await ranked(tx, search, loose, strict, rest))]
+}
+
+/** The number of passages with every word, if the page begins after the last of them. */
+async function countUpTo(
+  tx: Tenant,
+  search: PassageSearch,
+  strict: Part[],
+  offset: number,
+  onPage: number,
+): Promise<number> {
+  if (onPage > 0 || offset === 0) return offset
+  const found = matches(tx, search, strict, undefined)
+  const { rows } = await tx.trx
+    .raw<{ rows: { count: number }[] }>(
+      `select count(*) as count from (select from (${found.sql}) found limit ?) counted`,
+      [...found.bindings, offset] as never,
+    )
+    .options(PLANNED_ANEW)
+  return rows[0]!.count
+}
+
+/** @param except leaves out what these match. */
+async function ranked(
+  tx: Tenant,
+  search: PassageSearch,
+  parts: Part[],
+  except: Part[] | undefined,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<FoundPassage[]> {
+  const found = matches(tx, search, parts, except)
+  const headline = `HighlightAll=true, StartSel="${MARKS.start}", StopSel="${MARKS.end}"`
+  const cases = parts.map(
+    ({ sql }, i) => `when ${i} then ts_headline(cast(? as regconfig), ${MARKED}, ${sql}, ?)`,
+  )
+  const { rows } = await tx.trx
+    .raw<{ rows: (FoundPassage & { rank: number })[] }>(
+      `select p.document_id, p.collection_id, p.position, d.title, p.heading, p.text, d.tags, d.source_url, page.rank,
+         case page.part ${cases.join(' ')} end as highlight
+       from (select * from (${found.sql}) found order by rank desc, document_id, position limit ? offset ?) page
+       join knowledge_passages p on p.organization_id = ? and p.document_id = page.document_id
+         and p.position = page.position
+       join knowledge_documents d on d.organization_id = ? and d.id = page.document_id
+       order by page.rank desc, document_id, position`,
+      [
+        ...parts.flatMap(({ language, bindings }) => [language, ...bindings, headline]),
+        ...found.bindings,
+        ...[limit, offset, tx.organizationId, tx.organizationId],
+      ] as never,
+    )
+    .options(PLANNED_ANEW)
+  const match = except ? 'any' : 'all'
+  return rows.map(({ rank, ...row }) => ({
+    ...row,
+    highlight: highlighted(row.highlight),
+    score: Math.round((rank / 2 + (except ? 0 : 0.5)) * 1e4) / 1e4,
+    match,
+  }))
+}
+
+/** The matches with their ranks, unordered. The view lets PostgreSQL use the text index behind row-level security. */
+function matches(
+  { organizationId }: Tenant,
+  { tags }: PassageSearch,
+  parts: Part[],
+  except: Part[] | undefined,
+): Fragment {
+  const selects = parts.map(({ sql, bindings, collections }, i): Fragment => {
+    const among = collections ? { sql: 'and collection_id = any(?::uuid[])', bindings: [collections] } : NONE
+    const tagged = tags
+      ? {
+          sql: `and exists (select from knowledge_documents t
+                 where t.organization_id = ? and t.id = document_id and t.tags @> ?::text[])`,
+          bindings: [organizationId, tags],
+        }
+      : NONE
+    const others = except
+      ? { sql: `and not search @@ ${except[i]!.sql}`, bindings: except[i]!.bindings }
+      : NONE
+    const rank = except ? RANK.any : RANK.all
+    return {
+      sql: `select document_id, position, ${i} as part, ${rank}search, ${sql}, ${NORMALIZATION}) as rank
+            from searched_knowledge_passages
+            where organization_id = ? and search @@ ${sql} ${among.sql} ${others.sql} ${tagged.sql}`,
+      bindings: [
+        ...bindings,
+        organizationId,
+        ...bindings,
+        ...among.bindings,
+        ...others.bindings,
+        ...tagged.bindings,
+      ],
+    }
+  })
+  return {
+    sql: selects.map(({ sql }) => sql).join(' union all '),
+    bindings: selects.flatMap(({ bindings }) => bindings),
+  }
+}
+
+const NONE: Fragment = { sql: '', bindings: [] }
+
+/**
+ * The beginning of the call that ranks. Cover density of all words: how near they are to each other, and where. It counts
+ * occurrences of some of the words as if they were one word, so that `any` does not use it; its flat weights
+ * (D, C, B, A) let a passage with more of the words come before one with a single word in its title.
+ */
+const RANK = { all: 'ts_rank_cd(', any: "ts_rank('{0.5, 0.6, 0.7, 1}', " } as const
+
+/** rank / (rank + 1): from 0 to 1. */
+const NORMALIZATION = 32
+
+/** The text as it is indexed, in which the places of `<` and `>` can still be found. */
+const MARKED = `translate(p.text, '<>', '${MARKS.less}${MARKS.greater}')`
+
+const tsquery = (text: string, language: Language): Fragment => ({
+  sql: `websearch_to_tsquery(cast(? as regconfig), ${INDEXED('?')})`,
+  bindings: [language, text],
+})
+
+function looseQuery({ any, required }: Query, language: Language): Fragment {
+  const some = tsquery(any!, language)
+  if (required === '') return some
+  const others = tsquery(required, language)
+  return { sql: `(${some.sql} && ${others.sql})`, bindings: [...some.bindings, ...others.bindings] }
+}
+
+/** The languages that are searched, each with its collections. */
+async function languagesOf(
+  tx: Tenant,
+  collectionId: string | undefined,
+): Promise<{ language: Language; collections: string[] | undefined }[]> {
+  const query = tx
+    .trx('knowledge_collections')
+    .where({ organization_id: tx.organizationId })
+    .select<{ id: string; language: Language }[]>('id', 'language')
+  const rows = await (collectionId === undefined ? query : query.where({ id: collectionId }))
+  if (collectionId !== undefined && rows.length === 0) throw notFound('collection')
+  const byLanguage = new Map<Language, string[]>()
+  for (const { id, language } of rows) byLanguage.set(language, [...(byLanguage.get(language) ?? []), id])
+  return [...byLanguage].map(([language, collections]) => ({
+    language,
+    collections: byLanguage.size === 1 && collectionId === undefined ? undefined : collections,
+  }))
+}
+
+function requireQuery(q: string): Query {
+  const query = parseQuery(q)
+  if (query) return query
+  throw invalid([
+    {
+      loc: ['query', 'q'],
+      msg: 'has no word to look for',
+      type: 'invalid_query',
+      hint: 'write at least one word that is not excluded with -',
+    },
+  ])
+}
+
+/** Throws `invalid_request`. */
+const offsetIn = (hash: string, cursor: string): number =>
+  Number(decodeCursor(hash, cursor, (text) => /^\d{1,4}$/.test(text)).value)
+
+const ESCAPED: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  [MARKS.less]: '&lt;',
+  [MARKS.greater]: '&gt;',
+  [MARKS.start]: '<mark>',
+  [MARKS.end]: '</mark>',
+}
+
+const highlighted = (text: string): string => text.replace(/[&<>"'\uE000-\uE003]/g, (one) => ESCAPED[one]!)
