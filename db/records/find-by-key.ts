@@ -37,7 +37,7 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
     },
     ...lookUps(tx, entity, by, {
       sql: `select id, created_at from ${entity}
-            where organization_id = ? and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
+            where ${OF_ORGANIZATION} and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
       bindings: [tx.organizationId],
     }),
   }
@@ -65,7 +65,7 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
     },
     ...lookUps(tx, entity, by, {
       sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
-            where organization_id = ? and entity = ? and name = ? and value_key = key`,
+            where ${OF_ORGANIZATION} and entity = ? and name = ? and value_key = key`,
       bindings: [tx.organizationId, entity, name],
     }),
   }
@@ -82,6 +82,12 @@ export async function findByKey(
   const key = finder.keyOf(fields)
   return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
 }
+
+/**
+ * Conceals the value from the planner, which otherwise expects no records of an organization that is missing in its
+ * statistics, and reads all of them in their order instead of those with a key.
+ */
+const OF_ORGANIZATION = 'organization_id = (select ?::uuid)'
 
 /** The maximum number of records found for one key. */
 const MAX_FOUND = 100
