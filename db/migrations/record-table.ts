@@ -20,7 +20,6 @@ export async function recordTable(
   references: Reference[] = [],
 ): Promise<void> {
   const all = `
-    id uuid not null,
     ${columns},
     external_id text,
     external_id_lower text generated always as (lower(external_id)) stored,
@@ -58,15 +57,15 @@ export async function recordTable(
 }
 
 /**
- * Creates the table, empty, with statistics of two columns: many records of an organization, none of them deleted.
+ * Creates the table, empty, with statistics of its first columns: many records of an organization, none of them deleted.
  * Without statistics the planner takes `deleted_at is null` for true of one row in 200, and each index of the table for
  * as good as any other: until the first ANALYZE, which autovacuum begins after a minute, each look-up by email read
  * all contacts of the organization.
  */
 async function withStatistics(knex: Knex, table: string): Promise<void> {
   await knex.raw(`
-    create table ${table} (organization_id uuid not null, deleted_at timestamptz(3));
-    insert into ${table} select '00000000-0000-0000-0000-000000000000', null from generate_series(1, 100);
+    create table ${table} (organization_id uuid not null, id uuid not null, deleted_at timestamptz(3));
+    insert into ${table} select '00000000-0000-0000-0000-000000000000', gen_random_uuid() from generate_series(1, 100);
     analyze ${table};
     truncate ${table};
   `)

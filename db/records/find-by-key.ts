@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { readValue } from './model/custom-fields/types.ts'
 import type { EntityName } from './model/kind.ts'
@@ -82,12 +82,6 @@ export async function findByKey(
   const key = finder.keyOf(fields)
   return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
 }
-
-/**
- * Conceals the value from the planner, which otherwise expects no records of an organization that is missing in its
- * statistics, and reads all of them in their order instead of those with a key.
- */
-const OF_ORGANIZATION = 'organization_id = (select ?::uuid)'
 
 /** The maximum number of records found for one key. */
 const MAX_FOUND = 100
