@@ -52,7 +52,6 @@ export function createTogether(db: Database): Together {
       return subscriptions.map((_, i) => ({ granted: i < granted, limit }))
     }),
     writes: new Batcher((all) => writeTogether(db, all), {
-      lanes: 2,
       bytes: MAX_BYTES,
       bytesOf: ({ call }) => call.content!.length,
       // The second one of a delivery gets the answer of the first.

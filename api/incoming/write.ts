@@ -3,7 +3,7 @@ import { insertLogs, LOG_ACTION_OF, type NewLog } from '../../db/incoming/logs.t
 import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Payload } from '../../db/incoming/parse-body.ts'
 import { claimDeliveries, type DeliveryAnswer, storeDeliveries } from '../../db/incoming/receiving.ts'
-import { EachAlone } from '../../db/postgres/batcher.ts'
+import { TryFewer } from '../../db/postgres/batcher.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/postgres/sql-state.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
@@ -21,7 +21,7 @@ export interface Accepted {
 
 /**
  * Writes the deliveries, the records with their histories and events, the runs and the log rows of requests to one
- * webhook in one transaction. Throws EachAlone if one of them cannot be written.
+ * webhook in one transaction. Throws TryFewer if one of them cannot be written.
  * @returns the answers.
  */
 export async function writeTogether(db: Database, all: Accepted[]): Promise<object[]> {
@@ -39,7 +39,7 @@ export async function writeTogether(db: Database, all: Accepted[]): Promise<obje
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error
     // A statement that PostgreSQL refused rolls back; of another error during the commit the outcome is unknown.
-    throw !isEnding || sqlState(error) ? new EachAlone(error) : error
+    throw !isEnding || sqlState(error) ? new TryFewer(error) : error
   }
 }
 

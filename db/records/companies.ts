@@ -15,7 +15,9 @@ export async function companiesNamed(
 ): Promise<({ id: string } | Failed)[]> {
   const finder = await finderBy(tx, 'companies', 'name')
   const keyOf = (input: RecordInput) => finder.keyOf(input)!
-  const byKey = new Map(inputs.map((input) => [keyOf(input), input]))
+  // The first one gives a new company its name.
+  const byKey = new Map<string, RecordInput>()
+  for (const input of inputs) byKey.set(keyOf(input), byKey.get(keyOf(input)) ?? input)
   const companies = new Map<string, { id: string } | Failed>()
   const missing = () => [...byKey.keys()].filter((key) => !companies.has(key))
   // A lock on the name would let the requests of one company wait for each other's commits: only its creation needs it.

@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { readValue } from './model/custom-fields/types.ts'
 import type { EntityName } from './model/kind.ts'
@@ -37,7 +37,7 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
     },
     ...lookUps(tx, entity, by, {
       sql: `select id, created_at from ${entity}
-            where organization_id = ? and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
+            where ${OF_ORGANIZATION} and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
       bindings: [tx.organizationId],
     }),
   }
@@ -65,7 +65,7 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
     },
     ...lookUps(tx, entity, by, {
       sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
-            where organization_id = ? and entity = ? and name = ? and value_key = key`,
+            where ${OF_ORGANIZATION} and entity = ? and name = ? and value_key = key`,
       bindings: [tx.organizationId, entity, name],
     }),
   }

@@ -1,4 +1,4 @@
-import type { Tenant } from '../postgres/tenancy.ts'
+import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import type { End } from './links.ts'
 import { recordNotFound } from './merged.ts'
 import { present, shownColumns } from './model/columns.ts'
@@ -36,7 +36,7 @@ export async function lockRecords(
   const kind = entities[entity]
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
-     where organization_id = ? and id ${AMONG} and deleted_at is null order by id ${lock}`,
+     where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null order by id ${lock}`,
     [tx.organizationId, ids],
   )
   return new Map(rows.map((row) => [row.id as string, present(kind, row)]))
@@ -64,7 +64,7 @@ export async function lockRecord(
 export async function lockExisting(tx: Tenant, entity: EntityName, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
-    `select id from ${entity} where organization_id = ? and id ${AMONG} and deleted_at is null
+    `select id from ${entity} where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null
      order by id for key share`,
     [tx.organizationId, ids],
   )

@@ -1,6 +1,7 @@
 import { type AppError, conflict } from '../errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { heldUnique, uniqueTaken } from './custom-fields/unique.ts'
+import { finderBy } from './find-by-key.ts'
 import type { Rules } from './model/custom-fields/types.ts'
 import type { Kind } from './model/kind.ts'
 import type { Write } from './model/prepare.ts'
@@ -46,13 +47,7 @@ export const externalIdTaken = (kind: Kind, record: AgxRecord): AppError =>
 
 /** The external_ids of `records` that stored records have. */
 async function heldExternalIds(tx: Tenant, kind: Kind, records: AgxRecord[]): Promise<string[]> {
-  const wanted = records.flatMap(({ external_id }) => (external_id as string | null) ?? [])
-  if (wanted.length === 0) return []
-  const rows = await tx
-    .trx(kind.entity)
-    .where({ organization_id: tx.organizationId })
-    .whereNull('deleted_at')
-    .where('external_id', tx.trx.raw('any(?)', [wanted]))
-    .select<{ external_id: string }[]>('external_id')
-  return rows.map((row) => row.external_id)
+  const finder = await finderBy(tx, kind.entity, 'external_id')
+  const held = await finder.peek(records.flatMap((record) => finder.keyOf(record) ?? []))
+  return [...held.keys()]
 }

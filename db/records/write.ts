@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import { MAX_JSON } from '../postgres/gather.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { traceEvents } from '../traces/events.ts'
 import { searchTextOf, writableColumns } from './model/columns.ts'
 import type { Kind } from './model/kind.ts'
@@ -107,5 +107,5 @@ const update = (kind: Kind): string => {
           set ${columns.map((column) => `${column} = r.${column}`).join(', ')}, search_text = input.search_text,
               deleted_at = case input.action when 'deleted' then input.at end
           from input cross join lateral jsonb_populate_record(null::${kind.entity}, input.record) r
-          where t.organization_id = ? and t.id = any(array(select id from input)) and t.id = input.id`
+          where t.${OF_ORGANIZATION} and t.id = any(array(select id from input)) and t.id = input.id`
 }

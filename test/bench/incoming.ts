@@ -3,9 +3,10 @@ import { connect, type Database } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { payload } from './incoming-payload.ts'
-import { load } from './load.ts'
 import { inTurns, print, printPairs } from './report.ts'
 import { liftLimits, ownerSession } from './setup.ts'
+import { socketLoad } from './socket-load.ts'
+import { stackCpu } from './stack-cpu.ts'
 
 const ROUNDS = 3
 const MAPPINGS = 5_000
@@ -25,13 +26,16 @@ export async function benchIncoming(stack: TestStack, seconds: number, clients: 
   const path = `/webhooks/incoming/${webhook.id}`
   const shot = () => ({ path, method: 'POST' as const, headers, body: JSON.stringify(payload()) })
   let accepted = 0
+  const cpu = new Map<string, number>()
   const before = await logged(db, webhook.id)
   const ours = async (time = seconds) => {
-    const result = await load(stack.apiUrl, clients, time, shot)
+    const started = stackCpu(stack)
+    const result = await socketLoad(stack.apiUrl, clients, time, shot)
     accepted += result.requests - result.refused
+    for (const [name, ms] of stackCpu(stack)) cpu.set(name, (cpu.get(name) ?? 0) + ms - started.get(name)!)
     return result
   }
-  const bare = (time = seconds) => load(`http://127.0.0.1:${floor.ready.port}`, clients, time, shot)
+  const bare = (time = seconds) => socketLoad(`http://127.0.0.1:${floor.ready.port}`, clients, time, shot)
   let floors = (await bare(1)).requests
   await ours(1)
   printPairs(
@@ -44,6 +48,9 @@ export async function benchIncoming(stack: TestStack, seconds: number, clients: 
   )
   const rows = (await logged(db, webhook.id)) - before - floors
   print(`accepted ${accepted}, logged with a record ${rows}, lost ${accepted - rows}`)
+  const shares = [...cpu].map(([name, ms]) => `${name} ${(ms / accepted).toFixed(2)}`)
+  const total = [...cpu.values()].reduce((sum, ms) => sum + ms, 0) / accepted
+  print(`CPU for a request: ${total.toFixed(2)} ms (${shares.join(', ')})`)
   print(`mapping alone: ${mappingMs().toFixed(3)} ms for the payload of 20 fields`)
   await floor.close()
   await db.close()
