@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
+import { statement } from '../postgres/statement.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
@@ -174,9 +175,7 @@ export interface KeyHolder extends Subscription {
 export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
   const byHash = new Map(keys.filter(isKey).map((key) => [hashKey(key).toString('hex'), key]))
   if (byHash.size === 0) return new Map()
-  const { rows } = await system.raw<{ rows: (KeyHolder & { asked: string })[] }>(FIND_HOLDERS, [
-    [...byHash.keys()],
-  ])
+  const rows = await statement<KeyHolder & { asked: string }>(system, FIND_HOLDERS, [[...byHash.keys()]])
   return new Map(rows.map(({ asked, ...holder }) => [byHash.get(asked)!, holder]))
 }
 
@@ -184,7 +183,7 @@ const FIND_HOLDERS = `
   select asked.hash as asked, k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
     k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
     o.name as organization_name, o.plan, o.settings, o.limits
-  from unnest(?::text[]) as asked (hash)
+  from unnest($1::text[]) as asked (hash)
   join api_keys k on k.hash = decode(asked.hash, 'hex')
     or k.previous_hash = decode(asked.hash, 'hex') and k.previous_expires_at > now()
   join organizations o on o.id = k.organization_id
