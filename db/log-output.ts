@@ -54,7 +54,6 @@ export class LogOutput {
 
   /** Calls back when everything is written or dropped; never, while the descriptor blocks. */
   flush(done: () => void): void {
-    if (!this.writing && this.pending.length === 0) return done()
     this.flushed.push(done)
     if (!this.writing) this.next()
   }
