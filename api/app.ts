@@ -14,13 +14,16 @@ import { createTogether } from './incoming/together.ts'
 import { answersLink } from './settings/link-page.ts'
 import { appRealm } from './settings/realm.ts'
 import { appRoutes } from './settings/route-table.ts'
-import { v1Realm } from './v1/realm.ts'
+import { createSessionGate } from './settings/session-gate.ts'
+import { sessionV1Realm, v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
 /** The HTTP application: dispatches by path prefix. */
 export function createApp(deps: AppDeps): Koa {
   const v1 = createGateway(deps, v1Realm(deps))
-  const settings = createGateway(deps, appRealm(deps))
+  const gate = createSessionGate(deps)
+  const settings = createGateway(deps, appRealm(deps, gate))
+  const v1BySession = createGateway(deps, sessionV1Realm(gate))
   const reference = createReference(deps, routes, appRoutes)
   const incoming = { ...deps, together: createTogether(deps.db) }
   const ready = createReadiness(deps)
@@ -52,6 +55,7 @@ export function createApp(deps: AppDeps): Koa {
       ctx.status = 204
       return
     }
+    if (path.startsWith('/app/v1/')) return v1BySession(ctx, path, search)
     if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { NOT_A_MAILBOX, parseMailbox } from '../workflows/mailbox.ts'
 import { requestMessage } from '../workflows/plain-words.ts'
 import { isKey } from './access/keys.ts'
+import { PLAN_CHANGE_RULES } from './access/plan-change-rule.ts'
 import { SIGN_UP_RULES } from './access/sign-up-rule.ts'
 import { isCidr } from './egress.ts'
 import type { DatabaseUrls } from './postgres/roles.ts'
@@ -137,6 +138,8 @@ export const apiSettings = z.object({
     }),
   /** Who may sign up. */
   SIGN_UP: oneOf(SIGN_UP_RULES).default('first'),
+  /** Whose owner may change the plan. */
+  PLAN_CHANGES: oneOf(PLAN_CHANGE_RULES).default('first'),
   /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
   REQUEST_TIMEOUT: whole(1, 3_600).default(120),
   /** Open connections of one process. */

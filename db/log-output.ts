@@ -4,6 +4,9 @@ import { Socket } from 'node:net'
 /** Of lines that wait for the write before them. */
 const MAX_PENDING_BYTES = 1_000_000
 
+/** For gathering lines. A process that is killed loses those of this time. */
+const GATHER_MS = 10
+
 /**
  * Where log lines go: a file descriptor that may block or fail, such as a pipe without a reader or a file on a full disk.
  * Work never waits for it: lines are written in the background, one write at a time. A line is dropped and counted when
@@ -19,6 +22,8 @@ export class LogOutput {
   private pending: string[] = []
   private pendingBytes = 0
   private writing = false
+  /** Runs while lines are gathered for the next write. */
+  private timer: NodeJS.Timeout | undefined
   private used = false
   /** The last line is incomplete: its rest could not be written. */
   private torn = false
@@ -39,16 +44,23 @@ export class LogOutput {
     }
     this.pending.push(line)
     this.pendingBytes += line.length
-    if (!this.writing) this.next()
+    if (!this.writing) this.soon()
+  }
+
+  /** Writes after a moment: each write costs as much as an answer does, and one takes many lines. */
+  private soon(): void {
+    this.timer ??= setTimeout(() => this.next(), GATHER_MS).unref()
   }
 
   /** Calls back when everything is written or dropped; never, while the descriptor blocks. */
   flush(done: () => void): void {
-    if (this.writing) this.flushed.push(done)
-    else done()
+    this.flushed.push(done)
+    if (!this.writing) this.next()
   }
 
   private next(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
     const lines = this.pending
     this.pending = []
     this.pendingBytes = 0
@@ -66,7 +78,9 @@ export class LogOutput {
         this.torn = false
         this.report()
       }
-      this.next()
+      this.writing = false
+      if (this.pending.length === 0 || this.flushed.length > 0) this.next()
+      else this.soon()
     })
   }
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isKey } from '../db/access/keys.ts'
+import { generateKey, isKey } from '../db/access/keys.ts'
 import { createOrganization, createTestDatabase } from './support/database.ts'
+import { noteSecrets } from './support/made-secrets.ts'
 import {
   assertNoLeaks,
   planted,
@@ -42,6 +44,34 @@ describe('planted secrets', () => {
     searchFolder(folder)
     rmSync(folder, { recursive: true })
     foundIn(/agx-planted-\w+\/file/)
+  })
+
+  it('are found as those that the service makes, in answers, cookies and mails', async () => {
+    const token = () => randomBytes(32).toString('base64url')
+    const id = '01a204f2-1d4a-71d7-8737-7fb48112a69e'
+    const made: Record<string, (secret: string) => string> = {
+      [generateKey()]: (key) => JSON.stringify({ object: 'key', key }),
+      [`whsec_${randomBytes(32).toString('base64')}`]: (secret) => JSON.stringify({ secret, id }),
+      [token()]: (secret) => `agx_session=${secret}; Path=/app; HttpOnly`,
+      [token()]: (csrf_token) => JSON.stringify({ csrf_token }),
+      [token()]: (invitation) => `Accept: http://localhost:8080/app/invitations/${invitation}/accept`,
+      [token()]: (reset) => `http://localhost:8080/app/password-resets/${reset}\r\n`,
+      [token()]: (hook) => JSON.stringify({ url_with_token: `/webhooks/incoming/${id}?token=${hook}` }),
+    }
+    for (const [secret, shown] of Object.entries(made)) {
+      searchText('an output', secret)
+      assertNoLeaks()
+      noteSecrets(shown(secret))
+      for (const text of [secret, secret.slice(10), Buffer.from(`ada:${secret}`).toString('base64')]) {
+        searchText('an output', `before ${text} after`)
+        foundIn(/an output/)
+      }
+      searchText('an output', `before ${secret.slice(0, 10)} after`)
+    }
+    const db = await createTestDatabase()
+    await createOrganization(db, { name: `Of ${Object.keys(made)[3]}` })
+    await db.drop()
+    foundIn(/the table organizations/)
   })
 
   it('are found in the tables of a database of tests', async () => {

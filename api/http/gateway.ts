@@ -21,7 +21,7 @@ import { type Accepted, type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
 import { openUpload } from './upload.ts'
 
-/** The differences between /v1 (keys and scopes) and /app (sessions and roles). */
+/** The differences between /v1 (keys and scopes), /app (sessions and roles) and /app/v1 (sessions and scopes). */
 export interface Realm<R extends Route | AppRoute> {
   /** The prefix of all paths. */
   prefix: string

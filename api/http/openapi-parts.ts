@@ -4,7 +4,7 @@ export const DESCRIPTION = `A REST API for business records and durable workflow
 
 ## Authentication
 
-Operations under \`/v1\` take an API key: \`Authorization: Bearer agx_…\`. A key belongs to one organization and has scopes such as \`contacts:read\`; a missing scope gives 403. Operations under \`/app\` (the settings) take the session cookie of \`POST /app/session\`; writes also send its \`csrf_token\` as \`X-CSRF-Token\`. Incoming webhooks take the \`X-Webhook-Secret\` of the webhook.
+Operations under \`/v1\` take an API key: \`Authorization: Bearer agx_…\`. A key belongs to one organization and has scopes such as \`contacts:read\`; a missing scope gives 403. Operations under \`/app\` (the settings, and those of \`/v1\` under \`/app/v1\`) take the session cookie of \`POST /app/session\`; writes also send its \`csrf_token\` as \`X-CSRF-Token\`. Incoming webhooks take the \`X-Webhook-Secret\` of the webhook.
 
 ## Errors
 

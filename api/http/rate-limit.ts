@@ -1,35 +1,57 @@
 import type Koa from 'koa'
 import type { LimitWindows, Taken } from '../../db/access/limits.ts'
-import { limitOf } from '../../db/access/plans.ts'
+import { limitOf, type Subscription } from '../../db/access/plans.ts'
 import { AppError } from '../../db/errors.ts'
 import type { KeyCaller } from './auth.ts'
+import type { Caller } from './scopes.ts'
 
 export const WINDOW_SECONDS = 60
 
+/** A window in which a request counts. */
+interface Counted {
+  /** The name of the limit in headers and errors. */
+  policy: 'key' | 'user' | 'address' | 'organization'
+  subject: string
+  limit: number
+}
+
 /** Counts a request in the windows of the key and the organization, and sets the headers. Throws rate_limited. */
-export async function limitRate(ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> {
-  const { organization, limits } = caller
-  const rule = (subject: string, limit: number) => ({
-    organizationId: organization.id,
-    subject,
-    limit,
-    period: WINDOW_SECONDS,
-  })
-  const subscription = { plan: organization.plan, limits }
-  const key = await windows.take(
-    rule(`key:${caller.id}`, limitOf(subscription, 'requests_per_minute_per_key')),
-  )
-  const shared = key.allowed
-    ? await windows.take(rule('organization', limitOf(subscription, 'requests_per_minute')))
-    : undefined
-  // The headers describe the window with fewer requests left.
-  const lowest = shared && (!shared.allowed || shared.remaining < key.remaining) ? shared : key
-  const policy = lowest === key ? 'key' : 'organization'
-  requireAllowed(ctx, lowest, policy)
+export const limitKey = (ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> =>
+  limitIn(ctx, windows, caller.organization.id, [
+    {
+      ...{ policy: 'key', subject: `key:${caller.id}` },
+      limit: limitOf(subscriptionOf(caller), 'requests_per_minute_per_key'),
+    },
+    ofOrganization(caller),
+  ])
+
+/** The window of all requests of the organization to the operations of /v1. */
+export const ofOrganization = (caller: Subscribed): Counted => ({
+  ...{ policy: 'organization', subject: 'organization' },
+  limit: limitOf(subscriptionOf(caller), 'requests_per_minute'),
+})
+
+type Subscribed = Caller & Pick<Subscription, 'limits'>
+const subscriptionOf = ({ organization: { plan }, limits }: Subscribed): Subscription => ({ plan, limits })
+
+/** Counts a request in windows, until one has none left. The headers describe the one with the fewest. Throws rate_limited. */
+export async function limitIn(
+  ctx: Koa.Context,
+  windows: LimitWindows,
+  organizationId: string,
+  all: Counted[],
+): Promise<void> {
+  let lowest: { taken: Taken; policy: string } | undefined
+  for (const { policy, subject, limit } of all) {
+    const taken = await windows.take({ organizationId, subject, limit, period: WINDOW_SECONDS })
+    if (!lowest || !taken.allowed || taken.remaining < lowest.taken.remaining) lowest = { taken, policy }
+    if (!taken.allowed) break
+  }
+  if (lowest) requireAllowed(ctx, lowest.taken, lowest.policy)
 }
 
 /** Sets the headers of a window. Throws rate_limited if it has no request left. */
-export function requireAllowed(ctx: Koa.Context, taken: Taken, policy: string): void {
+function requireAllowed(ctx: Koa.Context, taken: Taken, policy: string): void {
   setLimitHeaders(ctx, taken, policy)
   if (!taken.allowed) throw rateLimited(`the ${policy} exceeds ${taken.limit} requests per minute`, taken)
 }

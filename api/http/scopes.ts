@@ -4,7 +4,7 @@ import { AppError } from '../../db/errors.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 
-/** The caller: a key (on /v1) or a user with a session (on /app). */
+/** The caller: a key (on /v1) or a user with a session (on /app and /app/v1). */
 export interface Caller {
   type: 'key' | 'user'
   id: string
@@ -30,8 +30,14 @@ export function scopeNamed(name: string): Scope {
  * Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. Handlers call the method of their
  * request instead.
  */
-export function requireScopes(caller: Pick<Caller, 'scopes'> | undefined, needed: readonly Scope[]): void {
+export function requireScopes(
+  caller: Pick<Caller, 'scopes' | 'type'> | undefined,
+  needed: readonly Scope[],
+): void {
   for (const scope of needed)
     if (!caller || !allows(caller.scopes, scope))
-      throw new AppError('insufficient_scope', `the key lacks the scope ${scope}`)
+      throw new AppError(
+        'insufficient_scope',
+        `the ${caller?.type === 'user' ? 'role' : 'key'} lacks the scope ${scope}`,
+      )
 }

@@ -47,8 +47,10 @@ export function createTogether(db: Database): Together {
       return webhooks.map((_, i) => used - webhooks.length + i + 1)
     }),
     months: new Batcher(async (subscriptions, organizationId) => {
+      // The plan may have changed meanwhile.
+      const newest = subscriptions.at(-1)!
       const options = { requests: subscriptions.length, isFlushedLater: true }
-      const { granted, limit } = await takeIncomingQuota(system, organizationId, subscriptions[0]!, options)
+      const { granted, limit } = await takeIncomingQuota(system, organizationId, newest, options)
       return subscriptions.map((_, i) => ({ granted: i < granted, limit }))
     }),
     writes: new Batcher((all) => writeTogether(db, all), {

@@ -3,8 +3,9 @@ import { NIL } from 'uuid'
 import type { LimitWindows } from '../../db/access/limits.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, subnetOf } from '../http/client-ip.ts'
-import { requireAllowed, WINDOW_SECONDS } from '../http/rate-limit.ts'
+import { limitIn, ofOrganization } from '../http/rate-limit.ts'
 import type { Caller } from '../http/scopes.ts'
+import type { SessionCaller } from './session-caller.ts'
 
 /** Requests per minute of one user in an organization, over all sessions: more than a person needs. */
 export const MAX_USER_REQUESTS = 600
@@ -12,29 +13,24 @@ export const MAX_USER_REQUESTS = 600
 export const MAX_PUBLIC_REQUESTS = 120
 
 /** Counts a request with a session. Throws rate_limited. */
-export async function limitUser(ctx: Koa.Context, caller: Caller, windows: LimitWindows): Promise<void> {
-  await take(ctx, windows, 'user', {
-    organizationId: caller.organization.id,
-    subject: `user:${caller.id}`,
-    limit: MAX_USER_REQUESTS,
-  })
-}
+export const limitUser = (ctx: Koa.Context, caller: Caller, windows: LimitWindows): Promise<void> =>
+  limitIn(ctx, windows, caller.organization.id, [ofUser(caller)])
+
+/** The same, and in the window that the keys of the organization share. Throws rate_limited. */
+export const limitUserAndOrganization = (
+  ctx: Koa.Context,
+  caller: SessionCaller,
+  windows: LimitWindows,
+): Promise<void> => limitIn(ctx, windows, caller.organization.id, [ofUser(caller), ofOrganization(caller)])
+
+const ofUser = ({ id }: Caller) =>
+  ({ policy: 'user', subject: `user:${id}`, limit: MAX_USER_REQUESTS }) as const
 
 /** Counts a request to a public route. Throws rate_limited. */
-export async function limitAddress(ctx: Koa.Context, deps: AppDeps, windows: LimitWindows): Promise<void> {
-  const address = subnetOf(clientIp(ctx.req, deps.config.TRUSTED_PROXIES))
-  await take(ctx, windows, 'address', {
-    organizationId: NIL,
-    subject: `public ${address}`,
-    limit: MAX_PUBLIC_REQUESTS,
-  })
-}
-
-async function take(
-  ctx: Koa.Context,
-  windows: LimitWindows,
-  policy: 'user' | 'address',
-  rule: { organizationId: string; subject: string; limit: number },
-): Promise<void> {
-  requireAllowed(ctx, await windows.take({ ...rule, period: WINDOW_SECONDS }), policy)
-}
+export const limitAddress = (ctx: Koa.Context, deps: AppDeps, windows: LimitWindows): Promise<void> =>
+  limitIn(ctx, windows, NIL, [
+    {
+      ...{ policy: 'address', limit: MAX_PUBLIC_REQUESTS },
+      subject: `public ${subnetOf(clientIp(ctx.req, deps.config.TRUSTED_PROXIES))}`,
+    },
+  ])

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { getOrganization, type Organization, updateOrganization } from '../../db/access/organization.ts'
+import { changePlan, requirePlanChanges } from '../../db/access/plan-changes.ts'
 import { PLANS } from '../../db/access/plans.ts'
 import { isCurrency } from '../../db/records/model/values.ts'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
@@ -80,5 +81,26 @@ export const organizationRoutes: AppRoute[] = [
       env: { crm_url: 'https://crm.example.com', vat: 0.081 },
     },
     handler: async ({ body, tenant }) => present(await tenant((tx) => updateOrganization(tx, body))),
+  }),
+  appRoute({
+    method: 'PUT',
+    path: '/organization/plan',
+    role: 'owner',
+    id: 'changePlan',
+    tag: 'Organization',
+    summary: 'Change the plan',
+    description:
+      'The limits of the new plan hold from the next request on. Deliveries that were held for the quota are sent. A plan that allows fewer webhooks than there are, or lower rate limits than theirs, is refused with `plan_limit` and all that exceeds it. Quotas of the month that are already exceeded do not refuse it: until the month ends, requests of incoming webhooks are blocked and deliveries held. Limits that the operator has set for the organization stay. 403 where the operator does not let owners change plans (`PLAN_CHANGES`).',
+    body: z.strictObject({ plan: z.enum(PLANS) }).meta({ id: 'PlanChange' }),
+    response: { status: 200, schema: organization },
+    example: { plan: 'professional' },
+    handler: async ({ body, tenant, deps }) =>
+      present(
+        await tenant(async (tx) => {
+          await requirePlanChanges(tx, deps.config.PLAN_CHANGES)
+          await changePlan(tx, body.plan)
+          return getOrganization(tx)
+        }),
+      ),
   }),
 ]

@@ -7,6 +7,7 @@ import type { Caller } from '../http/scopes.ts'
 export interface SessionCaller extends Caller {
   type: 'user'
   session: Session
+  limits: Session['limits']
 }
 
 export function toCaller(session: Session): SessionCaller {
@@ -23,6 +24,7 @@ export function toCaller(session: Session): SessionCaller {
     },
     scopes: ROLE_SCOPES[session.role],
     session,
+    limits: session.limits,
   }
 }
 

@@ -5,7 +5,7 @@ import { SCOPES } from '../http/scopes.ts'
 
 const me = z
   .object({
-    object: z.literal('key'),
+    object: z.enum(['key', 'user']).describe('`user` for a session, on /app/v1.'),
     id: z.uuid(),
     name: z.string(),
     scopes: z.array(z.enum(SCOPES)),
@@ -44,10 +44,11 @@ export const meRoutes: Route[] = [
     id: 'getMe',
     tag: 'Account',
     summary: 'Retrieve the current key',
-    description: 'Returns the key of the request, with its scopes and organization.',
+    description:
+      'Returns the key of the request, with its scopes and organization. With a session: its user, with the scopes of the role.',
     response: { status: 200, schema: me },
     handler: async ({ caller }) => ({
-      object: 'key',
+      object: caller.type,
       id: caller.id,
       name: caller.name,
       scopes: [...caller.scopes],

@@ -4,10 +4,29 @@ import type { AppDeps } from '../deps.ts'
 import { authenticateKey, type KeyCaller, keyLookup } from '../http/auth.ts'
 import { FailedCredentials } from '../http/failed-credentials.ts'
 import type { Realm } from '../http/gateway.ts'
-import { limitRate } from '../http/rate-limit.ts'
+import { limitKey } from '../http/rate-limit.ts'
 import type { Route } from '../http/route.ts'
 import { requireScopes, SCOPES, type Scope } from '../http/scopes.ts'
+import { limitUserAndOrganization } from '../settings/limit-requests.ts'
+import type { SessionCaller } from '../settings/session-caller.ts'
+import { requireCsrfToken, type SessionGate } from '../settings/session-gate.ts'
 import { routes } from './route-table.ts'
+
+/** What both realms of the table have in common. */
+const table: Pick<Realm<Route>, 'routes' | 'hintFor' | 'inspect'> = {
+  routes,
+  hintFor: (path) =>
+    /^(?:\/app)?\/v1\/(objects|custom-fields)\//.test(path)
+      ? `the kinds are ${entityNames.join(', ')}`
+      : undefined,
+  inspect(route) {
+    const depends = typeof route.scope === 'function' || isOfRecords(route.scope)
+    const named = depends ? [] : [route.scope as Scope | 'any' | Scope[]].flat()
+    const known = named.every((scope) => scope === 'any' || SCOPES.includes(scope))
+    if (!known || (named.length === 0 && !depends))
+      throw new Error(`${route.method} /v1${route.path} declares no known scope`)
+  },
+}
 
 /** /v1: keys, their scopes (default deny) and their limits. */
 export function v1Realm(deps: AppDeps): Realm<Route> {
@@ -15,21 +34,29 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
   const failures = new FailedCredentials(deps, windows)
   const findHolder = keyLookup(deps.db.system)
   return {
+    ...table,
     prefix: '/v1',
-    hintFor: (path) =>
-      /^\/v1\/(objects|custom-fields)\//.test(path) ? `the kinds are ${entityNames.join(', ')}` : undefined,
-    routes,
-    inspect(route) {
-      const depends = typeof route.scope === 'function' || isOfRecords(route.scope)
-      const named = depends ? [] : [route.scope as Scope | 'any' | Scope[]].flat()
-      const known = named.every((scope) => scope === 'any' || SCOPES.includes(scope))
-      if (!known || (named.length === 0 && !depends))
-        throw new Error(`${route.method} /v1${route.path} declares no known scope`)
-    },
     authenticate: (ctx) =>
       failures.guard(ctx, ctx.req.headers.authorization, () => authenticateKey(ctx.req, deps, findHolder)),
-    limit: (ctx, caller) => limitRate(ctx, caller as KeyCaller, windows),
+    limit: (ctx, caller) => limitKey(ctx, caller as KeyCaller, windows),
     authorize: (_ctx, route, params, caller) => requireScopes(caller, neededScopes(route, params)),
+  }
+}
+
+/**
+ * /app/v1: the same operations for a session, whose role has scopes. Requests count against the user's limit, and against
+ * the organization's as those of keys do: a session is no way around the plan.
+ */
+export function sessionV1Realm(gate: SessionGate): Realm<Route> {
+  return {
+    ...table,
+    prefix: '/app/v1',
+    authenticate: (ctx) => gate.authenticate(ctx),
+    limit: (ctx, caller) => limitUserAndOrganization(ctx, caller as SessionCaller, gate.windows),
+    authorize(ctx, route, params, caller) {
+      requireScopes(caller, neededScopes(route, params))
+      requireCsrfToken(ctx, route, (caller as SessionCaller).session)
+    },
   }
 }
 

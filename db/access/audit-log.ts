@@ -15,7 +15,7 @@ export const AUDIT_ACTIONS = [
   ...(['member.role_changed', 'member.removed', 'member.password_changed'] as const),
   ...(['invitation.created', 'invitation.withdrawn', 'invitation.accepted'] as const),
   ...(['password_reset.requested', 'password_reset.created'] as const),
-  ...(['organization.created', 'organization.updated'] as const),
+  ...(['organization.created', 'organization.updated', 'organization.plan_changed'] as const),
   ...(['key.created', 'key.updated', 'key.rotated', 'key.revoked'] as const),
   ...(['secret.stored', 'secret.deleted'] as const),
   ...(['incoming_webhook.created', 'incoming_webhook.updated'] as const),

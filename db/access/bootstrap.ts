@@ -39,7 +39,12 @@ export async function bootstrap(
     return await db.system.transaction(async (trx) => {
       if (!(await lockFirstOrganization(trx))) return undefined
       const organizationId = uuidv7()
-      await trx('organizations').insert({ id: organizationId, name: 'Demo', plan: 'enterprise' })
+      await trx('organizations').insert({
+        id: organizationId,
+        name: 'Demo',
+        plan: 'enterprise',
+        is_operators: true,
+      })
       const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
       const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
       await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })

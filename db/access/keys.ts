@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
+import { statement } from '../postgres/statement.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
@@ -174,21 +175,31 @@ export interface KeyHolder extends Subscription {
 export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
   const byHash = new Map(keys.filter(isKey).map((key) => [hashKey(key).toString('hex'), key]))
   if (byHash.size === 0) return new Map()
-  const { rows } = await system.raw<{ rows: (KeyHolder & { asked: string })[] }>(FIND_HOLDERS, [
-    [...byHash.keys()],
-  ])
-  return new Map(rows.map(({ asked, ...holder }) => [byHash.get(asked)!, holder]))
+  const hashes = [...byHash.keys()].map((hash) => Buffer.from(hash, 'hex'))
+  const rows = await statement<KeyHolder & Hashes>(system, FIND_HOLDERS, [hashes])
+  const holders = new Map<string, KeyHolder>()
+  for (const { current, previous, ...holder } of rows)
+    for (const hash of [current, previous]) {
+      const key = hash && byHash.get(hash.toString('hex'))
+      if (key) holders.set(key, holder)
+    }
+  return holders
+}
+
+interface Hashes {
+  current: Buffer
+  /** Null from the end of the overlap on. */
+  previous: Buffer | null
 }
 
 const FIND_HOLDERS = `
-  select asked.hash as asked, k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
+  select k.hash as current, case when k.previous_expires_at > now() then k.previous_hash end as previous,
+    k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
     k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
     o.name as organization_name, o.plan, o.settings, o.limits
-  from unnest(?::text[]) as asked (hash)
-  join api_keys k on k.hash = decode(asked.hash, 'hex')
-    or k.previous_hash = decode(asked.hash, 'hex') and k.previous_expires_at > now()
-  join organizations o on o.id = k.organization_id
-  where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+  from api_keys k join organizations o on o.id = k.organization_id
+  where (k.hash = any($1::bytea[]) or k.previous_hash = any($1::bytea[]))
+    and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
 
 export async function noteKeyUse(system: System, holder: KeyHolder): Promise<void> {
   await system.raw(

@@ -154,7 +154,8 @@ export class LimitWindows {
   /** Takes one. Returns without a promise if the lease has some left or the window is known to be used up. */
   take(rule: WindowRule): Taken | Promise<Taken> {
     const lease = this.lease(rule)
-    if (lease.held > 0) {
+    // A lower plan may have made the limit less than what is in reserve.
+    if (lease.held > 0 && lease.used - lease.held < rule.limit) {
       lease.held--
       lease.served++
       return taken(rule, lease, true)
@@ -202,7 +203,8 @@ export class LimitWindows {
     const reserve = Math.min(lease.served, Math.floor((rule.limit - lease.used) / RESERVE_DIVISOR))
     const { granted, used } = await takeFromWindow(this.db, rule, lease.waiting + reserve, lease.start)
     lease.held += granted
-    lease.used = used
+    // The counter also counts what it refuses.
+    lease.used = Math.min(used, rule.limit)
   }
 
   private sweep(now: number): void {

@@ -67,12 +67,12 @@ export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits):
   limits[name] ?? PLAN_LIMITS[plan][name]
 
 /** The organization's subscription, locked: concurrent creations cannot exceed a limit together. */
-export async function lockSubscription(tx: Tenant): Promise<Subscription> {
+export async function lockSubscription(tx: Tenant): Promise<Subscription & { name: string }> {
   return tx
     .trx('organizations')
     .where({ id: tx.organizationId })
     .forNoKeyUpdate()
-    .first<Subscription>('plan', 'limits')
+    .first<Subscription & { name: string }>('name', 'plan', 'limits')
 }
 
 /** Throws plan_limit if the organization has as many webhooks as its plan allows. */

@@ -5,7 +5,7 @@ import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import { type Audited, recordChange } from './audit-log.ts'
-import type { Plan } from './plans.ts'
+import type { Subscription } from './plans.ts'
 import type { MemberRole } from './roles.ts'
 
 /**
@@ -61,7 +61,7 @@ export async function openSession(
   return { token, expires_at }
 }
 
-export interface Session {
+export interface Session extends Subscription {
   id: string
   csrf_token: string
   expires_at: Date
@@ -71,7 +71,6 @@ export interface Session {
   role: MemberRole
   organization_id: string
   organization_name: string
-  plan: Plan
   settings: { currency?: string; timezone?: string }
 }
 
@@ -79,7 +78,7 @@ export interface Session {
 export async function findSession(system: Knex, token: string): Promise<Session | undefined> {
   const { rows } = await system.raw<{ rows: Omit<Session, 'csrf_token'>[] }>(
     `select s.id, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
-       s.organization_id, o.name as organization_name, o.plan, o.settings
+       s.organization_id, o.name as organization_name, o.plan, o.settings, o.limits
      from sessions s
        join users u on u.id = s.user_id
        join memberships m on m.organization_id = s.organization_id and m.user_id = s.user_id

@@ -136,7 +136,12 @@ async function createOwned(
   const userId = user?.id ?? uuidv7()
   // The first one belongs to the operator, as that of `npm start`.
   const plan: Plan = isFirst ? 'enterprise' : 'free'
-  await trx('organizations').insert({ id: organizationId, name: organization_name, plan })
+  await trx('organizations').insert({
+    id: organizationId,
+    name: organization_name,
+    plan,
+    is_operators: isFirst,
+  })
   if (!user) await trx('users').insert({ id: userId, email, name, password_hash })
   await trx('memberships').insert({ organization_id: organizationId, user_id: userId, role: 'owner' })
   const tx = { trx, organizationId, actor: { type: 'user' as const, id: userId } }

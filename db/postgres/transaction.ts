@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import { Gather, type RowsStatement } from './gather.ts'
@@ -16,7 +17,8 @@ export interface Transaction {
 
 /**
  * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
- * it shows all. `traceId`, a UUID, is that of new events and runs (`trace.ts`). BEGIN is sent without waiting for its answer.
+ * it shows all. `traceId`, a UUID, is that of new events and runs (`trace.ts`). BEGIN is sent with the first statement,
+ * without waiting for its answer; without a statement there is no transaction.
  */
 export async function transaction<T>(
   pool: Knex,
@@ -25,43 +27,67 @@ export async function transaction<T>(
   traceId?: string,
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
-  const gather = new Gather(connection.query.bind(connection))
   let lastIsNext = false
+  let begun: Promise<unknown> | undefined
   let ended: Promise<pg.QueryResult> | undefined
+  /** No statement may come: the connection is, or soon will be, that of another transaction. */
+  let isOver = false
   const end = (command: 'COMMIT' | 'ROLLBACK') => {
+    isOver = true
     ended ??= connection.query(command)
     ended.catch(() => {})
     return ended
   }
+  const send = (...statement: Parameters<pg.Client['query']>) => {
+    begun ??= begin(connection, organizationId, traceId)
+    return connection.query(...statement)
+  }
+  const gather = new Gather(send as unknown as pg.Client['query'])
   const lent = {
-    query(...statement: Parameters<pg.Client['query']>) {
-      if (ended) throw new Error('the transaction has ended')
-      gather.flush()
-      connection.query(...statement)
-      if (lastIsNext) end('COMMIT')
-    },
+    query: (...statement: Parameters<pg.Client['query']>) =>
+      inOneWrite(connection, () => {
+        if (isOver) throw new Error('the transaction has ended')
+        gather.flush()
+        send(...statement)
+        if (lastIsNext) end('COMMIT')
+      }),
   }
   try {
-    const begun = begin(connection, organizationId, traceId)
     const last = () => {
       lastIsNext = true
     }
     const later = (statement: RowsStatement) => {
-      if (ended) throw new Error('the transaction has ended')
+      if (isOver) throw new Error('the transaction has ended')
       gather.add(statement)
     }
     const result = await work({ trx: statementsOn(pool, lent), last, later })
-    gather.flush()
+    const committed = inOneWrite(connection, () => {
+      gather.flush()
+      return begun && end('COMMIT')
+    })
+    if (!committed) return result
     await begun
-    const { command } = await end('COMMIT')
+    const { command } = await committed
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
     return result
   } catch (error) {
-    await end('ROLLBACK').catch(() => {})
+    if (begun) await end('ROLLBACK').catch(() => {})
     throw error
   } finally {
+    isOver = true
     pool.client.releaseConnection(connection)
+  }
+}
+
+/** Sends what `work` sends to PostgreSQL in one system call: BEGIN, a statement and COMMIT otherwise take three. */
+function inOneWrite<T>(connection: pg.Client, work: () => T): T {
+  const { stream } = (connection as unknown as { connection: { stream: Writable } }).connection
+  stream.cork()
+  try {
+    return work()
+  } finally {
+    stream.uncork()
   }
 }
 
@@ -83,7 +109,7 @@ function begin(
 function setLocal(name: string, id: string): string {
   // The simple query protocol has no parameters: the check prevents SQL injection.
   if (!UUID.test(id)) throw new Error(`${name} is not a UUID`)
-  return `SELECT set_config('app.${name}', '${id}', true)`
+  return `SET LOCAL app.${name} = '${id}'`
 }
 
 /**

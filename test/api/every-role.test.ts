@@ -17,6 +17,7 @@ const PROMISED: [RegExp, Role][] = [
   [/^PUT \/session\/organization$/, 'member'],
   [/^GET \/(?:organization|usage|members)$/, 'member'],
   [/^GET \/(?:webhooks|deliveries)\b/, 'member'],
+  [/^PUT \/organization\/plan$/, 'owner'],
   [/ \/organization$/, 'admin'],
   [/ \/(?:members|invitations|audit-log|keys|secrets|webhooks|deliveries)\b/, 'admin'],
 ]

@@ -5,6 +5,7 @@ import type { AppRoute, Route } from '../../api/http/route.ts'
 import { SCOPES, type Scope } from '../../api/http/scopes.ts'
 import { appRoutes } from '../../api/settings/route-table.ts'
 import { routes } from '../../api/v1/route-table.ts'
+import { MEMBER_ROLES, type MemberRole } from '../../db/access/roles.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { type Answer, createKey } from '../support/api.ts'
 import { fillEveryTable } from '../support/every-table.ts'
@@ -50,6 +51,10 @@ function promisedFor(method: string, path: string): Scope[] {
 /** As the interface says: write, author and run imply read on the same resource. */
 const covers = (held: Scope, needed: Scope) =>
   held === needed || (needed.endsWith(':read') && held.split(':')[0] === needed.split(':')[0])
+
+/** As the interface says: what members may not do. Owners and admins may do all. */
+const mayNot = (role: MemberRole, scope: Scope) =>
+  role === 'member' && ['workflows:author', 'webhooks:write'].includes(scope)
 
 /** The table with the rows that a path parameter names. */
 const TABLES: [path: RegExp, parameter: string, table: string][] = [
@@ -163,6 +168,59 @@ describe('every route', function () {
     assert.ok(walked > 2_500, String(walked))
   })
 
+  it('of /v1 is under /app/v1 for sessions: of a role with the scopes, with a CSRF token, never for keys', async () => {
+    const ids: Record<string, string> = {}
+    for (const [, parameter] of TABLES) ids[parameter] = randomUUID()
+    const create = (path: string) => suite.api.request('POST', path, { body: { entity: 'contacts' } })
+    ids.import_id = (await create('/v1/imports')).body.id
+    ids.export_id = (await create('/v1/exports')).body.id
+    const sessions = await Promise.all(MEMBER_ROLES.map((role) => sessionHeaders(suite.db, suite.api, role)))
+    const others = await sessionHeaders(suite.db, suite.api, 'owner')
+    let walked = 0
+    let refused = 0
+    for (const route of routes) {
+      const { method } = route
+      const isOfRecords = typeof route.scope === 'object' && 'ofRecords' in route.scope
+      for (const path of pathsOf(route, ids)) {
+        const needed = promisedFor(method, path)
+        const send = (headers: Record<string, string>, key: string | null = null) =>
+          suite.api.request(method, `/app/v1${path}`, {
+            ...(isOfRecords ? bodyOf(route, { headers }) : {}),
+            ...{ key, headers },
+          })
+        for (const [i, role] of MEMBER_ROLES.entries()) {
+          const headers = sessions[i]!
+          const what = `${method} ${path} as ${role}`
+          const answer = await send(headers)
+          isAnswer(answer, what)
+          const missing = needed.filter((scope) => mayNot(role, scope))
+          assert.equal(answer.status === 403, missing.length > 0, `${what}: ${answer.status}`)
+          assert.notEqual(answer.status, 401, what)
+          if (missing.length > 0) {
+            assert.equal(answer.body.error.message, `the role lacks the scope ${missing[0]}`)
+            refused++
+          } else if (method !== 'GET') {
+            const forged = walked % 2 === 0 ? {} : { 'X-CSRF-Token': others['X-CSRF-Token'] }
+            const { status, body } = await send({ Cookie: headers.Cookie, ...forged })
+            assert.deepEqual([status, body.error.type], [403, 'csrf_token_invalid'], what)
+          }
+          walked++
+        }
+        // Few of those with a session: each counts as a wrong credential of the address.
+        for (const headers of walked % 4 === 0 ? [{}, others] : [{}]) {
+          const { status, body } = await send(headers, suite.api.key)
+          assert.deepEqual(
+            [status, body.error.message],
+            [401, 'sign in first'],
+            `${method} ${path} with a key`,
+          )
+        }
+        assert.equal((await send({})).status, 401, `${method} ${path} with nothing`)
+      }
+    }
+    assert.ok(walked > 300 && refused >= 40, `${walked} ${refused}`)
+  })
+
   it('of /v1 shows its scopes in OpenAPI', () => {
     const document = openApi(routes, appRoutes, '/')
     for (const { method, path, scope } of routes) {
@@ -179,6 +237,9 @@ describe('every route', function () {
     const session = await sessionHeaders(suite.db, { ...suite.api, organizationId: mine }, 'owner')
     const all: [string, Route | AppRoute, object][] = [
       ...routes.map((route) => ['/v1', route, { key }] as [string, Route, object]),
+      ...routes.map(
+        (route) => ['/app/v1', route, { key: null, headers: session }] as [string, Route, object],
+      ),
       ...appRoutes.map(
         (route) => ['/app', route, { key: null, headers: session }] as [string, AppRoute, object],
       ),
@@ -222,7 +283,7 @@ describe('every route', function () {
       }
     }
     statements.stop()
-    assert.ok(compared > 130, String(compared))
+    assert.ok(compared > 230, String(compared))
     assert.ok(read > 4 * compared, String(read))
   })
 

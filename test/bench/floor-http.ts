@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
+import type { AppDeps } from '../../api/deps.ts'
+import { v1Realm } from '../../api/v1/realm.ts'
 import { recordQuery } from '../../api/v1/record-query.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
@@ -15,7 +17,7 @@ import { recording, replay, type Statement } from './recording.ts'
 /**
  * The floor of the record benches, in a process of its own: a bare Koa handler that sends the same SQL through the
  * same pool, without authentication, limits, validation or envelope. The statements of each request are recorded first
- * from the API's own code. Arguments: database, organization.
+ * from the API's own code. GET of one record has two more floors (`readers`). Arguments: database, organization.
  */
 const [url, organizationId] = process.argv.slice(2) as [string, string]
 const db = connect({ url })
@@ -61,8 +63,29 @@ const listing = new Map<string, Statement[]>()
 const whole = [organizationId, organizationId] as const
 const one = (id: string) => ({ ids: new Map([whole, [sample.id, id]]), version: VERSION })
 
+/** Of /v1, for `access`. */
+const { authenticate, limit } = v1Realm({ db, config: { TRUSTED_PROXIES: 0 } } as AppDeps)
+const system = { trx: db.system, last() {} } as Partial<Tenant> as Tenant
+/** Further floors of GET, by the header `x-floor`. */
+const readers: Record<string, (ctx: Koa.Context, id: string) => Promise<object[]>> = {
+  /** Without tenancy: the statement alone. */
+  bare: (_, id) => replay(system, reading, one(id)),
+  /** With authentication, limits and tenancy, and nothing else. */
+  async access(ctx, id) {
+    const caller = (await authenticate(ctx, undefined))!
+    await limit!(ctx, caller)
+    return db.tenant(caller.organization.id, actor, (tx) => replay(tx, reading, one(id)))
+  },
+}
+
 const app = new Koa()
 app.use(async (ctx) => {
+  const reader = readers[ctx.get('x-floor')]
+  if (reader) {
+    const [row] = await reader(ctx, ctx.path.slice(PATH.length + 1))
+    ctx.body = row
+    return
+  }
   for await (const _ of ctx.req);
   const id = ctx.path.slice(PATH.length + 1)
   const list = listing.get(ctx.url)

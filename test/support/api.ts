@@ -17,6 +17,7 @@ import { Listener } from '../../db/postgres/notify.ts'
 import { allKeys } from '../../db/seal.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
+import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
 
 export interface Answer {
@@ -110,6 +111,7 @@ export async function startApi(
           : { body: raw ? (options.body as string) : JSON.stringify(options.body) }),
       })
       const text = await response.text()
+      noteSecretsOf(response.headers, text)
       const json = response.headers.get('content-type')?.includes('json')
       const answer = {
         status: response.status,

@@ -39,7 +39,7 @@ export const testActor: Actor = { type: 'system', id: null }
 /** Creates an organization as sign-up does. @returns its id. */
 export async function createOrganization(
   db: Database,
-  values: { name?: string; plan?: string; settings?: object; limits?: object } = {},
+  values: { name?: string; plan?: string; settings?: object; limits?: object; is_operators?: boolean } = {},
 ): Promise<string> {
   const id = uuidv7()
   await db.system('organizations').insert({
@@ -48,6 +48,7 @@ export async function createOrganization(
     plan: values.plan ?? 'enterprise',
     settings: JSON.stringify(values.settings ?? {}),
     limits: JSON.stringify(values.limits ?? {}),
+    is_operators: values.is_operators ?? false,
   })
   return id
 }

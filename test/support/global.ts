@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
-import { openSync } from 'node:fs'
-import { join } from 'node:path'
+import { openSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { temporaryFolder } from './folder.ts'
-import { assertNoLeaks, searchFolder } from './planted.ts'
+import { loadSharedSecrets } from './made-secrets.ts'
+import { assertNoLeaks, searchFolder, searchText } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
@@ -20,9 +21,11 @@ fc.configureGlobal({ seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
 const stops: (() => Promise<void>)[] = []
 /** Folders of servers of the whole suite, which are searched for planted secrets at its end. */
 const searched: string[] = []
+let postgresLog: string | undefined
 
 /** Starts PostgreSQL and Temporal once for the suite, unless the environment names running ones. */
 export async function mochaGlobalSetup(): Promise<void> {
+  process.env.TEST_MADE_SECRETS = join(temporaryFolder(), 'made-secrets')
   await Promise.all([
     process.env.TEST_DATABASE_URL ? undefined : startSuitePostgres(),
     process.env.TEST_TEMPORAL_ADDRESS ? undefined : startTestTemporal(),
@@ -30,7 +33,10 @@ export async function mochaGlobalSetup(): Promise<void> {
 }
 
 export async function mochaGlobalTeardown(): Promise<void> {
+  loadSharedSecrets()
   for (const folder of searched) searchFolder(folder)
+  if (postgresLog) searchText('the log of PostgreSQL', readFileSync(postgresLog, 'utf8'))
+  rmSync(dirname(process.env.TEST_MADE_SECRETS!), { recursive: true })
   await Promise.all(stops.map((stop) => stop()))
   assertNoLeaks()
 }
@@ -39,7 +45,8 @@ export async function mochaGlobalTeardown(): Promise<void> {
 export const mochaHooks = { afterAll: assertNoLeaks }
 
 async function startSuitePostgres(): Promise<void> {
-  const { url, stop } = await startTestPostgres()
+  const { url, logFile, stop } = await startTestPostgres()
+  postgresLog = logFile
   stops.push(stop)
   process.env.TEST_DATABASE_URL = url
 }

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import type { DestinationStream } from 'pino'
 import { generateKey, keyOf } from '../../db/access/keys.ts'
+import { indexOfSecret } from './made-secrets.ts'
 
 /**
- * Planted secrets: the API keys, passwords and secrets of tests contain a marker, and the suite searches for it wherever
- * the service writes: the logs of APIs and workers in this process, the output of processes, the data folders of stacks
+ * Planted secrets: the API keys, passwords and secrets of tests contain a marker, and the suite searches for it, and for
+ * the secrets that the service makes itself (`made-secrets.ts`), wherever the service writes: the logs of APIs and workers in this process, the output of processes, the data folders of stacks
  * (logs, PostgreSQL, Temporal), the tables of each test file's database at its end, and the database and log of the
  * suite's Temporal server. Answers of the API are not searched: some show a secret once.
  *
@@ -39,12 +40,13 @@ const NEEDLES = [
 
 const leaks: string[] = []
 
-/** Searches for planted secrets, and for `others` as they are. */
+/** Searches for planted secrets, for those that the service has made, and for `others` as they are. */
 function search(where: string, text: string | Buffer, others: readonly string[] = []): void {
-  for (const needle of [...NEEDLES, ...others]) {
-    const at = text.indexOf(needle)
+  const data = typeof text === 'string' ? Buffer.from(text) : text
+  const found = [...NEEDLES, ...others].map((needle) => data.indexOf(needle))
+  for (const at of [...found, indexOfSecret(data)]) {
     if (at < 0) continue
-    const around = String(text.slice(Math.max(0, at - 200), at + 60))
+    const around = data.toString('utf8', Math.max(0, at - 200), at + 60)
     leaks.push(`${where}: ${around.replaceAll(/\p{Cc}+/gu, '·')}`)
   }
 }
@@ -52,10 +54,30 @@ function search(where: string, text: string | Buffer, others: readonly string[] 
 export const searchText = (where: string, text: string, others?: readonly string[]): void =>
   search(where, text, others)
 
-/** A log of which only planted secrets are kept. */
-export const searchedLog = (name: string): DestinationStream => ({
-  write: (line) => search(`the log of the ${name}`, line),
-})
+/** Characters of a log that are kept. */
+const KEPT = 8 * 1024 * 1024
+
+/** Logs by name, with the lines that are to be searched: a test learns a new secret only after what was logged with it. */
+const logs = new Map<string, { lines: string[]; size: number }>()
+
+/** A log that is searched, and kept only until then. */
+export function searchedLog(name: string): DestinationStream {
+  const log = logs.get(name) ?? { lines: [], size: 0 }
+  logs.set(name, log)
+  return {
+    write(line) {
+      log.lines.push(line)
+      log.size += line.length
+      if (log.size > KEPT) searchLog(name, log.lines.splice(0, Math.ceil(log.lines.length / 2)))
+    },
+  }
+}
+
+function searchLog(name: string, lines: string[]): void {
+  search(`the log of the ${name}`, lines.join(''))
+  const log = logs.get(name)!
+  log.size = log.lines.reduce((sum, line) => sum + line.length, 0)
+}
 
 const CHUNK = 8 * 1024 * 1024
 const OVERLAP = 256
@@ -96,19 +118,16 @@ export async function searchTables(client: pg.Client): Promise<void> {
   const tables = await client.query<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
   )
-  const found = await client.query<{ name: string; row: string }>(
-    tables.rows
-      .map(
-        ({ name }) =>
-          `(select '${name}' as name, t.row from (select x::text as row from "${name}" x limit ${MAX_ROWS}) t where t.row ~ $1 limit 1)`,
-      )
-      .join(' union all '),
-    [NEEDLES.map((needle) => needle.replaceAll(/[+/]/g, '\\$&')).join('|')],
-  )
-  for (const { name, row } of found.rows) search(`the table ${name}`, row)
+  for (const { name } of tables.rows) {
+    const { rows } = await client.query<{ all: string | null }>(
+      `select string_agg(x::text, E'\\n') as all from (select * from "${name}" limit ${MAX_ROWS}) x`,
+    )
+    search(`the table ${name}`, rows[0]!.all ?? '')
+  }
 }
 
-/** Throws if a search has found something since the last call. */
+/** Searches the logs. Throws if a search has found something since the last call. */
 export function assertNoLeaks(): void {
+  for (const [name, { lines }] of logs) searchLog(name, lines.splice(0))
   assert.deepEqual(leaks.splice(0), [], 'planted secrets were found where none must be')
 }

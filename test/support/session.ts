@@ -4,6 +4,7 @@ import { findSession, openSession } from '../../db/access/sessions.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Answer, TestApi } from './api.ts'
 import { createMember } from './database.ts'
+import { noteSecret } from './made-secrets.ts'
 
 export type App = (method: string, path: string, body?: unknown) => Promise<Answer>
 
@@ -27,6 +28,7 @@ export const sessionHeaders = async (db: Database, api: TestApi, role: MemberRol
 export async function headersOf(db: Database, api: TestApi, userId: string) {
   const { token, expires_at } = await openSession(db.system, userId, api.organizationId)
   const { csrf_token } = (await findSession(db.system, token))!
+  for (const secret of [token, csrf_token]) noteSecret(secret)
   // The name depends on PUBLIC_URL; the API reads the one that applies.
   const pairs = [false, true].map((secure) => sessionCookie(token, expires_at, secure).split(';')[0]!)
   return { Cookie: pairs.join('; '), 'X-CSRF-Token': csrf_token }

@@ -1,5 +1,6 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
+import { noteSecrets } from './made-secrets.ts'
 import { planted } from './planted.ts'
 
 export interface ReceivedMail {
@@ -52,6 +53,7 @@ export async function startSmtp({ auth = false } = {}) {
         const behaviour = next.shift() ?? 'accept'
         if (typeof behaviour === 'object') return callback(refusal(behaviour))
         const text = Buffer.concat(chunks).toString()
+        noteSecrets(text)
         const [head = ''] = text.split('\r\n\r\n')
         const lines = head.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n')
         const { mailFrom, rcptTo } = session.envelope

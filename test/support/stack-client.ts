@@ -1,3 +1,4 @@
+import { noteSecretsOf } from './made-secrets.ts'
 import type { TestStack } from './stack.ts'
 
 type Answer = {
@@ -22,6 +23,7 @@ export async function clientOf(stack: TestStack): Promise<Client> {
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     })
     const text = await response.text()
+    noteSecretsOf(response.headers, text)
     return {
       status: response.status,
       headers: response.headers,

@@ -116,12 +116,15 @@ export async function releaseForQuota(system: System): Promise<number> {
   )
   let released = 0
   for (const { organization_id } of rows)
-    released += await system.transaction((trx) => releaseCharged(trx, organization_id))
+    released += await system.transaction((trx) => releaseWithinQuota(trx, organization_id))
   return released
 }
 
-/** Charges only locked rows, so that a concurrent cancellation or release is not charged twice. */
-async function releaseCharged(trx: Knex, organizationId: string): Promise<number> {
+/**
+ * Queues deliveries of one organization, as `releaseForQuota`; of more than 10,000 the oldest. Charges only locked rows,
+ * so that a concurrent cancellation or release is not charged twice. @returns their number.
+ */
+export async function releaseWithinQuota(trx: Knex, organizationId: string): Promise<number> {
   // Before the statement below, which reads every held delivery of the organization.
   if ((await remainingQuota(trx, organizationId)) === 0) return 0
   const { rows } = await trx.raw<{ rows: { id: string }[] }>(

@@ -17,7 +17,7 @@
  * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row | of the same release | counts the release: a new workflow continues; wakes the relay |
  * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, five days without a success | not a test | held for `endpoint`; signals the workflow, which ends |
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
- * | releaseForQuota | held | queued | the sweep, when the plan or the month has changed | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
+ * | releaseForQuota | held | queued | the sweep, when the month has changed; for one organization the change of its plan | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
  * | pauseDelivery | held, queued, delivering | held | the API | not paused yet | held for `paused`; keeps next_attempt_at; signals the workflow, which ends; wakes the relay for the free slot |
  * | resumeDelivery | held | queued, held | the API | held for `paused`; held for `endpoint` if the endpoint is Inactive, for `quota` if the quota is used up | counts the release: a new workflow continues, when the next attempt is due; charges the quota |
  *

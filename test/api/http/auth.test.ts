@@ -40,7 +40,7 @@ describe('key look-ups', () => {
     await early
   })
 
-  it('find a rotated key by its old secret during the overlap', async () => {
+  it('find a rotated key by its old secret during the overlap, and not after it', async () => {
     const organization = await createOrganization(db)
     const { id, key } = await createKeyIn(organization)
     const rotated = await db.tenant(organization, testActor, (tx) => rotateKey(tx, id, 1))
@@ -50,6 +50,16 @@ describe('key look-ups', () => {
       found.map((holder) => holder?.id),
       [id, id],
     )
+    // Also where the row is found by its new secret.
+    await db
+      .system('api_keys')
+      .where({ id })
+      .update({ previous_expires_at: new Date(Date.now() - 1_000) })
+    assert.deepEqual(
+      (await Promise.all([key, rotated.key].map(find))).map((holder) => holder?.id),
+      [undefined, id],
+    )
+    assert.equal(await find(key), undefined)
   })
 
   const createKeyIn = (organization: string) =>

@@ -48,7 +48,12 @@ const title = (name: string) => name[0]!.toUpperCase() + name.slice(1)
 
 describe('the example responses of the document', function () {
   this.timeout(60_000)
-  const suite = withApi({ SIGN_UP: 'open', ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  const suite = withApi({
+    SIGN_UP: 'open',
+    PLAN_CHANGES: 'open',
+    ALLOW_INSECURE_WEBHOOKS: 'true',
+    EGRESS_ALLOW: '127.0.0.0/8',
+  })
   let worker: TestWorker | undefined
   let receiver: Receiver
   let session: Record<string, string> = {}
@@ -125,6 +130,7 @@ describe('the example responses of the document', function () {
     await example('deleteContact', { params: { entity_id: contact } })
     await example('deleteOutgoingWebhook', { params: { webhook_id: outgoingId } })
     await example('updateOrganization')
+    await example('changePlan')
     await example('signOut')
     await signUps()
     await knowledge()

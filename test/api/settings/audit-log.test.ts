@@ -38,7 +38,12 @@ const NOT_RECORDED: Record<string, string> = {
 describe('the audit log', function () {
   // Hashing a password is meant to be slow.
   this.timeout(30_000)
-  const suite = withApi({ SIGN_UP: 'open', ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
+  const suite = withApi({
+    SIGN_UP: 'open',
+    PLAN_CHANGES: 'open',
+    ALLOW_INSECURE_WEBHOOKS: 'true',
+    EGRESS_ALLOW: '127.0.0.0/8',
+  })
   let ownerId: string
   let owner: App
   before(async () => {
@@ -121,6 +126,7 @@ describe('the audit log', function () {
     await change('removeMember', 'member.removed', { params })
 
     await change('updateOrganization', 'organization.updated')
+    await change('changePlan', 'organization.plan_changed')
     await change('putSecret', 'secret.stored', { params: { name: 'a' }, body: { value: PLANTED } })
     await change('deleteSecret', 'secret.deleted', { params: { name: 'a' } })
     const key = { params: { key_id: (await change('createKey', 'key.created')).body.id } }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import knex from 'knex'
 import pg from 'pg'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -27,6 +28,25 @@ describe('what we use of the internals of knex and pg', () => {
     const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
     connection.stream.destroy()
     await assert.rejects(slow, /Connection terminated/)
+  })
+
+  it('sends what is queried while the stream is corked in one write', async () => {
+    const client = new pg.Client({ connectionString: db.url, pipeline: true } as pg.ClientConfig)
+    await client.connect()
+    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+    await client.query('select 1')
+    const before = stream.bytesWritten
+    stream.cork()
+    const answers = [
+      client.query('begin'),
+      client.query('select $1::text as a', ['x']),
+      client.query('commit'),
+    ]
+    assert.equal(stream.writableLength, stream.bytesWritten - before)
+    stream.uncork()
+    const [, { rows }] = (await Promise.all(answers)) as [unknown, pg.QueryResult, unknown]
+    assert.deepEqual(rows, [{ a: 'x' }])
+    await client.end()
   })
 
   it('counts the connections of a pool', async () => {
