@@ -4,6 +4,7 @@ import pg from 'pg'
 import type { TraceContext } from '../traces/context.ts'
 import { PendingSpans, type Traces } from '../traces/spans.ts'
 import { Notifier } from './notify.ts'
+import { oneWritePerTurn } from './one-write.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
@@ -161,6 +162,7 @@ function pool(
         connections.add(connection)
         connection.once('end', () => connections.delete(connection))
         prepare(connection)
+        oneWritePerTurn(connection)
         connection.query(settings, (error) => done(error, connection))
       },
     },
