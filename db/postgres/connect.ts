@@ -87,7 +87,7 @@ export function connect(options: ConnectOptions): Database {
           organizationId,
           ({ trx, last, later }) =>
             work({ trx, organizationId, actor, last, later, wake, gathers: false, ...traced }),
-          trace?.traceId,
+          { traceId: trace?.traceId },
         )
         return { result, wakes, spans }
       })

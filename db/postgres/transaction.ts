@@ -14,22 +14,30 @@ export interface Transaction {
   later(statement: RowsStatement): void
 }
 
+export interface TransactionOptions {
+  /** A UUID: that of new events and runs (`trace.ts`). */
+  traceId?: string | undefined
+  /** SQL that is sent with BEGIN, without parameters. */
+  first?: string
+}
+
 /**
  * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
- * it shows all. `traceId`, a UUID, is that of new events and runs (`trace.ts`). BEGIN is sent without waiting for its answer.
+ * it shows all. BEGIN is sent without waiting for its answer.
  */
 export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  traceId?: string,
+  { traceId, first }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   const gather = new Gather(connection.query.bind(connection))
   let lastIsNext = false
   let ended: Promise<pg.QueryResult> | undefined
   const end = (command: 'COMMIT' | 'ROLLBACK') => {
-    ended ??= connection.query(command)
+    if (ended) return ended
+    ended = connection.query(command)
     ended.catch(() => {})
     return ended
   }
@@ -42,7 +50,7 @@ export async function transaction<T>(
     },
   }
   try {
-    const begun = begin(connection, organizationId, traceId)
+    const begun = begin(connection, organizationId, traceId, first)
     const last = () => {
       lastIsNext = true
     }
@@ -70,10 +78,12 @@ function begin(
   connection: pg.Client,
   organizationId: string | undefined,
   traceId: string | undefined,
+  first: string | undefined,
 ): Promise<unknown> {
   const settings = [
     ...(organizationId === undefined ? [] : [setLocal('organization_id', organizationId)]),
     ...(traceId === undefined ? [] : [setLocal('trace_id', traceId)]),
+    ...(first === undefined ? [] : [first]),
   ]
   const begun = connection.query(['BEGIN', ...settings].join('; '))
   begun.catch(() => {})

@@ -58,7 +58,8 @@ interface Node {
 
 /** Executes a statement as the system role and takes it back. */
 export async function planOf(client: pg.Client, { sql, bindings }: Statement): Promise<Plan> {
-  await client.query('begin; set local role agx_system')
+  // A claim reads its queue only with its lock.
+  await client.query("begin; set local role agx_system; set local app.has_lock = 'true'")
   try {
     const { rows } = await client.query(`explain (analyze, format json) ${sql}`, bindings as unknown[])
     const [{ Plan: root, 'Execution Time': ms }] = rows[0]['QUERY PLAN']
