@@ -87,13 +87,16 @@ export function connect(options: ConnectOptions): Database {
           organizationId,
           ({ trx, last, later }) =>
             work({ trx, organizationId, actor, last, later, wake, gathers: false, ...traced }),
-          { traceId: trace?.traceId },
+          {
+            traceId: trace?.traceId,
+            afterCommit: (send) => notifier.sendWith(send, wakes),
+          },
         )
         return { result, wakes, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
-      for (const [channel, payload] of wakes) notifier.send(channel, payload)
+      // Those that were not sent after the commit.
+      for (const [channel, payload] of wakes.take()) notifier.send(channel, payload)
       return result
     },
     async close() {

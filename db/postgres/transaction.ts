@@ -14,11 +14,15 @@ export interface Transaction {
   later(statement: RowsStatement): void
 }
 
+type Send = (statement: pg.QueryConfig) => Promise<unknown>
+
 export interface TransactionOptions {
   /** A UUID: that of new events and runs (`trace.ts`). */
   traceId?: string | undefined
   /** SQL that is sent with BEGIN, without parameters. */
   first?: string
+  /** Called when COMMIT is sent: may send a statement with it, which runs in a transaction of its own. */
+  afterCommit?: (send: Send) => void
 }
 
 /**
@@ -29,7 +33,7 @@ export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  { traceId, first }: TransactionOptions = {},
+  { traceId, first, afterCommit }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   const gather = new Gather(connection.query.bind(connection))
@@ -39,6 +43,7 @@ export async function transaction<T>(
     if (ended) return ended
     ended = connection.query(command)
     ended.catch(() => {})
+    if (command === 'COMMIT') afterCommit?.((statement) => connection.query(statement))
     return ended
   }
   const lent = {
