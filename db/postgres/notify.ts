@@ -2,6 +2,9 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import type { Channel, System, Wake, Wakes } from './tenancy.ts'
 
+/** Of the listener. */
+const CONNECT_MS = 10_000
+
 /** PostgreSQL refuses payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD = 7_000
 
@@ -104,7 +107,14 @@ export class Listener {
   /** Resolves when the first connection listens or has failed (it is then retried in the background). */
   async start(delay = 100): Promise<void> {
     if (this.closed) return
-    const client = new pg.Client({ connectionString: this.url, application_name: 'agx listener' })
+    const client = new pg.Client({
+      connectionString: this.url,
+      application_name: 'agx listener',
+      connectionTimeoutMillis: CONNECT_MS,
+      // It sends nothing: without it, it would not notice that a network drops its packets.
+      keepAlive: true,
+      keepAliveInitialDelayMillis: CONNECT_MS,
+    })
     let lost = false
     const retry = () => {
       if (lost) return
