@@ -16,7 +16,7 @@ import type { SecretsKey } from '../db/seal.ts'
 import { belowNode, belowRun, traceNode, traceRun } from '../db/traces/runs.ts'
 import { nodeSpanId } from '../db/traces/spans.ts'
 import { createTurns } from '../workflows/compute/turns.ts'
-import type { Program } from '../workflows/definition/types.ts'
+import type { Program, ProgramNode } from '../workflows/definition/types.ts'
 import { LIMITS } from '../workflows/interpret/limits.ts'
 import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../workflows/interpret/segment.ts'
@@ -47,6 +47,7 @@ export interface AdvanceDeps {
  * ready, and commits node rows, records, events and the answer together. A repeated call returns the recorded answer.
  */
 export function createAdvance(deps: AdvanceDeps) {
+  const failedBefore = new WeakSet<ProgramNode>()
   return async function advance(input: SegmentInput): Promise<SegmentAnswer> {
     const temporalRunId = activityInfo().workflowExecution?.runId ?? ''
     const log = deps.log.child({ organization_id: input.organization_id, run_id: input.run_id })
@@ -54,7 +55,9 @@ export function createAdvance(deps: AdvanceDeps) {
       deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
     try {
       const attempt = (newest: boolean, savepoints: boolean) =>
-        transact((tx) => oneSegment(tx, { ...deps, log, savepoints }, input, { id: temporalRunId, newest }))
+        transact((tx) =>
+          oneSegment(tx, { ...deps, log, savepoints, failedBefore }, input, { id: temporalRunId, newest }),
+        )
       const one = (newest: boolean) =>
         attempt(newest, false).catch((error: unknown) => {
           if (!needsSavepoints(error)) throw error
@@ -120,16 +123,27 @@ async function requestCancellation(log: Logger): Promise<void> {
 }
 
 /**
- * Savepoints are half of the statements of a loop that creates records: its nodes take none, unless one of them has
- * failed in this segment or before.
+ * A savepoint takes two statements more, each with its wait for PostgreSQL: half of those of a node. So nodes take none
+ * at first; if one fails, the segment is repeated with them. Where a failure is likely, savepoints are taken at once: in a
+ * run whose loops have failed items, and for a node outside of loops that has failed in this process.
  */
 interface Careful {
   savepoints: boolean
+  failedBefore: WeakSet<ProgramNode>
 }
 
 async function oneSegment(
   tx: Tenant,
-  { programs, effects, log, publicUrl, secretsKey, recordDelay, savepoints }: AdvanceDeps & Careful,
+  {
+    programs,
+    effects,
+    log,
+    publicUrl,
+    secretsKey,
+    recordDelay,
+    savepoints,
+    failedBefore,
+  }: AdvanceDeps & Careful,
   input: SegmentInput,
   temporalRun: TemporalRun,
 ): Promise<SegmentAnswer | undefined> {
@@ -151,7 +165,7 @@ async function oneSegment(
   // Where items have failed, others will: the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   // One for all nodes: what it has read and locked is known to the next one.
-  const inLoops = careful ? tx : gathering(tx)
+  const optimistic = careful ? tx : gathering(tx)
   const { answers, children, hasWaits } = await readAnswers(tx, state, happened)
   const {
     answer,
@@ -183,9 +197,10 @@ async function oneSegment(
         await turn()
         const created = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
         const attempt = { node, path, state, scope, now, signal: NEVER, created }
-        const alone = careful || path === ''
-        const traced = belowNode(alone ? tx : inLoops, run, { path, node_id: node.id, attempt: 1 })
+        const alone = careful || (path === '' && failedBefore.has(node))
+        const traced = belowNode(alone ? tx : optimistic, run, { path, node_id: node.id, attempt: 1 })
         const done = await runLightNode({ effects, log }, traced, attempt, alone)
+        if (path === '' && node.effect !== 'pure' && done.outcome.status === 'failed') failedBefore.add(node)
         const span = tx.spans && { span: nodeSpanId(run.id, path, node.id, 1) }
         events.push(...done.raised.map((event) => ({ ...event, ...span })))
         objects.push(...done.created)

@@ -22,6 +22,7 @@ import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { temporalProfile } from '../db/temporal-profile.ts'
 import { startTraces } from '../db/traces/start.ts'
 import { redactText } from '../workflows/redact.ts'
+import { bounded } from './bounded.ts'
 import { workflowBundle } from './bundle.ts'
 import { readConfig } from './config.ts'
 import { serveHealth } from './health.ts'
@@ -147,7 +148,7 @@ async function main(): Promise<void> {
         const ended = Promise.all([running.catch(() => {}), sweep.close()])
         await Promise.race([ended, setTimeout(graceMs + EXIT_MS, undefined, { ref: false })])
         health.watch(undefined)
-        await connection.close()
+        await bounded(EXIT_MS, 'the end of the connection to Temporal', connection.close())
       }
     } catch (error) {
       if (error instanceof ConfigError) throw error

@@ -4,6 +4,7 @@ import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import type { Channel, System } from '../db/postgres/tenancy.ts'
+import { bounded } from './bounded.ts'
 
 /**
  * A queue of rows that are their own outbox: a row is inserted as `queued`, and only the relay starts its workflow. A
@@ -54,6 +55,11 @@ const PAUSE_MS = 500
 /** Delay from a start until it is recorded; far shorter than any lease. */
 const RECORD_DELAY_MS = 250
 const BEAT_MS = 1_000
+/**
+ * Of a start. A call to Temporal ends after 30 s by itself, and a mail's attempts end sooner; a start that never ended
+ * would keep its place for ever.
+ */
+const START_MS = 120_000
 
 /** Runs its queues until closed: claims rows, starts them in parallel, records the starts in batches. */
 export class Relay {
@@ -76,8 +82,8 @@ export class Relay {
 
   /** Stops claiming; resolves when the starts in flight are recorded. */
   async close(): Promise<void> {
-    await this.listener.close()
-    await Promise.all(this.loops.map((loop) => loop.close()))
+    // Together: a PostgreSQL that hangs answers neither, and the loops must claim no more.
+    await Promise.all([this.listener.close(), ...this.loops.map((loop) => loop.close())])
   }
 
   private wake(channel: Channel): void {
@@ -167,7 +173,7 @@ class QueueLoop<Row> {
 
   private async start(row: Row): Promise<void> {
     try {
-      await this.queue.start(this.client, row)
+      await bounded(START_MS, 'the start', this.queue.start(this.client, row))
     } catch (error) {
       const reason = refusal(error)
       if (reason === undefined) {

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { endSweepLease, takeSweepLease } from '../db/sweep/state.ts'
+import { bounded } from './bounded.ts'
 import { sweepClosed, sweepStopped } from './sweep/closed.ts'
 import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
 import type { SweepDeps } from './sweep/deps.ts'
@@ -16,6 +17,8 @@ const EVERY_MS = 30_000
 const STOPPED_EVERY_MS = 2_000
 /** The time of one sweep; what is left waits for the next one. */
 const BUDGET_MS = 25_000
+/** After that, one that hangs no longer keeps the next one from its turn. */
+const MOST_MS = 120_000
 /** Of the budget, what each stage may take before the next one has its turn. */
 const STAGE_MS = 8_000
 const RENEW_MS = 5_000
@@ -53,7 +56,7 @@ export class Sweep {
   private every(ms: number, name: string, work: () => Promise<void>): void {
     const perform = () => {
       if (this.working.has(name)) return
-      const done = work()
+      const done = bounded(MOST_MS, name, work())
         .catch((error) => this.log.error({ err: error }, `${name} failed`))
         .finally(() => this.working.delete(name))
       this.working.set(name, done)

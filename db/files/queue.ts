@@ -1,4 +1,4 @@
-import { claimAlone } from '../postgres/queue-lock.ts'
+import { claimAlone, HAS_LOCK } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { FileStart, FileTable } from './moves/queue.ts'
 
@@ -18,7 +18,7 @@ export const claimFiles = (system: System, table: FileTable, limit: number): Pro
   claimAlone(
     system,
     table,
-    `with organizations as (select distinct organization_id from ${table} where status = 'queued'),
+    `with organizations as (select distinct organization_id from ${table} where status = 'queued' and ${HAS_LOCK}),
      candidates as (
        select q.* from organizations o cross join lateral (
          select f.organization_id, f.id, f.lease_until,

@@ -1,4 +1,4 @@
-import { claimAlone } from '../postgres/queue-lock.ts'
+import { claimAlone, HAS_LOCK } from '../postgres/queue-lock.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /**
@@ -25,7 +25,7 @@ export const claimDueMails = <Mail>(
     system,
     table,
     `with organizations as (
-       select distinct organization_id from ${table} where ended_at is null and due_at <= now()),
+       select distinct organization_id from ${table} where ended_at is null and due_at <= now() and ${HAS_LOCK}),
      candidates as (
        select q.*, random() as lot from organizations o cross join lateral (
          select m.organization_id, m.id, row_number() over (order by m.due_at, m.id) as place

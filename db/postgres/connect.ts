@@ -4,6 +4,7 @@ import pg from 'pg'
 import type { TraceContext } from '../traces/context.ts'
 import { PendingSpans, parentIn, type Traces } from '../traces/spans.ts'
 import { Notifier } from './notify.ts'
+import { oneWritePerTurn } from './one-write.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
@@ -85,13 +86,16 @@ export function connect(options: ConnectOptions): Database {
           organizationId,
           ({ trx, last, later }) =>
             work({ trx, organizationId, actor, last, later, wake, gathers: false, ...traced }),
-          trace?.traceId,
+          {
+            traceId: trace?.traceId,
+            afterCommit: (send) => notifier.sendWith(send, wakes),
+          },
         )
         return { result, wakes, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      // NOTIFY takes a lock on the whole database until its transaction ends, hence only after the commit.
-      for (const [channel, payload] of wakes) notifier.send(channel, payload)
+      // Those that were not sent after the commit.
+      for (const [channel, payload] of wakes.take()) notifier.send(channel, payload)
       return result
     },
     async close() {
@@ -160,6 +164,7 @@ function pool(
         connections.add(connection)
         connection.once('end', () => connections.delete(connection))
         prepare(connection)
+        oneWritePerTurn(connection)
         connection.query(settings, (error) => done(error, connection))
       },
     },

@@ -1,10 +1,12 @@
+import { HAS_LOCK } from './queue-lock.ts'
+
 /**
  * SQL: the recursive CTE `lanes (organization_id, <column>)` of a claim, for `with recursive`. A lane is a part of a
  * queue that has a limit of its own. A skip scan of the partial index (organization_id, <column>, …) of the queued rows
  * finds the lanes that have any: a long queue costs no more than a short one.
  */
 export const queuedLanes = (table: string, column: string): string => `lanes as (
-    (select organization_id, ${column} from ${table} where status = 'queued'
+    (select organization_id, ${column} from ${table} where status = 'queued' and ${HAS_LOCK}
      order by organization_id, ${column} limit 1)
     union all
     select next.* from lanes cross join lateral (

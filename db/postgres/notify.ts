@@ -1,6 +1,9 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
-import type { Channel, System } from './tenancy.ts'
+import type { Channel, System, Wake, Wakes } from './tenancy.ts'
+
+/** Of the listener. */
+const CONNECT_MS = 10_000
 
 /** PostgreSQL refuses payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD = 7_000
@@ -17,6 +20,7 @@ export async function notify(system: System, channel: Channel): Promise<void> {
 export class Notifier {
   private waiting = new Map<Channel, Set<string>>()
   private sending: Promise<void> | undefined
+  private withCommit = false
   private readonly db: Knex
 
   constructor(db: Knex) {
@@ -29,6 +33,22 @@ export class Notifier {
     this.sending ??= this.drain()
   }
 
+  /**
+   * Sends the wakes of a transaction with its COMMIT: at once, and by the same system call. While other notifications are
+   * on their way it leaves them: then many transactions share a notification.
+   */
+  sendWith(send: (statement: pg.QueryConfig) => Promise<unknown>, wakes: Wakes): void {
+    if (this.sending || this.withCommit) return
+    const statement = notificationOf(wakes.take())
+    if (!statement) return
+    this.withCommit = true
+    send(statement)
+      .catch(() => {})
+      .finally(() => {
+        this.withCommit = false
+      })
+  }
+
   async close(): Promise<void> {
     await this.sending
   }
@@ -39,18 +59,24 @@ export class Notifier {
       const batch = this.waiting
       this.waiting = new Map()
       const messages = [...batch].flatMap(([channel, payloads]) =>
-        chunk([...payloads].filter(Boolean)).map((payload) => ({ channel, payload })),
+        chunk([...payloads].filter(Boolean)).map((payload): Wake => [channel, payload]),
       )
-      await this.db
-        .raw(
-          'select pg_notify(m.channel, m.payload) from jsonb_to_recordset(?) as m(channel text, payload text)',
-          [JSON.stringify(messages)],
-        )
-        .catch(() => {})
+      await this.db.raw(notifySql('?'), [toJson(messages)]).catch(() => {})
     }
     this.sending = undefined
   }
 }
+
+const notifySql = (json: string) =>
+  `select pg_notify(m.channel, m.payload) from jsonb_to_recordset(${json}) as m(channel text, payload text)`
+const toJson = (wakes: Wake[]) => JSON.stringify(wakes.map(([channel, payload]) => ({ channel, payload })))
+
+/**
+ * The statement that sends a few notifications, undefined for none. NOTIFY takes a lock on the whole database until its
+ * transaction ends: it must follow the commit of what it tells.
+ */
+const notificationOf = (wakes: Wake[]): pg.QueryConfig | undefined =>
+  wakes.length === 0 ? undefined : { text: notifySql('$1'), values: [toJson(wakes)] }
 
 function chunk(payloads: string[]): string[] {
   const chunks = ['']
@@ -81,7 +107,14 @@ export class Listener {
   /** Resolves when the first connection listens or has failed (it is then retried in the background). */
   async start(delay = 100): Promise<void> {
     if (this.closed) return
-    const client = new pg.Client({ connectionString: this.url, application_name: 'agx listener' })
+    const client = new pg.Client({
+      connectionString: this.url,
+      application_name: 'agx listener',
+      connectionTimeoutMillis: CONNECT_MS,
+      // It sends nothing: without it, it would not notice that a network drops its packets.
+      keepAlive: true,
+      keepAliveInitialDelayMillis: CONNECT_MS,
+    })
     let lost = false
     const retry = () => {
       if (lost) return

@@ -17,9 +17,13 @@ export async function lockClaims(trx: Knex, queue: string): Promise<void> {
 export const takesLock = (queue: string): string =>
   `(select pg_try_advisory_xact_lock(hashtext('${keyOf(queue)}')))`
 
+/** SQL: a condition of a claim, false if another relay holds the lock. Every claim has it where it reads its queue. */
+export const HAS_LOCK = `(select current_setting('app.has_lock') = 'true')`
+
 /**
  * Claims rows of a queue by `sql`, one relay at a time, so that concurrency limits are exact. Lock and claim are two
- * statements: the claim must see the commit of the previous lock holder.
+ * statements: the claim must see the commit of the previous lock holder. They are sent together, and the commit does not
+ * wait for the disk: a claim that a crash of PostgreSQL has lost is made again, and "already started" is success.
  * @returns no rows if another relay holds the lock.
  */
 export function claimAlone<Row>(
@@ -28,15 +32,17 @@ export function claimAlone<Row>(
   sql: string,
   bindings: Record<string, Knex.Value>,
 ): Promise<Row[]> {
-  return transaction(system, undefined, async ({ trx, last }) => {
-    if (!(await tryLock(trx, keyOf(queue)))) return []
-    last()
-    const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
-    return rows
-  })
-}
-
-async function tryLock(trx: Knex, key: string): Promise<boolean> {
-  const { rows } = await trx.raw('select pg_try_advisory_xact_lock(hashtext(?)) as locked', [key])
-  return rows[0].locked
+  if (!sql.includes(HAS_LOCK)) throw new Error(`the claim of ${queue} ignores its lock`)
+  const first = `SET LOCAL synchronous_commit = off;
+    SELECT set_config('app.has_lock', cast(${takesLock(queue)} as text), true)`
+  return transaction(
+    system,
+    undefined,
+    async ({ trx, last }) => {
+      last()
+      const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
+      return rows
+    },
+    { first },
+  )
 }

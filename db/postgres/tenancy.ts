@@ -62,16 +62,22 @@ export interface Tenant {
  */
 export const OF_ORGANIZATION = 'organization_id = (select ?::uuid)'
 
+/** A notification: its channel, and its payload or ''. */
+export type Wake = [Channel, string]
+
 /** The distinct notifications requested by one transaction. */
-export class Wakes implements Iterable<[Channel, string]> {
-  private readonly payloads = new Map<string, [Channel, string]>()
+export class Wakes {
+  private readonly payloads = new Map<string, Wake>()
 
   add(channel: Channel, payload = ''): void {
     this.payloads.set(`${channel}:${payload}`, [channel, payload])
   }
 
-  [Symbol.iterator]() {
-    return this.payloads.values()
+  /** Those that were not taken yet. */
+  take(): Wake[] {
+    const taken = [...this.payloads.values()]
+    this.payloads.clear()
+    return taken
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import { Gather, type RowsStatement } from './gather.ts'
@@ -15,16 +14,27 @@ export interface Transaction {
   later(statement: RowsStatement): void
 }
 
+type Send = (statement: pg.QueryConfig) => Promise<unknown>
+
+export interface TransactionOptions {
+  /** A UUID: that of new events and runs (`trace.ts`). */
+  traceId?: string | undefined
+  /** SQL that is sent with BEGIN, without parameters. */
+  first?: string
+  /** Called when COMMIT is sent: may send a statement with it, which runs in a transaction of its own. */
+  afterCommit?: (send: Send) => void
+}
+
 /**
  * Runs `work` in a transaction in which row-level security shows one organization; without an id, for the system role,
- * it shows all. `traceId`, a UUID, is that of new events and runs (`trace.ts`). BEGIN is sent with the first statement,
- * without waiting for its answer; without a statement there is no transaction.
+ * it shows all. BEGIN is sent with the first statement, without waiting for its answer; without a statement there is no
+ * transaction.
  */
 export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  traceId?: string,
+  { traceId, first, afterCommit }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
@@ -34,23 +44,24 @@ export async function transaction<T>(
   let isOver = false
   const end = (command: 'COMMIT' | 'ROLLBACK') => {
     isOver = true
-    ended ??= connection.query(command)
+    if (ended) return ended
+    ended = connection.query(command)
     ended.catch(() => {})
+    if (command === 'COMMIT') afterCommit?.((statement) => connection.query(statement))
     return ended
   }
   const send = (...statement: Parameters<pg.Client['query']>) => {
-    begun ??= begin(connection, organizationId, traceId)
+    begun ??= begin(connection, organizationId, traceId, first)
     return connection.query(...statement)
   }
   const gather = new Gather(send as unknown as pg.Client['query'])
   const lent = {
-    query: (...statement: Parameters<pg.Client['query']>) =>
-      inOneWrite(connection, () => {
-        if (isOver) throw new Error('the transaction has ended')
-        gather.flush()
-        send(...statement)
-        if (lastIsNext) end('COMMIT')
-      }),
+    query(...statement: Parameters<pg.Client['query']>) {
+      if (isOver) throw new Error('the transaction has ended')
+      gather.flush()
+      send(...statement)
+      if (lastIsNext) end('COMMIT')
+    },
   }
   try {
     const last = () => {
@@ -61,11 +72,9 @@ export async function transaction<T>(
       gather.add(statement)
     }
     const result = await work({ trx: statementsOn(pool, lent), last, later })
-    const committed = inOneWrite(connection, () => {
-      gather.flush()
-      return begun && end('COMMIT')
-    })
-    if (!committed) return result
+    gather.flush()
+    if (!begun) return result
+    const committed = end('COMMIT')
     await begun
     const { command } = await committed
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
@@ -80,26 +89,17 @@ export async function transaction<T>(
   }
 }
 
-/** Sends what `work` sends to PostgreSQL in one system call: BEGIN, a statement and COMMIT otherwise take three. */
-function inOneWrite<T>(connection: pg.Client, work: () => T): T {
-  const { stream } = (connection as unknown as { connection: { stream: Writable } }).connection
-  stream.cork()
-  try {
-    return work()
-  } finally {
-    stream.uncork()
-  }
-}
-
 /** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
 function begin(
   connection: pg.Client,
   organizationId: string | undefined,
   traceId: string | undefined,
+  first: string | undefined,
 ): Promise<unknown> {
   const settings = [
     ...(organizationId === undefined ? [] : [setLocal('organization_id', organizationId)]),
     ...(traceId === undefined ? [] : [setLocal('trace_id', traceId)]),
+    ...(first === undefined ? [] : [first]),
   ]
   const begun = connection.query(['BEGIN', ...settings].join('; '))
   begun.catch(() => {})

@@ -64,6 +64,8 @@ async function insert(tx: Tenant, runs: NewRun[]): Promise<(string | undefined)[
     parent_run_id: run.parent_run_id,
     trace_id: run.trace?.traceId,
   }))
+  // Before the statement, with which COMMIT and the notification are sent.
+  tx.wake('agx_runs')
   const { rows: inserted } = await tx.trx.raw<{ rows: { id: string; trace_id: string }[] }>(
     `${insertRuns(
       `select * from jsonb_to_recordset(?) as r (
@@ -72,7 +74,6 @@ async function insert(tx: Tenant, runs: NewRun[]): Promise<(string | undefined)[
     )} returning id, trace_id`,
     [JSON.stringify(rows)],
   )
-  if (inserted.length > 0) tx.wake('agx_runs')
   const traces = new Map(inserted.map(({ id, trace_id }) => [id, trace_id]))
   if (tx.spans)
     for (const [i, { id }] of rows.entries())

@@ -121,13 +121,21 @@ export type RunEnd = Pick<RunDetails, 'status' | 'outputs' | 'error'>
  * all waiting requests, hence the system role.
  */
 export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<string, RunEnd>> {
-  const { rows } = await system.raw<{ rows: (RunEnd & { id: string })[] }>(
-    `select r.id, r.status, r.outputs, r.error
-     from unnest(:organizationIds::uuid[], :ids::uuid[]) as wanted (organization_id, id)
-     join runs r on r.organization_id = wanted.organization_id and r.id = wanted.id
-     where r.ended_at is not null`,
-    { organizationIds: runs.map((run) => run.organizationId), ids: runs.map((run) => run.id) },
-  )
+  const organizationIds = runs.map((run) => run.organizationId)
+  const ids = runs.map((run) => run.id)
+  const end = 'select r.id, r.status, r.outputs, r.error'
+  const { rows } = await (runs.length === 1
+    ? // A statement for lists would be planned for each list, which takes as long as the statement itself.
+      system.raw<{ rows: (RunEnd & { id: string })[] }>(
+        `${end} from runs r where r.organization_id = ? and r.id = ? and r.ended_at is not null`,
+        [organizationIds[0]!, ids[0]!],
+      )
+    : system.raw<{ rows: (RunEnd & { id: string })[] }>(
+        `${end} from unnest(:organizationIds::uuid[], :ids::uuid[]) as wanted (organization_id, id)
+         join runs r on r.organization_id = wanted.organization_id and r.id = wanted.id
+         where r.ended_at is not null`,
+        { organizationIds, ids },
+      ))
   return new Map(rows.map(({ id, ...end }) => [id, end]))
 }
 

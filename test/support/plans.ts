@@ -56,9 +56,9 @@ interface Node {
   Plans?: Node[]
 }
 
-/** Executes a statement as the system role and takes it back. */
+/** Executes a statement as the system role, with the lock that a claim needs, and takes it back. */
 export const planOf = (client: pg.Client, statement: Statement): Promise<Plan> =>
-  planAs(client, 'set local role agx_system', statement)
+  planAs(client, "set local role agx_system; set local app.has_lock = 'true'", statement)
 
 /** Executes a statement for an organization, behind row-level security, and takes it back. */
 export const planInTenant = (

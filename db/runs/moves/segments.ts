@@ -36,6 +36,8 @@ export interface SegmentRecord {
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
   const { created = [], loops = [], iterations = [] } = record
+  // Before the statement, with which COMMIT and the notifications may be sent.
+  if (record.end) tx.wake('agx_run_ended', runId)
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean; watched: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
@@ -90,7 +92,6 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
     },
   )
   if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
-  if (record.end) tx.wake('agx_run_ended', runId)
   if (rows[0].watched) tx.wake('agx_run_changed', runId)
   // A slot is free: of a run, or of a first segment.
   if (rows[0].others_wait) tx.wake('agx_runs')

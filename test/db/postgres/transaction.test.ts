@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
@@ -11,6 +12,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 import { startProxy } from '../../support/proxy.ts'
+import { recordStatements } from '../../support/statements.ts'
 
 describe('transactions of one organization', () => {
   let db: TestDatabase
@@ -137,6 +139,55 @@ describe('transactions of one organization', () => {
     assert.deepEqual(await names(), [organization])
     await proxied.close()
     proxy.close()
+  })
+
+  it('send BEGIN, statement, COMMIT and the notification that follows in one packet', async () => {
+    const proxy = await startProxy(db.url)
+    const proxied = connect({ url: proxy.url })
+    const names = () =>
+      proxied.tenant(organization, testActor, ({ trx, last, wake }) => {
+        wake('agx_runs')
+        last()
+        return trx('organizations').pluck('id')
+      })
+    await names()
+    proxy.takeSent()
+    await names()
+    const sent = proxy.takeSent()
+    assert.equal(sent.length, 1)
+    const order = ['BEGIN', 'COMMIT', 'agx_runs'].map((text) => sent[0]!.indexOf(text))
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    )
+    assert.ok(!order.includes(-1))
+    await proxied.close()
+    proxy.close()
+  })
+
+  it('notify once for all that commit while a notification is on its way', async () => {
+    const listener = new pg.Client({ connectionString: db.url })
+    await listener.connect()
+    const heard: string[] = []
+    listener.on('notification', ({ payload }) => heard.push(payload!))
+    await listener.query('listen agx_run_ended')
+    const texts = recordStatements()
+    const ids = Array.from({ length: 8 }, () => uuidv7())
+    await Promise.all(
+      ids.map((id) =>
+        db.tenant(organization, testActor, ({ trx, last, wake }) => {
+          wake('agx_run_ended', id)
+          last()
+          return trx('organizations').pluck('id')
+        }),
+      ),
+    )
+    while (heard.join().split(',').length < ids.length) await setTimeout(10)
+    assert.deepEqual(heard.join().split(',').sort(), ids.sort())
+    const notifications = texts.take().filter((text) => text.includes('pg_notify'))
+    texts.stop()
+    await listener.end()
+    assert.ok(notifications.length < ids.length, String(notifications.length))
   })
 
   describe('gather statements', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { lockClaims } from '../../../db/postgres/queue-lock.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { markRunsStarted } from '../../../db/runs/moves/starts.ts'
@@ -73,6 +74,28 @@ describe('claims of runs', () => {
     assert.deepEqual(claimed.map((run) => run.id).sort(), asked.sort())
     const [next] = await claim(relay, 1)
     assert.deepEqual([next?.workflow_id, next?.trigger_type], [flooded, 'event'])
+  })
+
+  it('are made by one relay at a time', async () => {
+    await queue(40)
+    const relays = await Promise.all(Array.from({ length: 4 }, () => startRelay()))
+    const claimed: string[] = []
+    while (claimed.length < 40) {
+      const all = await Promise.all(relays.map((relay) => claim(relay, 3)))
+      claimed.push(...all.flat().map(({ id }) => id))
+    }
+    assert.equal(new Set(claimed).size, 40)
+    assert.equal(claimed.length, 40)
+  })
+
+  it('are none while another relay holds the lock', async () => {
+    await queue(1)
+    const relay = await startRelay()
+    const other = await db.system.transaction()
+    await lockClaims(other, 'runs')
+    assert.deepEqual(await claim(relay), [])
+    await other.rollback()
+    assert.equal((await claim(relay)).length, 1)
   })
 
   it('belong to their relay as long as it lives', async () => {

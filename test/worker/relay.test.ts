@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Client } from '@temporalio/client'
+import { bounded } from '../../worker/bounded.ts'
+import { type Queue, Relay } from '../../worker/relay.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startProxy } from '../support/proxy.ts'
+import { testLog } from '../support/worker.ts'
+
+describe('a relay', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  it('that is closed claims no more, also while PostgreSQL hangs', async () => {
+    const proxy = await startProxy(db.url)
+    let claims = 0
+    const queue: Queue<never> = {
+      name: 'test',
+      channel: 'agx_runs',
+      async claim() {
+        claims++
+        return []
+      },
+      async start() {},
+    }
+    const relay = new Relay({
+      db: { ...db, url: proxy.url },
+      client: {} as Client,
+      log: testLog,
+      queues: [queue],
+    })
+    await relay.start()
+    while (claims === 0) await pause(10)
+    proxy.hang()
+    const closed = relay.close()
+    await pause(50)
+    const before = claims
+    // It claims once a second.
+    await pause(1_200)
+    proxy.resume()
+    proxy.close()
+    await closed
+    assert.equal(claims, before)
+  })
+})
+
+describe('bounded work', () => {
+  it('has its result, or its error', async () => {
+    assert.equal(await bounded(1_000, 'it', Promise.resolve(1)), 1)
+    await assert.rejects(bounded(1_000, 'it', Promise.reject(new Error('no'))), { message: 'no' })
+  })
+
+  it('is given up after its time', async () => {
+    await assert.rejects(bounded(20, 'it', new Promise(() => {})), { message: 'it took longer than 20 ms' })
+  })
+})

@@ -1,0 +1,15 @@
+/**
+ * The result of `work`; throws if it takes longer than `ms`. The work itself is not ended: for work whose repetition does
+ * no harm.
+ */
+export async function bounded<T>(ms: number, name: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${name} took longer than ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
