@@ -8,6 +8,7 @@ import { lastAtMost, mendYaml } from './mend-yaml.ts'
 const MAX_SEPARATORS = 16_000
 /** `yaml` takes quadratic time for the tags or anchors of one node: a minute for 87,000. */
 const MAX_PROPERTIES = 1_000
+const TOO_DEEP = `a spec may be nested at most ${SPEC.depth} levels deep`
 const NO_ALIASES = 'aliases are not supported: repeat the value'
 
 export interface Position {
@@ -29,14 +30,7 @@ const JSON_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 /** Parses one YAML document of JSON values, without aliases. Never throws; with problems, `value` may be incomplete. */
 export function parseYaml(text: string): ParsedYaml {
   const limit = beyondLimits(text)
-  const start = { line: 1, column: 1 }
-  if (limit)
-    return {
-      value: undefined,
-      problems: [{ code: 'yaml_limit', message: limit, path: '' }],
-      locate: () => start,
-    }
-
+  if (limit) return beyond(limit)
   const first = parsed(text)
   const mended = first.broken ? mendYaml(text) : undefined
   if (!mended) return first
@@ -49,6 +43,32 @@ export function parseYaml(text: string): ParsedYaml {
   return { ...second, problems: [...found, ...second.problems] }
 }
 
+const START: Position = { line: 1, column: 1 }
+
+/** What is told of a text that is not read. */
+const beyond = (message: string) => ({
+  value: undefined,
+  problems: [{ code: 'yaml_limit' as const, message, path: '' }],
+  broken: false,
+  at: () => START,
+  locate: () => START,
+})
+
+/** @returns undefined for a text that is nested too deeply for the stack, although its indents do not show it. */
+function documentOf(text: string) {
+  const { stackTraceLimit } = Error
+  // A broken text of 256 KiB has 100,000 errors: their stacks took most of the time.
+  Error.stackTraceLimit = 0
+  try {
+    return parseDocument(text, { uniqueKeys: false, logLevel: 'error', prettyErrors: false })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
+
 /**
  * `original`: the offset in the author's text, `source`, of one in `text`.
  * @returns also the position of an offset in the author's text, and whether it is no YAML, or other than was meant.
@@ -58,7 +78,8 @@ function parsed(
   original = (offset: number) => offset,
   source = text,
 ): ParsedYaml & { broken: boolean; at(offset: number): Position } {
-  const document = parseDocument(text, { uniqueKeys: false, logLevel: 'error', prettyErrors: false })
+  const document = documentOf(text)
+  if (!document) return beyond(TOO_DEEP)
   const starts = lineStarts(source)
   const at = (offset: number): Position => {
     const line = lastAtMost(starts, offset, (start) => start)
@@ -86,7 +107,7 @@ function parsed(
     problems: [...syntax, ...reading.problems],
     broken: syntax.length > 0 || reading.problems.some(({ code }) => code === 'yaml_syntax'),
     at,
-    locate: (path, atKey = false) => (root ? position(offsetAt(root, path, atKey)) : { line: 1, column: 1 }),
+    locate: (path, atKey = false) => (root ? position(offsetAt(root, path, atKey)) : START),
   }
 }
 
@@ -229,7 +250,7 @@ function beyondLimits(text: string): string | undefined {
     return `a spec may have at most ${SPEC.values} values`
   if (count(text, /(?<![^\s,[{])[!&*]/g) > MAX_PROPERTIES)
     return 'tags, anchors and aliases are not supported'
-  return depthOf(text) > SPEC.depth ? `a spec may be nested at most ${SPEC.depth} levels deep` : undefined
+  return depthOf(text) > SPEC.depth ? TOO_DEEP : undefined
 }
 
 function count(text: string, pattern: RegExp): number {
