@@ -152,7 +152,7 @@ describe('aggregate_items', () => {
     match(missing, /field is required for this function/)
   })
 
-  it('groups 10,000 items by ten fields in less than a second of one thread', async () => {
+  it('groups 10,000 items by ten fields in less than two seconds of one thread', async () => {
     const fields = Array.from({ length: LIST.fields }, (_, n) => `f${n}`)
     const items = Array.from({ length: LIST.items }, (_, n) =>
       Object.fromEntries(fields.map((f) => [f, n % 500])),
@@ -162,6 +162,6 @@ describe('aggregate_items', () => {
     const { groups } = await aggregate(items, values, fields)
     const { user } = process.cpuUsage(before)
     equal((groups as unknown[]).length, 500)
-    ok(user < 1_000_000, `${user} µs`)
+    ok(user < 2_000_000, `${user} µs`)
   })
 })
