@@ -131,7 +131,7 @@ const concurrency = z
       })
   })
   .describe(
-    'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (default; a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number. `limit` is 1 by default. Runs that wait count.',
+    'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number, as without the setting. `limit` is 1 by default. Runs that wait count.',
   )
 
 export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')

@@ -15,7 +15,7 @@ export const approval = defineNode({
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
-    'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
+    'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide; only with a `timeout` can it leave by `expired`. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
   engine: () => 3,
   asksPerson: true,
