@@ -23,7 +23,7 @@ describe('the speed of validation', function () {
     })
     const ratio = median(yaml.map((ms, round) => ms / floor[round]!))
     const checks = median(definition.map((ms, round) => ms / floor[round]!))
-    ok(ratio < 2.4, `${ratio.toFixed(2)} times the time of parsing`)
+    ok(ratio < 3, `${ratio.toFixed(2)} times the time of parsing`)
     ok(checks < 1, `the checks take ${checks.toFixed(2)} times as long as parsing`)
   })
 
