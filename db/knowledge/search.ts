@@ -1,4 +1,5 @@
 import { NIL } from 'uuid'
+import { escaped } from '../../workflows/escape-html.ts'
 import type { Language } from '../../workflows/knowledge.ts'
 import { invalid, notFound } from '../errors.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
@@ -253,16 +254,12 @@ function requireQuery(q: string): Query {
 const offsetIn = (hash: string, cursor: string): number =>
   Number(decodeCursor(hash, cursor, (text) => /^\d{1,4}$/.test(text)).value)
 
-const ESCAPED: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
+const HTML_OF_MARK: Record<string, string> = {
   [MARKS.less]: '&lt;',
   [MARKS.greater]: '&gt;',
   [MARKS.start]: '<mark>',
   [MARKS.end]: '</mark>',
 }
 
-const highlighted = (text: string): string => text.replace(/[&<>"'\uE000-\uE003]/g, (one) => ESCAPED[one]!)
+const highlighted = (text: string): string =>
+  escaped(text).replace(/[\uE000-\uE003]/g, (mark) => HTML_OF_MARK[mark]!)
