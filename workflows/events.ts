@@ -62,7 +62,14 @@ const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
 /** Whether an endpoint's pattern selects all events of an entity, `contact.*`, or all events, `*`. */
 export const isWildcard = (name: string) => name === '*' || ENTITY_EVENTS.test(name)
 
-const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => [name, `${name.split('.')[0]}.*`]))]
+/** Its own name, and the wildcard of its entity. */
+const patternsOf = (name: string) => [name, `${name.split('.')[0]}.*`]
+
+const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => patternsOf(name)))]
+
+/** The events of the catalogue that a pattern selects. */
+export const selectedBy = (pattern: string): CatalogueEvent[] =>
+  EVENTS.filter(({ name }) => pattern === '*' || patternsOf(name).includes(pattern))
 
 /**
  * The catalogue name that a misspelt name most likely means: the one at edit distance 1. Any other unknown name may be

@@ -1,5 +1,5 @@
 import type { Scope } from '../../db/access/scopes.ts'
-import { type CatalogueEvent, EVENTS } from '../../workflows/events.ts'
+import { type CatalogueEvent, selectedBy } from '../../workflows/events.ts'
 import { entityNames, RECORD_KINDS } from '../../workflows/record-kinds.ts'
 
 /**
@@ -8,7 +8,7 @@ import { entityNames, RECORD_KINDS } from '../../workflows/record-kinds.ts'
  */
 export function scopesOfEvents(patterns: readonly string[]): Scope[] {
   const needed = patterns.flatMap((pattern) => {
-    const selected = EVENTS.filter(({ name }) => [name, `${name.split('.')[0]}.*`, '*'].includes(pattern))
+    const selected = selectedBy(pattern)
     // A node may raise any name that the catalogue has not.
     return selected.length === 0 ? (['workflows:run'] as const) : selected.flatMap(scopesOf)
   })
