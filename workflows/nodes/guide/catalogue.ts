@@ -16,9 +16,10 @@ export const allNodes = (level: Level): string =>
     .join(level === 'brief' ? '\n' : '\n\n')
 
 export function nodeText(type: NodeType, level: Level): string {
+  const fields = fieldsOf(type)
+  if (level === 'brief') return briefText(type, fields)
   const full = level === 'full'
   const { example } = type
-  const fields = fieldsOf(type)
   const handles = type.handles(example.config)
   const shown = full
     ? handles.map(({ name, description }) => `\`${name}\` (${description})`)
@@ -32,7 +33,6 @@ export function nodeText(type: NodeType, level: Level): string {
         fenced('json', JSON.stringify(shapeOf(type.output))),
       ]
     : []
-  if (level === 'brief') return briefText(type, fields)
   return [
     `### ${type.type}`,
     `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
